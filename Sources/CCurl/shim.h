@@ -49,6 +49,17 @@ static inline CURLcode curl_easy_setopt_prereq_callback(
   return curl_easy_setopt(handle, option, value);
 }
 
+// curl_share_setopt(3)
+
+static inline CURLSHcode curl_share_setopt_data(CURLSH *share, CURLSHoption option, curl_lock_data value) {
+  return curl_share_setopt(share, option, value);
+}
+
+/// Without a share, the handle has none.
+static inline CURLcode curl_easy_setopt_share(CURL *handle, CURLSH *_Nullable share) {
+  return curl_easy_setopt(handle, CURLOPT_SHARE, share);
+}
+
 // curl_easy_getinfo(3)
 
 static inline CURLcode curl_easy_getinfo_off_t(CURL *handle, CURLINFO info, curl_off_t *value) {

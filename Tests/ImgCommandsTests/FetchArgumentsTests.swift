@@ -1,6 +1,8 @@
+import FoundationEssentials
 import ImgCommands
 import ImgModel
 import ImgSettings
+import TestFiles
 import Testing
 
 /// The options that say how origins are asked.
@@ -36,6 +38,54 @@ import Testing
     let error = #expect(throws: UsageError.self) { try submit("--header", text) }
     #expect(error?.description.hasPrefix("imgctl submit: --header: ") == true)
     #expect(error?.description.contains("secret") == false)
+  }
+
+  // MARK: - Cookies
+
+  private func cookies(_ file: String) throws -> [String] {
+    let directory = try TestDirectory()
+    let path = directory.path + "/cookies.txt"
+    try file.write(toFile: path, atomically: false, encoding: .utf8)
+    return try get("--cookies", path).cookies.lines
+  }
+
+  @Test(arguments: ["\n", "\r\n"])
+  func `a cookie file is read as curl and yt-dlp read it`(end: String) throws {
+    let lines = [
+      "# Netscape HTTP Cookie File", "# a comment", "", "  ",
+      ".example.org\tTRUE\t/\tTRUE\t99999999999\tid\t1",
+      "#HttpOnly_example.org\tFALSE\t/a\tFALSE\t0\tsession\t2",
+      "example.org\tFALSE\t/\tFALSE\t1\texpired\t3",
+    ]
+    let read = [
+      "example.org\tTRUE\t/\tTRUE\t99999999999\tid\t1",
+      "example.org\tFALSE\t/a\tFALSE\t0\tsession\t2",
+    ]
+    #expect(try cookies(lines.joined(separator: end) + end) == read)
+    #expect(try cookies(lines.joined(separator: end)) == read)
+  }
+
+  @Test(arguments: [
+    ("[{\"name\": \"id\", \"value\": \"secret\"}]", "it is JSON"),
+    (" {\"cookies\": []}", "it is JSON"), ("Cookie: id=secret", "it is a header field"),
+    ("Set-Cookie: id=secret", "it is a header field"),
+    ("SQLite format 3\0", "it is the database of a browser"),
+    ("# one\nid=secret\n", "line 2: a cookie has 7 fields with tabs between them, not 1"),
+    ("", "it has no cookies"), ("# Netscape HTTP Cookie File\n\n", "it has no cookies"),
+    ("h\tTRUE\t/\tFALSE\t1\tid\tsecret", "all its cookies have expired; export it again"),
+  ])
+  func `a file of another form is refused without showing what it holds`(
+    file: String, reason: String
+  ) throws {
+    let error = #expect(throws: UsageError.self) { try cookies(file) }
+    #expect(error?.description.contains("imgctl get: --cookies: ") == true)
+    #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
+    #expect(error?.description.contains("secret") == false)
+  }
+
+  @Test func `a cookie file that is missing or too large is refused`() throws {
+    #expect(throws: UsageError.self) { try get("--cookies", "/nowhere/cookies.txt") }
+    #expect(throws: UsageError.self) { try cookies(String(repeating: "#", count: 5 << 20)) }
   }
 
   @Test func `lists respect the opt-out by default, and get only on request`() throws {

@@ -258,6 +258,10 @@ import Testing
       --header-env VARIABLE     Send the headers in this environment variable, one a
                                 line. A coordinator that the command starts does not
                                 get the variable. Repeatable.
+      --cookies FILE            Send the cookies of this file to the domains and
+                                paths that they are for. It has Netscape's format
+                                (cookies.txt), as curl, wget and yt-dlp read it. A
+                                URL with other cookies counts as another picture.
       --ignore-query NAME       Ignore this query parameter in the picture's name,
                                 such as a signature; * matches any text, as in
                                 X-Amz-*. The URL is fetched unchanged. Repeatable.

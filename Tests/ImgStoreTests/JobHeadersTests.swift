@@ -5,7 +5,7 @@ import Testing
 
 @testable import ImgStore
 
-/// Header values, which may be secrets: as durable as their job, and gone with it.
+/// Header values and cookies, which may be secrets: as durable as their job, and gone with it.
 @Suite(.timeLimit(.minutes(20)))
 struct JobHeadersTests {
   private let directory: TestDirectory
@@ -20,14 +20,18 @@ struct JobHeadersTests {
 
   private func open() throws -> Journal { try Journal(directory: path) }
 
-  private var headers: HeaderFields {
-    get throws { try HeaderFields([HeaderField(name: "authorization", value: secret)]) }
+  private var secrets: RequestSecrets {
+    get throws {
+      RequestSecrets(
+        headers: try HeaderFields([HeaderField(name: "authorization", value: secret)]),
+        cookies: try Cookies([Cookie(line: "example.org\tTRUE\t/\tFALSE\t0\tsession\t\(secret)")]))
+    }
   }
 
   /// Accepts a job of two lines.
   private func submit(to journal: Journal) throws {
     var job = JobRecord.sample(id)
-    job.headers = try headers
+    job.secrets = try secrets
     try journal.apply([.createJob(job), .appendURLs(id, ["a", "b"]), .seal(id)])
   }
 
@@ -70,7 +74,7 @@ struct JobHeadersTests {
   @Test func `a discarded submission leaves no header values`() throws {
     let journal = try open()
     var job = JobRecord.sample(id)
-    job.headers = try headers
+    job.secrets = try secrets
     try journal.apply(.createJob(job))
     try journal.apply(.discard(id))
     #expect(try filesWithSecret() == [])
@@ -87,10 +91,10 @@ struct JobHeadersTests {
     try FileManager.default.copyItem(
       atPath: path + "/headers/1", toPath: path + "/headers/7")
     let journal = try open()
-    #expect(try journal.job(id)?.headers == headers)
+    #expect(try journal.job(id)?.secrets == secrets)
     #expect(try filesWithSecret() == ["headers/1"])
     try journal.apply(.record(id, index: 0, .cancelled))
-    #expect(try journal.job(id)?.headers == headers)
+    #expect(try journal.job(id)?.secrets == secrets)
   }
 
   @Test(arguments: [true, false])
@@ -111,7 +115,7 @@ struct JobHeadersTests {
     }
     let job = try #require(try open().job(id))
     #expect(job.lacksHeaders)
-    #expect(job.headers == .none)
+    #expect(job.secrets == .none)
     #expect(job.counts.finished == 1)
   }
 }

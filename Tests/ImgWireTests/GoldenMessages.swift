@@ -51,6 +51,7 @@ enum GoldenMessages {
     get throws {
       FetchOptions(
         headers: try HeaderFields([HeaderField(name: "Referer", value: "https://example.com/")]),
+        cookies: try Cookies([Cookie(line: "example.com\tTRUE\t/\tTRUE\t0\tsession\t1")]),
         ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
         respectsOptOut: true, respectsRobots: true,
         redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]))

@@ -58,7 +58,7 @@ public struct ImageJob: Identifiable, Hashable, Sendable {
   package let status: JobStatus
 
   package init(_ status: JobStatus) {
-    self.status = status.withoutHeaderValues
+    self.status = status.withoutSecrets
   }
 
   /// The number that `imgctl` takes as JOB. The jobs of a cluster are numbered from 1.

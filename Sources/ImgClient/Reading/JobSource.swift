@@ -41,7 +41,7 @@ package enum JobSource {
       var oldest: JobID?
       while true {
         let page = try journal.jobs(before: oldest, limit: JobsPage.maximumCount)
-        for record in page { try body(JobStatus(unserved: record)) }
+        for record in page { try body(JobStatus(unserved: record).withoutCookies) }
         guard page.count == JobsPage.maximumCount else { return }
         oldest = page.last?.id
       }

@@ -23,6 +23,12 @@ enum FetchArguments {
       "Send the headers in this environment variable, one a line. A coordinator that the command "
       + "starts does not get the variable. Repeatable.",
     isRepeatable: true)
+  private static let cookies = OptionDescription(
+    "--cookies", "FILE",
+    help:
+      "Send the cookies of this file to the domains and paths that they are for. It has Netscape's "
+      + "format (cookies.txt), as curl, wget and yt-dlp read it. A URL with other cookies counts as "
+      + "another picture.")
   private static let ignoreQuery = OptionDescription(
     "--ignore-query", "NAME",
     help: "Ignore this query parameter in the picture's name, such as a signature; * matches any "
@@ -46,11 +52,11 @@ enum FetchArguments {
   /// The options that select the part of a URL that names a picture.
   static let namingOptions = [ignoreQuery, cacheKey]
   /// The options that change a picture's name.
-  static let nameOptions = [header, headerVariable] + namingOptions
+  static let nameOptions = [header, headerVariable, cookies] + namingOptions
   private static let politenessOptions = [respectOptOut, noRespectOptOut, respectRobots]
   /// The options of a list. Its lines cannot share one `--cache-key`.
   static let listOptions =
-    [cachePolicy, header, headerVariable, ignoreQuery] + politenessOptions
+    [cachePolicy, header, headerVariable, cookies, ignoreQuery] + politenessOptions
   static let options = [cachePolicy] + nameOptions + politenessOptions
 
   /// - Parameters:
@@ -69,6 +75,8 @@ enum FetchArguments {
         ? arguments.value(of: cachePolicy, CachePolicy.init(parsing:)) ?? .cacheElseLoad
         : .cacheElseLoad,
       headers: try headers(in: arguments),
+      cookies: try arguments.lists(cookies)
+        ? arguments.value(of: cookies, CookieFile.cookies(path:)) ?? Cookies.none : Cookies.none,
       ignoredQuery: try arguments.lists(ignoreQuery) ? ignoredQuery(in: arguments) : .none,
       cacheKey: try arguments.lists(cacheKey)
         ? arguments.value(of: cacheKey) { (text) throws(InvalidValue) in

@@ -66,7 +66,7 @@ package struct StatusCommand: Command {
   }
 
   private func show(_ status: JobStatus, in context: CommandContext) throws {
-    if isJSON { return try context.output.write(json: status) }
+    if isJSON { return try context.output.write(json: status.withoutCookies) }
     var table = JobListing(at: context.now)
     table.add(status)
     try context.output.write(table.rendered)

@@ -55,7 +55,7 @@ package struct CommandContext {
     _ status: JobStatus, isJSON: Bool, orSay sentence: String
   ) throws -> ExitCode {
     if isJSON {
-      try output.write(json: status)
+      try output.write(json: status.withoutCookies)
     } else {
       note(sentence + "\n")
     }

@@ -41,7 +41,9 @@ final class JobQueries {
       let found = try jobs(
         before: request.before, limit: count + 1, isActiveOnly: request.isActiveOnly)
       return .jobs(
-        JobsPage(id: request.id, jobs: Array(found.prefix(count)), hasMore: found.count > count))
+        JobsPage(
+          id: request.id, jobs: found.prefix(count).map(\.withoutCookies),
+          hasMore: found.count > count))
     }
   }
 
@@ -59,9 +61,10 @@ final class JobQueries {
 
   func report(_ request: JobRequest, to client: ClientConnection) {
     clients.answer(request.id, of: client) { () throws(StoreError) in
-      guard let status = try status(of: request.job) else {
+      guard var status = try status(of: request.job) else {
         return .unknown(request.job, request.id)
       }
+      if request.isWatching { status = status.withoutCookies }
       if request.isWatching, !status.hasEnded {
         if let refusal = client.refusalToWait(request.id) { return refusal }
         client.pending.addWatch(request.id, sent: status)
@@ -105,7 +108,7 @@ final class JobQueries {
     for client in clients.all where !clients.isBehind(client) {
       for watch in client.pending.watches {
         let job = watch.sent.job
-        let known: JobStatus? = statuses[job] ?? activeStatus(of: job)
+        let known: JobStatus? = statuses[job] ?? activeStatus(of: job)?.withoutCookies
         statuses[job] = .some(known)
         guard let status = known, status != watch.sent else { continue }
         client.pending.updateWatch(watch.request, sent: status)
@@ -116,7 +119,7 @@ final class JobQueries {
 
   /// The end of a job is durable: its watches end.
   func jobEnded(_ record: JobRecord) {
-    let status = JobStatus(record)
+    let status = JobStatus(record).withoutCookies
     log.note(
       "job \(record.id) is \(status.state.rawValue): \(status.done) done, "
         + "\(status.failed) failed, \(status.cancelled) cancelled")

@@ -11,6 +11,7 @@ internal import CCurl
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private let errorBuffer: UnsafeMutablePointer<CChar>
+  private var cookieJar: CookieJar?
 
   /// How many bytes one call reads from a socket. libcurl's default of 16 KiB takes seven calls for
   /// a body of 100 KB.
@@ -31,7 +32,8 @@ final class EasyHandle {
     unsafe errorBuffer.deallocate()
   }
 
-  /// Restores the options of a new handle. Connections stay: they belong to the multi handle.
+  /// Restores the options of a new handle, and leaves its cookie jar. Connections stay: they belong to the
+  /// multi handle.
   ///
   /// libcurl 7.88 frees the read buffer together with the transfer's connection. It keeps the
   /// buffer of a transfer that ended without one, for example because the name has no address, and
@@ -40,6 +42,8 @@ final class EasyHandle {
   /// - Throws: when the handle cannot be used for another transfer.
   func reset() throws(CurlError) {
     unsafe curl_easy_reset(pointer)
+    try check(CURLOPT_SHARE, unsafe curl_easy_setopt_share(pointer, nil))
+    cookieJar = nil
     try set(CURLOPT_BUFFERSIZE, Self.readBufferByteCount)
   }
 
@@ -85,6 +89,15 @@ final class EasyHandle {
   /// - Parameter headers: must outlive the transfer.
   func set(_ headers: RequestHeaders) throws(CurlError) {
     try unsafe set(CURLOPT_HTTPHEADER, UnsafeMutableRawPointer(headers.pointer))
+  }
+
+  /// Has the transfer use the cookies of a jar.
+  func set(_ jar: CookieJar) throws(CurlError) {
+    cookieJar = jar
+    try check(CURLOPT_SHARE, unsafe curl_easy_setopt_share(pointer, jar.share))
+    // The empty name starts the engine without reading a file (CURLOPT_COOKIEFILE(3)).
+    try set(CURLOPT_COOKIEFILE, "")
+    for line in jar.takeLines() { try set(CURLOPT_COOKIELIST, line) }
   }
 
   /// Makes ``errorText`` tell of the next transfer.

@@ -321,6 +321,7 @@ package final class TransferPool {
     }
     let start = affordable(request.start.sent(to: request.issuer(url)), id)
     do throws(CurlError) {
+      let request = try request.withCookieJar()
       try running.start(id) { (easy) throws(CurlError) in
         try Transfer(
           id: id, url: url, request: request, start: start, easy: easy, context: context)

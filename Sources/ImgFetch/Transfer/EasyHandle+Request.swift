@@ -2,10 +2,10 @@ internal import CCurl
 internal import ImgModel
 
 extension EasyHandle {
-  /// Sets what is sent, and to which URL. These defaults of libcurl stay: no cookies, no .netrc, no
-  /// redirects followed (``RedirectTarget``), certificates are verified, and a Content-Encoding is left
-  /// as it is, because ``ContentDecoding`` undoes it. libcurl undoes a compressed Transfer-Encoding
-  /// without being asked, so it is refused (``BodyFraming``).
+  /// Sets what is sent, and to which URL. These defaults of libcurl stay: no .netrc, no redirects followed
+  /// (``RedirectTarget``), certificates are verified, and a Content-Encoding is left as it is, because
+  /// ``ContentDecoding`` undoes it. libcurl undoes a compressed Transfer-Encoding without being asked, so it
+  /// is refused (``BodyFraming``).
   ///
   /// - Parameters:
   ///   - url: must outlive the transfer.
@@ -16,6 +16,7 @@ extension EasyHandle {
   ) throws(CurlError) {
     try set(url)
     try set(headers)
+    if let jar = request.cookieJar { try set(jar) }
     try set(CURLOPT_USERAGENT, context.userAgent)
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
     // The empty name is libcurl's for "no proxy, whatever the environment says". With a proxy, the

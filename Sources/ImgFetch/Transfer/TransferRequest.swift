@@ -10,6 +10,8 @@ struct TransferRequest {
   /// there.
   var start = TransferStart.whole()
   var history = TransferHistory()
+  /// Of all transfers for the request; `nil` before the first.
+  private(set) var cookieJar: CookieJar?
   /// Whether it is sent on a connection that no request was sent on before.
   var usesFreshConnection = false
 
@@ -28,6 +30,14 @@ struct TransferRequest {
     let lines = start.requestFields + (content.facts?.requestFields ?? []) + directives
     guard !options.headers.isEmpty || !lines.isEmpty else { return nil }
     return try RequestHeaders(options.headers, conditions: lines)
+  }
+
+  /// The request with the jar that all transfers for it share.
+  func withCookieJar() throws(CurlError) -> TransferRequest {
+    guard cookieJar == nil else { return self }
+    var request = self
+    request.cookieJar = try CookieJar(options.cookies)
+    return request
   }
 
   /// Why the body behind a head is not fetched; `nil` when it is.

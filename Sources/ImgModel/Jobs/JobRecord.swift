@@ -30,7 +30,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
   package var finishedAt: WallTime?
   /// Every line below this index has a final outcome, so a restarted coordinator reads from here.
   package var lowWater: Int
-  /// Whether the values of the job's headers are lost. Its lines can then not be fetched.
+  /// Whether the values of the job's headers, or its cookies, are lost. Its lines can then not be fetched.
   package var lacksHeaders = false
 
   package init(
@@ -59,10 +59,10 @@ package struct JobRecord: Hashable, Sendable, Codable {
       submittedAt: WallTime(rawValue: 0))
   }
 
-  /// The header fields that the job's requests add to the standard ones.
-  package var headers: HeaderFields {
-    get { options.fetch.headers }
-    set { options.fetch.headers = newValue }
+  /// What the job's requests send that may be secret.
+  package var secrets: RequestSecrets {
+    get { options.fetch.secrets }
+    set { options.fetch.secrets = newValue }
   }
 
   /// Whether the job is accepted and has not ended.

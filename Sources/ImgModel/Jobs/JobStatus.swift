@@ -103,10 +103,17 @@ package struct JobStatus: Hashable, Sendable, Codable {
       }
   }
 
-  /// The status without the values of header fields, which may be secrets.
-  package var withoutHeaderValues: JobStatus {
-    var status = self
+  /// The status without the values of header fields and without cookies, which may be secrets.
+  package var withoutSecrets: JobStatus {
+    var status = withoutCookies
     status.fetch.headers = fetch.headers.withoutValues
+    return status
+  }
+
+  /// The status without cookies, which are many. They are known to what asks for one job alone.
+  package var withoutCookies: JobStatus {
+    var status = self
+    status.fetch.cookies = .none
     return status
   }
 

@@ -4,6 +4,8 @@ package struct FetchOptions: Hashable, Sendable, Codable {
   /// Header fields that are added to each request to the origin. They are not sent to another origin
   /// after a redirect.
   package var headers: HeaderFields
+  /// The cookies of a user's file. In JSON they are left out where there are none.
+  package var cookies: Cookies
   /// The query parameters that are not part of the picture's name.
   package var ignoredQuery: QueryFilter
   /// The picture's name; `nil` if the URL is the name.
@@ -20,11 +22,13 @@ package struct FetchOptions: Hashable, Sendable, Codable {
 
   package init(
     cachePolicy: CachePolicy = .cacheElseLoad, headers: HeaderFields = .none,
-    ignoredQuery: QueryFilter = .none, cacheKey: CacheKey? = nil, respectsOptOut: Bool = false,
+    cookies: Cookies = .none, ignoredQuery: QueryFilter = .none, cacheKey: CacheKey? = nil,
+    respectsOptOut: Bool = false,
     respectsRobots: Bool = false, redirectOrigins: OriginList = .all
   ) {
     self.cachePolicy = cachePolicy
     self.headers = headers
+    self.cookies = cookies
     self.ignoredQuery = ignoredQuery
     self.cacheKey = cacheKey
     self.respectsOptOut = respectsOptOut
@@ -34,7 +38,23 @@ package struct FetchOptions: Hashable, Sendable, Codable {
 
   /// The name under which the picture of a URL is stored.
   package func name(of url: ImageURL) -> PictureName {
-    PictureName(text: nameText(of: url), headers: Array(headers))
+    let sent = cookies.matching(url)
+    let fields = sent.isEmpty ? Array(headers) : headers + [HeaderField(cookies: sent)]
+    return PictureName(text: nameText(of: url), headers: fields)
+  }
+
+  /// The options of a request for the URL, without the cookies that are for others.
+  package func narrowed(to url: ImageURL) -> FetchOptions {
+    guard !cookies.isEmpty else { return self }
+    var options = self
+    options.cookies = cookies.matching(url)
+    return options
+  }
+
+  /// What of the options may be secret.
+  package var secrets: RequestSecrets {
+    get { RequestSecrets(headers: headers, cookies: cookies) }
+    set { (headers, cookies) = (newValue.headers, newValue.cookies) }
   }
 
   /// The query filter does not apply to `data:` and `file:` URLs.
@@ -45,11 +65,26 @@ package struct FetchOptions: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case cachePolicy = "cache_policy"
-    case headers
+    case headers, cookies
     case ignoredQuery = "ignore_query"
     case cacheKey = "cache_key"
     case respectsOptOut = "respect_opt_out"
     case respectsRobots = "respect_robots"
     case redirectOrigins = "redirect_origins"
   }
+}
+
+/// The parts of ``FetchOptions`` that may be secret.
+package struct RequestSecrets: Hashable, Sendable, Codable {
+  package var headers: HeaderFields
+  package var cookies: Cookies
+
+  package static let none = RequestSecrets(headers: .none, cookies: .none)
+
+  package init(headers: HeaderFields, cookies: Cookies) {
+    self.headers = headers
+    self.cookies = cookies
+  }
+
+  package var isEmpty: Bool { headers.isEmpty && cookies.isEmpty }
 }

@@ -29,6 +29,13 @@ package struct HeaderField: Hashable, Sendable {
     lacksValue = false
   }
 
+  /// The field of cookies, for the name of a picture: libcurl writes the one that is sent.
+  init(cookies: Cookies) {
+    name = "cookie"
+    value = cookies.text
+    lacksValue = false
+  }
+
   private init(name: String) {
     self.name = name
     value = ""
@@ -69,7 +76,7 @@ package struct HeaderField: Hashable, Sendable {
     case "accept-encoding":
       "imgctl requests pictures without content encoding"
     case "cookie", "cookie2":
-      "imgctl never sends cookies"
+      "--cookies FILE sends cookies to their own sites alone"
     case _ where name.hasPrefix("if-"):
       "imgctl sends its own conditions when it revalidates"
     default: nil

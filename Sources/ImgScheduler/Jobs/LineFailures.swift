@@ -9,5 +9,6 @@ extension Failure {
   /// Of a line whose job has lost the headers to ask with.
   static let lostHeaders = Failure(
     stage: .queue, code: .internal, isRetryable: false,
-    detail: "the values of the job's headers are lost or damaged; submit the list again")
+    detail: "the values of the job's headers, or its cookies, are lost or damaged; submit the list "
+      + "again")
 }

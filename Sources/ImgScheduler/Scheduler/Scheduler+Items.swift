@@ -10,13 +10,14 @@ extension Scheduler {
   mutating func addWaiter(
     _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
   ) -> (id: WorkID, isNew: Bool, isMoreUrgent: Bool) {
+    let fetch = options.fetch.narrowed(to: url)
     let key = WorkItem.Key(
-      name: options.fetch.name(of: url),
+      name: fetch.name(of: url),
       request: ThumbnailRequest(
         variant: options.variant, otherVariants: options.otherVariants,
         isLenient: options.isLenient,
         // A client that has a local URL has the picture already.
-        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: options.fetch,
+        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: fetch,
         bypassesStore: bypassesStore))
     guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true, false) }
     return (id, false, join(waiter, id))

@@ -3,25 +3,26 @@ import ImgModel
 import ImgSystem
 import Synchronization
 
-/// The header values that jobs send to origins. They may be secrets, so each job has a file for
+/// The header values and cookies that jobs send to origins. They may be secrets, so each job has a file for
 /// them beside the journal, which is overwritten when the job is removed.
 ///
 /// LMDB never overwrites a page in place, so a removed record would stay in free pages of its file.
 /// All values are also in memory.
 final class JobHeaders: Sendable {
   private let directory: String
-  private let held = Mutex<[JobID: HeaderFields]>([:])
+  private let held = Mutex<[JobID: RequestSecrets]>([:])
 
-  /// 8 KiB of headers in JSON, where a byte takes at most six.
-  private static let maximumFileByteCount = 1 << 17
+  /// Headers and cookies in JSON, where a byte takes at most six.
+  private static let maximumFileByteCount =
+    8 * (HeaderFields.maximumByteCount + Cookies.maximumByteCount)
 
   /// - Parameter journalDirectory: the parent of the files' directory.
   init(in journalDirectory: String) {
     directory = journalDirectory + "/headers"
   }
 
-  /// The headers of a job; `nil` if it has none, or if its file is missing or damaged.
-  subscript(id: JobID) -> HeaderFields? { held.withLock { $0[id] } }
+  /// Those of a job; `nil` if it has none, or if its file is missing or damaged.
+  subscript(id: JobID) -> RequestSecrets? { held.withLock { $0[id] } }
 
   /// Reads the files of `jobs`, and erases others, which a crash has left between the removal of
   /// their job and the erasure.
@@ -36,7 +37,7 @@ final class JobHeaders: Sendable {
   /// Reads all files and changes none.
   func loadAll() {
     for id in foundJobs {
-      if let headers = read(id) { held.withLock { $0[id] = headers } }
+      if let secrets = read(id) { held.withLock { $0[id] = secrets } }
     }
   }
 
@@ -45,11 +46,11 @@ final class JobHeaders: Sendable {
     return names.compactMap { UInt64($0) }.map(JobID.init(rawValue:))
   }
 
-  /// Stores the headers of a new job durably.
-  func add(_ headers: HeaderFields, of id: JobID) throws(StoreError) {
-    held.withLock { $0[id] = headers }
+  /// Stores those of a new job durably.
+  func add(_ secrets: RequestSecrets, of id: JobID) throws(StoreError) {
+    held.withLock { $0[id] = secrets }
     try create()
-    try write(headers, of: id)
+    try write(secrets, of: id)
     try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
   }
 
@@ -67,17 +68,17 @@ final class JobHeaders: Sendable {
     }
   }
 
-  private func read(_ id: JobID) -> HeaderFields? {
+  private func read(_ id: JobID) -> RequestSecrets? {
     guard
       let record = try? FileIO.contents(of: path(of: id), upTo: Self.maximumFileByteCount),
       JournalRecord.layout(of: record.span, for: JournalKey.job(id).span) == .headers
     else { return nil }
     return try? JSONRecord.decode(
-      HeaderFields.self, from: record.span.extracting(droppingFirst: JournalRecord.headByteCount))
+      RequestSecrets.self, from: record.span.extracting(droppingFirst: JournalRecord.headByteCount))
   }
 
-  private func write(_ headers: HeaderFields, of id: JobID) throws(StoreError) {
-    let body = [JournalRecord.Layout.headers.rawValue] + (try JSONRecord.encode(headers))
+  private func write(_ secrets: RequestSecrets, of id: JobID) throws(StoreError) {
+    let body = [JournalRecord.Layout.headers.rawValue] + (try JSONRecord.encode(secrets))
     let record = JournalRecord.encode(body, for: JournalKey.job(id))
     try StoreError.wrapping { () throws(SystemError) in
       try FileIO.writeDurably(record.span, to: path(of: id))

@@ -96,8 +96,8 @@ package final class Journal: Sendable {
   /// - Throws: ``StoreError/Reason/full`` if the disk is full; `MDB_NOTFOUND` for sealing an
   ///   unknown job; `MDB_BAD_VALSIZE` for a line longer than a URL.
   package func apply(_ operations: [JournalOperation]) throws(StoreError) {
-    for case .createJob(let job) in operations where !job.headers.isEmpty {
-      try headers.add(job.headers, of: job.id)
+    for case .createJob(let job) in operations where !job.secrets.isEmpty {
+      try headers.add(job.secrets, of: job.id)
     }
     let goneJobs: Set<JobID>
     do throws(StoreError) {

@@ -1,6 +1,6 @@
 import ImgModel
 
-/// The layout of a job in the table `jobs`: JSON without its header values, see ``JobHeaders``.
+/// The layout of a job in the table `jobs`: JSON without header values and cookies, see ``JobHeaders``.
 struct StoredJob: Codable {
   let record: JobRecord
   private let hasHeaders: Bool
@@ -11,9 +11,9 @@ struct StoredJob: Codable {
   }
 
   private init(_ job: JobRecord) {
-    hasHeaders = job.lacksHeaders || !job.headers.isEmpty
+    hasHeaders = job.lacksHeaders || !job.secrets.isEmpty
     var record = job
-    record.headers = .none
+    record.secrets = .none
     self.record = record
   }
 
@@ -27,11 +27,11 @@ struct StoredJob: Codable {
     guard let stored = decode(record, of: id) else { return .damaged(id) }
     var job = stored.record
     guard stored.hasHeaders else { return job }
-    if let headers = headers[id] { job.headers = headers } else { job.lacksHeaders = true }
+    if let secrets = headers[id] { job.secrets = secrets } else { job.lacksHeaders = true }
     return job
   }
 
-  /// The job without its headers; `nil` for a damaged record or another kind.
+  /// The job without its headers and cookies; `nil` for a damaged record or another kind.
   static func decode(_ record: Span<UInt8>, of id: JobID) -> StoredJob? {
     guard JournalRecord.layout(of: record, for: JournalKey.job(id).span) == .job else { return nil }
     return try? JSONRecord.decode(

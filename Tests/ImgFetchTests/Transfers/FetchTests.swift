@@ -71,15 +71,6 @@ import Testing
     #expect(origin.snapshot.paths.keys.sorted() == ["/gr%C3%BCn", "/gr%C3%BCn?x=%C3%A9"])
   }
 
-  @Test func `a cookie that is set is not sent back`() throws {
-    let origin = try TestOrigin()
-    origin.serve("/a", .body([1], headers: [Header("Set-Cookie", "a=b")]))
-    let fetcher = try Fetcher()
-    for _ in 0..<2 { _ = try fetcher.fetch(origin.baseURL + "/a") }
-    #expect(origin.counters("/a").requests == 2)
-    #expect(origin.counters("/a").headersSeen["cookie"] == nil)
-  }
-
   @Test func `a cancelled transfer ends at the origin and is not reported`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(1 << 20), delivery: .drip(bytesPerSecond: 10_000)))

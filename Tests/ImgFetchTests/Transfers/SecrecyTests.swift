@@ -47,20 +47,6 @@ import Testing
     #expect(origin.counters("/b").headersSeen["authorization"] == nil)
   }
 
-  @Test func `cookies are neither kept for a redirect nor for the next transfer`() throws {
-    let origin = try TestOrigin()
-    let cookie = Header("Set-Cookie", "a=b; Path=/")
-    let location = Header("Location", "/b")
-    origin.serve("/a", .response(Response(status: 302, headers: [location, cookie])))
-    origin.serve("/b", .body([7], headers: [cookie]))
-    let fetcher = try Fetcher()
-    for _ in 0..<2 {
-      #expect(try fetcher.fetch(origin.baseURL + "/a").body?.bytes == [7])
-      #expect(origin.counters("/a").headersSeen["cookie"] == nil)
-      #expect(origin.counters("/b").headersSeen["cookie"] == nil)
-    }
-  }
-
   @Test func `an origin sees nothing but what a fetch needs`() throws {
     let origin = try TestOrigin()
     origin.serve("/a", .redirect(to: "/b"))
