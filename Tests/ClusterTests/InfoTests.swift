@@ -107,6 +107,8 @@ struct InfoTests {
     #expect(try info(path).frame_delays_ms?.count == 40)
     let text = try cluster.imgctl("info", path).output
     #expect(text.contains(" 40, 4s, plays "), "\(text)")
+    let streamed = try cluster.imgctl("info", "-", inputPath: path).output
+    #expect(streamed.contains(" 40, 4s, plays "), "\(streamed)")
     origin.serve("/b", .resource(Resource(file)))
     let url = origin.baseURL + "/b"
     let plain = try cluster.imgctl("info", url).output

@@ -39,6 +39,15 @@ struct OutputFormatTests {
     return (try FormatSniffer.format(of: Array(bytes)), result.messages)
   }
 
+  @Test func `an output that cannot be written is noticed before anything is fetched`() throws {
+    for path in ["/no/such/place/a.jpg", cluster.directory.path, "/proc/a.jpg"] {
+      let result = try cluster.imgctl("get", opaque, "-o", path)
+      #expect(result.exitCode == 2, "\(result.messages)")
+      #expect(result.messages.hasPrefix("imgctl: write \(path): "), "\(result.messages)")
+    }
+    #expect(origin.origin.counters("/opaque").requests == 0)
+  }
+
   private func isFromCache(_ arguments: String...) throws -> Bool {
     struct Report: Decodable {
       let from_cache: Bool

@@ -321,6 +321,10 @@ import Testing
       "imgctl get: --crop takes its value behind =: write --crop=attention, or ./attention for a "
         + "file"
     ),
+    (
+      "get a.jpg --crop 0.5,0.5",
+      "imgctl get: --crop takes its value behind =: write --crop=0.5,0.5, or ./0.5,0.5 for a file"
+    ),
     ("submit a --info-only --size 64", "imgctl submit: --size: --info-only makes no thumbnails"),
     ("submit a --info-only --lenient", "imgctl submit: --lenient: --info-only makes no thumbnails"),
     ("submit a --info-only --keep all", "imgctl submit: --keep: --info-only stores facts alone"),

@@ -32,13 +32,13 @@ final class FactsFile {
   }
 
   /// The metadata, and the frames of a GIF, WebP or PNG: counting them takes a walk through the file,
-  /// which costs no fetch. Those of a stream are not counted, because it would be read to its end.
+  /// which costs no fetch. A stream is read to its end for it, at most to ``FactsQuery``'s limit.
   ///
   /// - Throws: as ``record(_:)`` does.
   func record() throws(Failure) -> FactsRecord {
     let record = try record(.metadata)
     let facts = record.facts
-    guard byteCount != nil, [.gif, .webp, .png].contains(facts.format), facts.isAnimated != false
+    guard [.gif, .webp, .png].contains(facts.format), facts.isAnimated != false
     else { return record }
     return try self.record(.all)
   }

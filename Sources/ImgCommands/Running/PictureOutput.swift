@@ -38,10 +38,13 @@ struct PictureOutput: Hashable, Sendable {
   /// The format of the file's extension; `nil` for other extensions.
   var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
 
-  /// Refuses to write a picture to a terminal.
+  /// Refuses to write a picture to a terminal, and notices a file that cannot be written before anything is
+  /// fetched for it.
   ///
   /// - Parameter command: the name of the command.
-  func check(for command: String) throws(UsageError) {
+  /// - Throws: a ``UsageError`` for a terminal, a ``SystemError`` for a file.
+  func check(for command: String) throws {
+    if let file { try FileIO.checkReplaceable(path: file) }
     guard path == nil, !isJSON, Terminal.isTerminal(1) else { return }
     throw UsageError(
       "\(command): refusing to write a picture to a terminal; use -o FILE or --json")

@@ -13,13 +13,15 @@ package struct OptionDescription: Hashable, Sendable {
   /// Words that are values of such an option. As a separate argument they are refused, because people
   /// write them so.
   package let attachedWords: [String]
+  /// Whether numbers with commas between them, such as `0.5,0.5`, are such values, too.
+  package let attachesNumbers: Bool
   /// Whether all values count if the option is repeated, instead of the last one.
   package let isRepeatable: Bool
 
   package init(
     _ flag: String, short shortFlag: String? = nil, _ placeholder: String? = nil,
     help: String, impliedValue: String? = nil, attachedWords: [String] = [],
-    isRepeatable: Bool = false
+    attachesNumbers: Bool = false, isRepeatable: Bool = false
   ) {
     self.flag = flag
     self.shortFlag = shortFlag
@@ -27,6 +29,7 @@ package struct OptionDescription: Hashable, Sendable {
     self.help = help
     self.impliedValue = impliedValue
     self.attachedWords = attachedWords
+    self.attachesNumbers = attachesNumbers
     self.isRepeatable = isRepeatable
   }
 
@@ -40,6 +43,13 @@ package struct OptionDescription: Hashable, Sendable {
   /// The environment variable of a setting with this flag, such as `IMGCTL_DATA_DIR` for `--data-dir`.
   package var environmentVariable: String {
     "IMGCTL_" + flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
+  }
+
+  /// Whether a separate argument was meant as the value of an option with an ``impliedValue``.
+  func isMeant(by word: String) -> Bool {
+    attachedWords.contains(word)
+      || attachesNumbers && word.contains(",")
+        && word.utf8.allSatisfy { "0123456789.,".utf8.contains($0) }
   }
 
   /// The flags and the placeholder in the help.

@@ -71,7 +71,7 @@ package struct OptionGrammar: Sendable {
       guard attached == nil else { throw UsageError("\(name) takes no value") }
       return Given(option: option, value: "")
     }
-    if attached == nil, let word = rest.first, option.attachedWords.contains(word) {
+    if attached == nil, let word = rest.first, option.isMeant(by: word) {
       throw UsageError(
         "\(name) takes its value behind =: write \(name)=\(word), or ./\(word) for a file")
     }

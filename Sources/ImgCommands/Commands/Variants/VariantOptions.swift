@@ -27,7 +27,7 @@ enum VariantOptions {
       + "people look at), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
       + "--crop alone keeps the centre.",
     impliedValue: "\(Crop.centre)",
-    attachedWords: [Crop.centre, .attention, .entropy].map(\.description))
+    attachedWords: [Crop.centre, .attention, .entropy].map(\.description), attachesNumbers: true)
   private static let enlarge = OptionDescription(
     "--enlarge",
     help: "Enlarge pictures that are smaller than the box. Default: they stay small; a drawing "
