@@ -18,6 +18,6 @@ struct Log {
   /// Writes a line that has its time and program.
   func write(_ line: String) {
     // A log that cannot be written must not stop the work, and no other place would be read.
-    try? FileIO.writeAll(descriptor, Array("\(line)\n".withoutPasswords.utf8))
+    try? FileIO.writeAll(descriptor, "\(line.withoutPasswords.printable)\n")
   }
 }

@@ -84,6 +84,6 @@ package enum DecoderMain {
   /// Standard error is read by the coordinator, which logs it.
   private static func note(_ message: String) {
     // It may be closed; there is no other log.
-    try? FileIO.writeAll(2, "imgdecoder: \(message)\n")
+    try? FileIO.writeAll(2, "imgdecoder: \(message.printable)\n")
   }
 }

@@ -111,7 +111,7 @@ package enum GatewayMain {
   /// Writes a line for people, after the name of the program.
   @Sendable private static func note(_ text: String) {
     // A message that cannot be written must not stop the work, and no other place would be read.
-    try? FileIO.writeAll(STDERR_FILENO, Array("imggateway: \(text)\n".withoutPasswords.utf8))
+    try? FileIO.writeAll(STDERR_FILENO, "imggateway: \(text.withoutPasswords.printable)\n")
   }
 }
 

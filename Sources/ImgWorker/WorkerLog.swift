@@ -7,6 +7,6 @@ enum WorkerLog {
   static func note(_ message: String) {
     let time = WallTime.now
     // Standard error may be closed; there is no other log.
-    try? FileIO.writeAll(2, "\(time) imgworker: \(message)\n".withoutPasswords)
+    try? FileIO.writeAll(2, "\(time) imgworker: \(message.withoutPasswords.printable)\n")
   }
 }

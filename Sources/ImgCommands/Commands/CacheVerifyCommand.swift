@@ -29,7 +29,7 @@ package struct CacheVerifyCommand: Command {
       if isJSON {
         try context.output.write(json: defect)
       } else {
-        try context.output.write("\(defect)\n")
+        try context.output.write("\(HumanText.printable("\(defect)"))\n")
       }
       // Reading the next record may end this process, see ``StoreCrash``.
       try context.output.flush()

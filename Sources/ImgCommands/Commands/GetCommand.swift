@@ -138,7 +138,8 @@ package struct GetCommand: Command {
     while case .nothing(let failure, _) = found, failure.code != .cancelled,
       let next = rest.popFirst()
     {
-      context.note("imgctl: \(HumanText.source(source)): \(failure); trying \(next)\n")
+      context.note(
+        "imgctl: \(HumanText.source(source)): \(failure); trying \(HumanText.source(next))\n")
       source = next
       found = try find(
         source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context, previews)

@@ -63,14 +63,9 @@ package enum HumanText {
     return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(end)" : "\(minutes):\(end)"
   }
 
-  /// An untrusted text without control characters, which could control a terminal or break a line,
-  /// and without the passwords of URLs.
-  package static func printable(_ text: String) -> String {
-    let shown = text.withoutPasswords
-    guard shown.unicodeScalars.contains(where: isControl) else { return shown }
-    return String(
-      String.UnicodeScalarView(shown.unicodeScalars.map { isControl($0) ? "\u{FFFD}" : $0 }))
-  }
+  /// An untrusted text on one line, without what could control a terminal and without the passwords of
+  /// URLs.
+  package static func printable(_ text: String) -> String { text.withoutPasswords.printable }
 
   /// The URL or path of a picture, for a sentence. A long one, such as a `data:` URL, is truncated.
   package static func source(_ text: String) -> String {
@@ -79,10 +74,6 @@ package enum HumanText {
   }
 
   private static let sourceLength = 200
-
-  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.properties.generalCategory == .control
-  }
 
   private static func scaled(_ value: Double, by factor: Double, units: [String]) -> String {
     var value = max(value, 0)

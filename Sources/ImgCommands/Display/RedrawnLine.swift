@@ -1,3 +1,5 @@
+import ImgModel
+
 /// The last line of a terminal, redrawn for each update. The caller writes the returned texts
 /// unchanged.
 package struct RedrawnLine: Sendable {
@@ -12,7 +14,7 @@ package struct RedrawnLine: Sendable {
   package mutating func draw(_ text: String) -> String {
     guard text != shown else { return "" }
     shown = text
-    return Self.clear + text
+    return Self.clear + text.printable
   }
 
   /// The output that clears the line for other text.

@@ -28,7 +28,7 @@ package struct ErrorReport: Encodable {
 
   package init(_ exitCode: ExitCode, code: String, _ text: String) {
     self.exitCode = exitCode
-    error = Content(code: code, text: text.withoutPasswords)
+    error = Content(code: code, text: text.withoutPasswords.printableLines)
   }
 
   /// - Returns: `nil` if the reader closed the output. That ends the command and is no failure.

@@ -32,7 +32,8 @@ package final class Output {
   /// changing its meaning raises it. Adding a key does not.
   package static let jsonSchema = 1
 
-  /// Writes an object as one line of JSON with sorted keys and ``jsonSchema``, without secrets.
+  /// Writes an object as one line of JSON with sorted keys and ``jsonSchema``, without secrets and with
+  /// escapes for what a terminal would obey.
   package func write(json value: some Encodable) throws {
     try write(try Self.json(of: value))
   }
@@ -42,7 +43,8 @@ package final class Output {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.isForPeople] = true
-    return String(decoding: try encoder.encode(Versioned(value: value)), as: UTF8.self) + "\n"
+    let json = try encoder.encode(Versioned(value: value))
+    return String(decoding: json, as: UTF8.self).escapedForTerminals + "\n"
   }
 
   /// An object with the version of its layout.

@@ -30,6 +30,11 @@ package struct CommandContext {
   /// with `--quiet`. If the reader closes standard error, as in `2>&1 | head -1`, the command
   /// continues.
   package func note(_ text: String) {
+    if !isQuiet { try? messages.write(text.withoutPasswords.printableLines) }
+  }
+
+  /// The same for what a ``RedrawnLine`` returns: its control sequences are meant for the terminal.
+  func redraw(_ text: String) {
     if !isQuiet { try? messages.write(text.withoutPasswords) }
   }
 
@@ -38,7 +43,7 @@ package struct CommandContext {
   ///
   /// - Parameter error: a sentence without a full stop.
   package func report(error: String) {
-    try? messages.write("imgctl: \(error)\n".withoutPasswords)
+    try? messages.write("imgctl: \(error.withoutPasswords.printable)\n")
   }
 
   /// Prints an error that has no result and does not end the command.
@@ -170,7 +175,7 @@ package struct CommandContext {
       directory: settings.storeDirectory, budgetByteCount: settings.limits.storeBudgetByteCount
     ) { sentence in
       // A closed standard error does not matter here.
-      try? FileIO.writeAll(2, "imgctl: \(sentence)\n")
+      try? FileIO.writeAll(2, "imgctl: \(sentence.printable)\n")
     }
   }
 

@@ -53,7 +53,7 @@ struct JobFollower {
     var line = RedrawnLine()
     var cadence = LineCadence()
     var wasPaused = false
-    defer { context.note(line.end()) }
+    defer { context.redraw(line.end()) }
     return try forEachState(updates, signals) { status in
       let now = ContinuousClock.now
       let wall = context.now
@@ -62,14 +62,13 @@ struct JobFollower {
       bar = current
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
-        context.note(
-          line.erase() + "job \(status.job) is paused; continue with: imgctl resume \(status.job)\n"
-        )
+        context.redraw(line.erase())
+        context.note("job \(status.job) is paused; continue with: imgctl resume \(status.job)\n")
       }
       wasPaused = isPaused
       if isOnTerminal {
         let columns = Terminal.columns(2) ?? Self.defaultColumns
-        context.note(line.draw(current.line(columns: columns)))
+        context.redraw(line.draw(current.line(columns: columns)))
       } else if cadence.takes(status, at: now - start) {
         context.note(current.plainLine + "\n")
       }

@@ -26,7 +26,7 @@ final class ProgressOutput {
       try? context.output.write(json: DownloadReport(progress, of: source))
       try? context.output.flush()
     } else if isOnTerminal {
-      context.note(line.draw(HumanText.download(progress)))
+      context.redraw(line.draw(HumanText.download(progress)))
     } else if nextLineAt <= now {
       nextLineAt = now + Self.lineInterval
       context.note(HumanText.download(progress) + "\n")
@@ -35,6 +35,6 @@ final class ProgressOutput {
 
   /// The picture has arrived, or never will: other text takes the line.
   func end() {
-    context.note(line.erase())
+    context.redraw(line.erase())
   }
 }

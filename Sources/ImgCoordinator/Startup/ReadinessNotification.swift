@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSystem
 import ImgTransport
 
@@ -20,7 +21,7 @@ final class ReadinessNotification {
 
   func sendFailure(_ reason: String) {
     // Standard error may be closed and the waiting process gone. No other place would be read.
-    try? FileIO.writeAll(2, Array("imgcoordinator: \(reason)\n".utf8))
+    try? FileIO.writeAll(2, "imgcoordinator: \(reason.printable)\n")
     send(reason)
   }
 

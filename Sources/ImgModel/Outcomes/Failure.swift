@@ -51,7 +51,8 @@ package struct Failure: Error, Hashable, Sendable {
   /// 10.2.3).
   package var retryAt: WallTime?
   /// A sentence for people. Programs must not interpret it. It has at most
-  /// ``maximumDetailByteCount`` bytes and no passwords of URLs.
+  /// ``maximumDetailByteCount`` bytes, no passwords of URLs, and nothing that a terminal would obey
+  /// (``Swift/String/printable``): origins and files supply parts of it.
   package let detail: String
 
   package static let maximumDetailByteCount = 300
@@ -68,7 +69,8 @@ package struct Failure: Error, Hashable, Sendable {
     self.isRetryable = isRetryable ?? code.isRetryable(httpStatus: httpStatus)
     self.retryAt = retryAt
     self.detail = String(
-      decoding: detail.withoutPasswords.utf8.prefix(Self.maximumDetailByteCount), as: UTF8.self)
+      decoding: detail.withoutPasswords.printable.utf8.prefix(Self.maximumDetailByteCount),
+      as: UTF8.self)
   }
 }
 
@@ -132,5 +134,17 @@ extension Failure: Codable {
     case httpStatus = "http_status"
     case retryAt = "retry_at"
     case detail
+  }
+
+  /// The detail of a peer, or of an older journal, is made printable again.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      stage: try container.decode(Stage.self, forKey: .stage),
+      code: try container.decode(Code.self, forKey: .code),
+      httpStatus: try container.decodeIfPresent(Int.self, forKey: .httpStatus),
+      isRetryable: try container.decode(Bool.self, forKey: .isRetryable),
+      retryAt: try container.decodeIfPresent(WallTime.self, forKey: .retryAt),
+      detail: try container.decode(String.self, forKey: .detail))
   }
 }

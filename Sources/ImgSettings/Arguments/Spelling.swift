@@ -1,3 +1,5 @@
+import ImgModel
+
 /// Suggestions for mistyped words.
 package enum Spelling {
   /// A longer word is not a mistyped one but, for example, a pasted URL. It is not compared, which
@@ -24,23 +26,16 @@ package enum Spelling {
     nearest(to: word, among: candidates).map { "; did you mean \($0)?" } ?? ""
   }
 
-  /// `text` for a sentence: in quotes, truncated, and without control characters, which could
-  /// control a terminal.
+  /// `text` for a sentence: in quotes, truncated, and without what could control a terminal.
   package static func quoted(_ text: String) -> String {
-    let shown = printable(text.unicodeScalars.prefix(maximumLength))
+    let shown = String(text.unicodeScalars.prefix(maximumLength)).printable
     let isShortened = text.unicodeScalars.count > maximumLength
     return "\"\(shown)\(isShortened ? "…" : "")\""
   }
 
   /// The same for a text whose end matters, such as the path of a file: it is not truncated.
   package static func quotedWhole(_ text: String) -> String {
-    "\"\(printable(text.unicodeScalars[...]))\""
-  }
-
-  private static func printable(_ text: Substring.UnicodeScalarView) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 }))
+    "\"\(text.printable)\""
   }
 
   /// The number of insertions, deletions, replacements and swaps of neighbours between two words
