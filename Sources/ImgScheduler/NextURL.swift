@@ -154,22 +154,25 @@ extension TransferQueue {
   /// Takes the most urgent transfer that was redirected to a host which has a slot and a token. What
   /// has begun goes before all that has not.
   mutating func nextRedirected(at now: ContinuousClock.Instant) -> TransferID? {
-    mostUrgent(of: index.responsiveRedirects, index.otherRedirects)
+    mostUrgent(of: index.redirects)
       .flatMap { startRedirected($0.name, at: now) }
   }
 
   private var nextHost: (name: String, urgency: Urgency)? {
-    mostUrgent(of: index.responsiveStartable, index.otherStartable)
+    mostUrgent(of: index.startable)
   }
 
-  private func mostUrgent(
-    of responsiveHosts: PriorityQueue<String, Urgency>,
-    _ otherHosts: PriorityQueue<String, Urgency>
-  ) -> (name: String, urgency: Urgency)? {
-    let responsive = hasSlot ? responsiveHosts.first : nil
-    let other = otherHosts.first.flatMap { hasSlotForOther($0.priority) ? $0 : nil }
-    return [responsive, other].compactMap(\.self).min { $0.priority < $1.priority }
-      .map { ($0.key, $0.priority) }
+  /// Of the hosts for which a slot is free, the most urgent one. Where none is, that of the viewers for whom
+  /// slow transfers make room: first of those whose hosts are not slow themselves.
+  private func mostUrgent(of queues: HostIndex.Queues) -> (name: String, urgency: Urgency)? {
+    let first = HostPace.allCases.compactMap { pace in queues[pace]?.first.map { (pace, $0) } }
+    let free = first.filter { hasSlot(for: $0, $1.priority) }
+    let others = { first.filter { $1.priority.viewer > 0 && canMakeRoom(for: $1.key, $0) } }
+    let candidates = free.isEmpty ? others() : free
+    let isAnyProven = candidates.contains { $0.0 != .slow } && free.isEmpty
+    return candidates.filter { !isAnyProven || $0.0 != .slow }
+      .min { $0.1.priority < $1.1.priority }
+      .map { ($0.1.key, $0.1.priority) }
   }
 
   /// What a host may do at a moment.

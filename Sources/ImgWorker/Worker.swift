@@ -135,7 +135,7 @@ final class Worker {
   private var timeout: Duration {
     let deadlines = [
       transfers.pool.deadline, records.deadline, reportDeadline, machine.previewDeadline,
-      machine.progressDeadline,
+      machine.progressDeadline, machine.measureDeadline,
     ]
     guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
@@ -177,6 +177,9 @@ final class Worker {
     for id in machine.watchedTransfers {
       guard let progress = transfers.progress(of: id) else { continue }
       try feed(Input(.bodyGrew(id, to: progress)))
+    }
+    if let deadline = machine.measureDeadline, deadline <= .now {
+      try feed(Input(.measured(transfers.measures(of: machine.transfersWithSlots))))
     }
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(

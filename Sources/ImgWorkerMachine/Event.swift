@@ -45,6 +45,10 @@ extension WorkerMachine {
     /// The end of an ``Effect/makePreview(_:)``.
     case previewed(PreviewOrder, PreviewEnd)
 
+    /// How much has arrived of transfers of ``transfersWithSlots``. None has arrived of those that are
+    /// missing.
+    case measured([TransferID: TransferMeasure])
+
     /// An uncached result was sent.
     case uncachedSent(LeaseID)
     /// An uncached result cannot be sent: there is no file for it.

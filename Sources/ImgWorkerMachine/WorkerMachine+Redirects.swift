@@ -26,7 +26,7 @@ extension WorkerMachine {
   /// The transfer has a slot at the host to which its redirect leads. Its leases may have left
   /// meanwhile.
   mutating func slotGranted(_ transfer: TransferID) {
-    guard let wait = transfers.takeSlotWait(transfer) else { return }
+    guard let wait = transfers.takeSlotWait(transfer, at: now.instant) else { return }
     checkRobots(for: wait.redirect, of: transfer, slotWait: now.instant - wait.since)
   }
 

@@ -40,6 +40,8 @@ package struct WorkerMachine {
   var isPreviewUnderWay = false
   /// When a turn reports the progress of bodies; `nil` while nothing is new.
   package internal(set) var progressDeadline: ContinuousClock.Instant?
+  /// When transfers are measured next; `nil` before the first one.
+  var nextMeasure: ContinuousClock.Instant?
   private var isDraining = false
 
   /// The moment of the event being handled.
@@ -87,6 +89,7 @@ package struct WorkerMachine {
 
     case .bodyGrew(let transfer, let progress): bodyGrew(transfer, to: progress)
     case .previewed(let order, let end): previewed(order, end)
+    case .measured(let measures): updatePaces(measures)
 
     case .uncachedSent(let lease): remove(lease)
     case .uncachedFailed(let lease, let detail): uncachedFailed(lease, detail)

@@ -6,6 +6,8 @@ import ImgWire
 struct WorkerReport {
   var extraRequests: [String] = []
   var robotsKnown: [LeaseID] = []
+  var slow: [TransferID] = []
+  var fast: [TransferID] = []
   var redirections: [Redirections.Redirection] = []
   var progress: [ProgressReport.Entry] = []
   var transferred: [LeaseID] = []
@@ -13,15 +15,18 @@ struct WorkerReport {
   var finished: [FetchResults.Result] = []
 
   var isEmpty: Bool {
-    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && progress.isEmpty
-      && transferred.isEmpty && released.isEmpty && finished.isEmpty
+    saysNothingOfTransfers && transferred.isEmpty && released.isEmpty && finished.isEmpty
   }
 
   /// Whether it says only what may wait a little: results that no client waits for.
   var mayWait: Bool {
-    extraRequests.isEmpty && robotsKnown.isEmpty && redirections.isEmpty && progress.isEmpty
-      && transferred.isEmpty && released.isEmpty && !hasUrgentResult
+    saysNothingOfTransfers && transferred.isEmpty && released.isEmpty && !hasUrgentResult
       && finished.count < Self.resultsPerFrame
+  }
+
+  private var saysNothingOfTransfers: Bool {
+    extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty && fast.isEmpty
+      && redirections.isEmpty && progress.isEmpty
   }
 
   /// Whether a client waits for one of the results.
@@ -41,6 +46,8 @@ struct WorkerReport {
     var updates = updates
     updates.extraRequests = extraRequests + updates.extraRequests
     updates.robotsKnown += robotsKnown
+    updates.slow += slow
+    updates.fast += fast
     if !updates.isEmpty { effects.append(.send(.hostUpdates(updates))) }
     if !redirections.isEmpty {
       effects.append(.send(.redirected(Redirections(redirections: redirections))))

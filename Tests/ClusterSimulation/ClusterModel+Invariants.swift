@@ -287,6 +287,9 @@ extension ClusterModel {
   private func checkPlaces(after event: Event) {
     let holders = scheduler.transfers.all.values.filter(\.holdsSlot)
     check(scheduler.transferCount == holders.count, "a place of the cluster leaked", event)
+    check(
+      scheduler.transferQueue.asideCount <= holders.count,
+      "more transfers are slow than there are", event)
     let perHost = Dictionary(grouping: holders, by: \.host).mapValues(\.count)
     let known = scheduler.transferQueue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
     check(perHost == known, "a place of a host leaked", event)
@@ -396,10 +399,9 @@ extension ClusterModel {
     check(
       scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode || !isTaken($0.urgency) },
       "an original waits without need", event)
-    guard scheduler.transferQueue.hasSlot else { return }
     check(
-      !takesLines || scheduler.nextHeldLine() == nil, "a line waits behind others without need",
-      event)
+      !takesLines || !scheduler.transferQueue.hasSlot || scheduler.nextHeldLine() == nil,
+      "a line waits behind others without need", event)
     for source in waitingSources {
       let host = scheduler.transferQueue.hosts[source.key.host]
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
@@ -411,8 +413,7 @@ extension ClusterModel {
       let isCoolingDown = moments.contains { $0 > now.instant }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isKeptOut =
-        host?.isResponsive != true
-        && urgency.map { !scheduler.transferQueue.hasSlotForOther($0) } ?? false
+        urgency.map { !scheduler.transferQueue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true
       check(
         isFull || isCoolingDown || isKeptOut || isRefused, "a transfer waits without need", event)

@@ -82,6 +82,18 @@ extension ClusterModel {
         worker, [Redirections.Redirection(transfer: TransferID(startedBy: transfer), host: host)]))
   }
 
+  /// The worker tells that the transfer of `url` has turned slow, or is slow no more.
+  func turn(_ url: String, slow isSlow: Bool) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    turn(fetch.transfer, of: worker, slow: isSlow)
+  }
+
+  func turn(_ transfer: LeaseID, of worker: WorkerID, slow isSlow: Bool) {
+    let id = TransferID(startedBy: transfer)
+    say(
+      .workerReportedHosts(worker, HostUpdates(slow: isSlow ? [id] : [], fast: isSlow ? [] : [id])))
+  }
+
   /// URLs whose transfers wait for slots where their redirects lead.
   var redirectedURLs: [String] {
     workers.values.flatMap(\.transfers).filter { $0.state == .redirected }

@@ -271,7 +271,9 @@ final class ClusterModel {
     peakPerHost = max(peakPerHost, count)
     peak = max(peak, underWay.count)
     if count > scheduler.limits.transfersPerHost { fail("over the limit of \(host)") }
-    if underWay.count > scheduler.limits.transfers { fail("over the cluster's limit") }
+    if underWay.count - scheduler.transferQueue.asideCount > scheduler.limits.transfers {
+      fail("over the cluster's limit")
+    }
   }
 
   /// However it was worked out when to begin: a burst and one more never begin within an interval.

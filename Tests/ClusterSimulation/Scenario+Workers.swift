@@ -36,6 +36,16 @@ extension Scenario {
     }
   }
 
+  /// A transfer turns slow, or is slow no more, also one of which that was said before.
+  mutating func changePace() {
+    guard let worker = worker(where: { $0.transfers.contains { $0.state == .receiving } }),
+      let transfer = worker.transfers.filter({ $0.state == .receiving })
+        .randomElement(using: &random)
+    else { return }
+    cluster.turn(
+      transfer.id, of: worker.id, slow: Int.random(in: 0..<4, using: &random) > 0)
+  }
+
   /// Each lease of a transfer hears of its failure, or is served from the store all the same.
   private mutating func fail(_ leases: [WorkerModel.Fetch], of worker: WorkerID) {
     let failure = Failure(

@@ -71,7 +71,7 @@ struct Scenario {
   mutating func happen() {
     if !cluster.stopReasons.isEmpty { restart() }
     if let fleet = cluster.fleet { return happen(in: fleet) }
-    switch Int.random(in: 0..<200, using: &random) {
+    switch Int.random(in: 0..<203, using: &random) {
     case 0..<8: submit()
     case 8..<24: view()
     case 24..<32: leave()
@@ -94,6 +94,7 @@ struct Scenario {
     case 192..<194: cluster.handle(.failuresForgotten([randomLine()]))
     case 194: goStale()
     case 195: cluster.refuseChanges()
+    case 196..<199: changePace()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }

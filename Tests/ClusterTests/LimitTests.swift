@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import TestCluster
 import TestOrigin
 import Testing
@@ -42,6 +43,34 @@ struct LimitTests {
     origin.release(held)
     #expect(try cluster.finished(job).done == held.count)
     #expect(origin.origin.totals().peakInFlight == 6)
+  }
+
+  @Test func `slow transfers hold up no picture of another host, nor its list`() throws {
+    let cluster = try Cluster(["TRANSFERS": "8", "TRANSFERS_PER_HOST": "4"])
+    let origin = try ListOrigin()
+    let held = try origin.holdPictures(16)
+    let port = origin.origin.port
+    let channel = try cluster.greetedChannel()
+    for (index, path) in held.enumerated() {
+      try channel.sendWhole(
+        .get(
+          GetRequest(
+            id: RequestID(rawValue: UInt64(index + 1)),
+            url: "http://slow\(index / 4).localhost:\(port)\(path)",
+            options: RequestOptions(variant: .standard))))
+    }
+    // The second eight take the slots of the first.
+    #expect(origin.origin.waitUntil { $0.totals.inFlight == 16 })
+    #expect(try cluster.imgctl("get", origin.url("/p/1"), "--json").exitCode == 0)
+    #expect(try cluster.run(origin.pictures(20)).done == 20)
+    #expect(origin.origin.totals().inFlight == 16, "the slow ones are still under way")
+    origin.release(held)
+    for _ in held {
+      guard case .got = try channel.nextInTime() else {
+        Issue.record("each is answered")
+        return
+      }
+    }
   }
 
   /// Lets go what is held, and waits until so many others are.

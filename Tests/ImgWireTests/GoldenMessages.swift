@@ -122,7 +122,8 @@ enum GoldenMessages {
         HostUpdates(
           cooldowns: [HostCooldown(host: "example.com", seconds: 120, httpStatus: 503)],
           extraRequests: ["example.com"],
-          robotsKnown: [lease])),
+          robotsKnown: [lease],
+          slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)])),
       "redirected": .redirected(
         Redirections(redirections: [
           .init(transfer: TransferID(startedBy: lease), host: "example.org")

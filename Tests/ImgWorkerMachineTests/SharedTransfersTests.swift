@@ -150,11 +150,11 @@ struct SharedTransfersTests {
   @Test mutating func `a redirect that waits for a slot is taken once`() throws {
     try start(1)
     let redirect = Redirect(url: try ImageURL(parsing: "http://b.example/"), leavesHost: true)
-    #expect(transfers.takeSlotWait(1) == nil)
+    #expect(transfers.takeSlotWait(1, at: .now) == nil)
     transfers.waitForSlot(1, redirect, since: .now)
-    #expect(transfers.takeSlotWait(1)?.redirect == redirect)
-    #expect(transfers.takeSlotWait(1) == nil)
-    #expect(transfers.takeSlotWait(9) == nil)
+    #expect(transfers.takeSlotWait(1, at: .now)?.redirect == redirect)
+    #expect(transfers.takeSlotWait(1, at: .now) == nil)
+    #expect(transfers.takeSlotWait(9, at: .now) == nil)
   }
 }
 

@@ -126,9 +126,23 @@ package final class SimulatedWorker {
     }
   }
 
+  /// Some transfers are slow for a while.
+  private func measure(_ random: inout SeededGenerator, at now: Moment) {
+    guard let deadline = machine.measureDeadline, deadline <= now.instant else { return }
+    var measures: [TransferID: TransferMeasure] = [:]
+    for transfer in machine.transfersWithSlots {
+      arrivedByteCounts[transfer, default: 0] += [0, 1_000_000].randomElement(using: &random) ?? 0
+      measures[transfer] = TransferMeasure(
+        receivedByteCount: arrivedByteCounts[transfer, default: 0],
+        isHeldUp: Int.random(in: 0..<8, using: &random) == 0)
+    }
+    feed(.measured(measures), at: now)
+  }
+
   /// Ends one of the operations under way, if there is one.
   package func step(_ random: inout SeededGenerator, at now: Moment) {
     growBodies(&random, at: now)
+    measure(&random, at: now)
     guard !operations.isEmpty else { return endTurn(at: now) }
     let operation = operations.remove(at: Int.random(in: operations.indices, using: &random))
     feed(end(of: operation, &random), at: now)

@@ -56,6 +56,9 @@ final class BodyBudget {
     heldByteCount -= byteCount
   }
 
+  /// Whether a transfer waits for room.
+  func isWaiting(_ id: UInt64) -> Bool { refusedSizes[id] != nil }
+
   /// The oldest transfer that waits, if what it asked for fits by now; it then waits no longer.
   func nextToResume() -> UInt64? {
     guard let next = refusedSizes.min(by: { $0.key < $1.key }),

@@ -69,6 +69,9 @@ final class BodyBudgets {
     (charge.isOfFile ? files : memory).release(byteCount: charge.byteCount)
   }
 
+  /// Whether a transfer waits for room.
+  func isWaiting(_ id: UInt64) -> Bool { memory.isWaiting(id) || files.isWaiting(id) }
+
   /// A transfer that no longer has to wait, the oldest of its budget.
   func nextToResume() -> UInt64? {
     memory.nextToResume() ?? files.nextToResume()

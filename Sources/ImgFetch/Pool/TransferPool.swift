@@ -169,6 +169,12 @@ package final class TransferPool {
   /// How much has arrived of the picture of a transfer under way; `nil` while that is nothing.
   package func progress(of id: UInt64) -> BodyProgress? { running[id]?.progress }
 
+  /// How many bytes of all responses have arrived for a transfer under way, and whether it is paused until
+  /// there is room for more; `nil` for any other.
+  package func arrival(of id: UInt64) -> (byteCount: Int, isHeldUp: Bool)? {
+    running[id].map { ($0.arrivedByteCount, context.budgets.isWaiting(id)) }
+  }
+
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
   /// number that is not known any more.
   package func cancel(_ id: UInt64) {

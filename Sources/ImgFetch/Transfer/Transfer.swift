@@ -251,6 +251,11 @@ final class Transfer {
     }
   }
 
+  /// Bytes of heads and bodies, those of the request's earlier transfers among them.
+  var arrivedByteCount: Int {
+    request.history.bodyByteCount + reader.byteCount + body.receivedByteCount
+  }
+
   // MARK: - Turns of the loop
 
   /// Pauses the transfer until the next turn of the loop, because libcurl took too long over it.

@@ -2,18 +2,22 @@ package import ImgModel
 
 /// What waits and runs at one host, and what is known of it.
 package struct Host {
+  /// See ``HostGroup``.
+  let group: String
   /// The sources that wait for a transfer of their own.
   private(set) var waiting = PriorityQueue<SourceID, Urgency>()
   /// Transfers that redirects lead here. They have begun, so they go before those that have not.
   package private(set) var redirected = PriorityQueue<TransferID, Urgency>()
   /// Transfers that hold slots here.
   package private(set) var underWay = 0
+  /// Those of them that have given their slots of the cluster up, see ``SlowTransfers``.
+  var asideCount = 0
   /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
   /// but those that are redirected here do not, else two hosts could wait for each other.
   package private(set) var redirectingCount = 0
   package private(set) var bucket = TokenBucket()
   package private(set) var health: HostHealth
-  /// Whether its last transfer was soon over.
+  /// Whether its last transfer was soon over, and none has turned slow since.
   package internal(set) var isResponsive = false
   /// The origins at the host whose robots.txt was probed.
   private var probedOrigins: Set<String> = []
@@ -23,7 +27,9 @@ package struct Host {
   /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
   private var probe: SourceID?
 
-  init(health: HostHealth) {
+  /// - Parameter name: see `ImageURL.host`.
+  init(_ name: String, health: HostHealth) {
+    group = HostGroup.name(of: name)
     self.health = health
   }
 

@@ -1,13 +1,13 @@
 /// The hosts by what they may do, see ``TransferQueue/Standing``: only hosts that could start a
 /// transfer now compete.
 struct HostIndex {
-  /// The hosts with a URL that waits, a free slot and a token, each as urgent as its most urgent URL:
-  /// those that are responsive, and the others.
-  private(set) var responsiveStartable = PriorityQueue<String, Urgency>()
-  private(set) var otherStartable = PriorityQueue<String, Urgency>()
+  /// Hosts by their pace, each as urgent as its most urgent URL.
+  typealias Queues = [HostPace: PriorityQueue<String, Urgency>]
+
+  /// The hosts with a URL that waits, a free slot and a token.
+  private(set) var startable = Queues()
   /// The same of the hosts where a transfer waits that was redirected.
-  private(set) var responsiveRedirects = PriorityQueue<String, Urgency>()
-  private(set) var otherRedirects = PriorityQueue<String, Urgency>()
+  private(set) var redirects = Queues()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private var coolingDown = PriorityQueue<String, ContinuousClock.Instant>()
   /// The hosts that have only failures in a row to remember, and until when.
@@ -23,10 +23,10 @@ struct HostIndex {
   }
 
   mutating func remove(_ host: String) {
-    responsiveStartable.remove(host)
-    otherStartable.remove(host)
-    responsiveRedirects.remove(host)
-    otherRedirects.remove(host)
+    for pace in HostPace.allCases {
+      startable[pace]?.remove(host)
+      redirects[pace]?.remove(host)
+    }
     coolingDown.remove(host)
     remembered.remove(host)
   }
@@ -35,13 +35,12 @@ struct HostIndex {
   ///
   /// - Parameter isRedirect: whether one that was redirected is among those that wait.
   mutating func setStartable(
-    _ host: String, _ urgency: Urgency, isResponsive: Bool, isRedirect: Bool
+    _ host: String, _ urgency: Urgency, _ pace: HostPace, isRedirect: Bool
   ) {
-    switch (isResponsive, isRedirect) {
-    case (true, false): responsiveStartable.set(host, to: urgency)
-    case (false, false): otherStartable.set(host, to: urgency)
-    case (true, true): responsiveRedirects.set(host, to: urgency)
-    case (false, true): otherRedirects.set(host, to: urgency)
+    if isRedirect {
+      redirects[pace, default: PriorityQueue()].set(host, to: urgency)
+    } else {
+      startable[pace, default: PriorityQueue()].set(host, to: urgency)
     }
   }
 

@@ -7,9 +7,12 @@ import ImgModel
 /// its most urgent URL. So a full host does not block the others, however many URLs wait for it.
 package struct TransferQueue {
   private var slots: TransferSlots
+  private var slow = SlowTransfers()
+  /// Slow transfers that are to end in favour of others.
+  private var displaced: [TransferID] = []
   package private(set) var rate: TransferRate?
-  /// A host that nothing is known of.
-  private let newHost: Host
+  /// Of a host that nothing is known of.
+  private let newHealth: HostHealth
   /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
   /// that is of interest.
   package private(set) var hosts: [String: Host] = [:]
@@ -21,7 +24,7 @@ package struct TransferQueue {
   init(_ limits: Limits) {
     slots = TransferSlots(limits)
     rate = Self.rate(limits)
-    newHost = Host(health: HostHealth(backoff: limits.backoff))
+    newHealth = HostHealth(backoff: limits.backoff)
   }
 
   private static func rate(_ limits: Limits) -> TransferRate? {
@@ -42,10 +45,29 @@ package struct TransferQueue {
 
   // MARK: - Slots
 
-  package var underWay: Int { slots.underWay }
+  /// All transfers, those among them that hold no slot because they are slow.
+  package var underWay: Int { slots.underWay + slow.asideCount }
+  /// Slow transfers that hold no slot.
+  package var asideCount: Int { slow.asideCount }
   var limitPerHost: Int { slots.limitPerHost }
   package var hasSlot: Bool { slots.isAnyFree }
-  package func hasSlotForOther(_ urgency: Urgency) -> Bool { slots.isAnyFreeForOther(urgency) }
+
+  func hasSlot(for pace: HostPace, _ urgency: Urgency) -> Bool {
+    slots.isAnyFree(for: pace, urgency)
+  }
+
+  /// Whether a slot is free for the next URL of a host, or slow transfers make room for its viewer. For
+  /// viewers of hosts that are slow themselves that depends on the other ones.
+  package func takesSlot(for host: String, _ urgency: Urgency) -> Bool {
+    let pace = hosts[host].map(pace) ?? .unproven
+    return hasSlot(for: pace, urgency)
+      || urgency.viewer > 0 && pace != .slow && canMakeRoom(for: host, pace)
+  }
+
+  func pace(of host: Host) -> HostPace {
+    guard !host.isResponsive else { return .responsive }
+    return slow.isSlow(host.group) ? .slow : .unproven
+  }
 
   /// When a host may go on that has a cooldown now, or is forgotten.
   var deadline: ContinuousClock.Instant? { index.deadline }
@@ -56,7 +78,7 @@ package struct TransferQueue {
   }
 
   /// Takes the most urgent URL of a startable host and, for it, one slot of the cluster, one of the
-  /// host and one of its tokens. ``release(_:host:isRedirected:at:)`` gives the slots back.
+  /// host and one of its tokens. ``release(_:of:host:isRedirected:at:)`` gives the slots back.
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     takeSlot(of: host, at: now) { host in
       let source = host.start()
@@ -73,6 +95,7 @@ package struct TransferQueue {
   private mutating func takeSlot<Started>(
     of name: String, at now: ContinuousClock.Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
+    makeRoom(for: name)
     // Taken out while it changes, so that its queues are not copied.
     guard var host = hosts.removeValue(forKey: name) else { return nil }
     let started = begin(&host)
@@ -91,14 +114,90 @@ package struct TransferQueue {
   ///   ``endRedirect(from:at:)``.
   /// - Precondition: the transfer holds them.
   mutating func release(
-    _ source: SourceID, host name: String, isRedirected: Bool = false,
+    _ transfer: TransferID, of source: SourceID, host name: String, isRedirected: Bool = false,
     at now: ContinuousClock.Instant
   ) {
     guard let host = hosts[name] else {
       preconditionFailure("a slot is given back that was not taken")
     }
-    slots.release(isResponsive: host.isResponsive)
+    let wasSlow = slow.isSlow(host.group)
+    switch slow.remove(transfer) {
+    case .slot: slots.release(isResponsive: host.isResponsive)
+    case .aside: hosts[name]?.asideCount -= 1
+    }
     changeKnown(name, at: now) { $0.release(source, isRedirected: isRedirected) }
+    if wasSlow, !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+  }
+
+  // MARK: - Slow transfers
+
+  /// A transfer that holds its slots has turned slow.
+  ///
+  /// - Parameter isForViewer: whether it gives its slot of the cluster up at once. Those of lists do it for
+  ///   viewers only, so that a list never has more transfers than slots.
+  mutating func turnedSlow(
+    _ id: TransferID, host name: String, isForViewer: Bool, at now: ContinuousClock.Instant
+  ) {
+    guard let group = hosts[name]?.group, !slow.contains(id) else { return }
+    setResponsive(false, name)
+    let wasSlow = slow.isSlow(group)
+    slow.add(id, host: name, group: group)
+    if isForViewer, slow.takesAside(upTo: slots.asideMaximum) { stepAside(id) }
+    update(name, at: now)
+    if !wasSlow { paceChanged(of: group, at: now) }
+  }
+
+  /// A transfer is slow no more. It has a slot again, also where none is free: one fewer begins later.
+  mutating func turnedFast(_ id: TransferID, host name: String, at now: ContinuousClock.Instant) {
+    guard let host = hosts[name], slow.contains(id) else { return }
+    if case .aside = slow.remove(id) {
+      hosts[name]?.asideCount -= 1
+      slots.take(isResponsive: host.isResponsive)
+    }
+    if !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+  }
+
+  /// The slow transfers that were to end since the last call.
+  mutating func takeDisplaced() -> [TransferID] {
+    defer { displaced = [] }
+    return displaced
+  }
+
+  /// Whether slow transfers can give up their slots for a viewer of a host.
+  func canMakeRoom(for name: String, _ pace: HostPace) -> Bool {
+    guard let group = hosts[name]?.group else { return false }
+    let count = slots.shortage(for: pace)
+    return slow.slotCount >= count
+      && slow.hasRoom(for: group, count: count, upTo: slots.asideMaximum)
+  }
+
+  /// Has slow transfers give up their slots until one is free for the most urgent URL of a host.
+  private mutating func makeRoom(for name: String) {
+    guard let host = hosts[name], let urgency = host.mostUrgent else { return }
+    while !hasSlot(for: pace(of: host), urgency), let oldest = slow.nextWithSlot {
+      guard !slow.takesAside(upTo: slots.asideMaximum), let victim = slow.oldestOfLargestGroup
+      else {
+        stepAside(oldest)
+        continue
+      }
+      if slow.holdsSlot(victim) { stepAside(victim) }
+      slow.end(victim)
+      displaced.append(victim)
+    }
+  }
+
+  private mutating func stepAside(_ id: TransferID) {
+    guard let name = slow.host(of: id), let host = hosts[name] else {
+      preconditionFailure("\(id) is under way at a host")
+    }
+    slow.stepAside(id)
+    hosts[name]?.asideCount += 1
+    slots.release(isResponsive: host.isResponsive)
+  }
+
+  /// The hosts of a group compete as slow ones from now on, or no more.
+  private mutating func paceChanged(of group: String, at now: ContinuousClock.Instant) {
+    for name in hosts.filter({ $0.value.group == group }).keys.sorted() { update(name, at: now) }
   }
 
   // MARK: - URLs
@@ -182,7 +281,7 @@ package struct TransferQueue {
 
   private mutating func setResponsive(_ isResponsive: Bool, _ name: String) {
     guard var host = hosts[name], host.isResponsive != isResponsive else { return }
-    slots.reclassify(host.underWay, isResponsive: isResponsive)
+    slots.reclassify(host.underWay - host.asideCount, isResponsive: isResponsive)
     host.isResponsive = isResponsive
     hosts[name] = host
   }
@@ -236,7 +335,7 @@ package struct TransferQueue {
     _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
   ) {
     // Taken out while it changes, so that its queues are not copied.
-    var host = hosts.removeValue(forKey: name) ?? newHost
+    var host = hosts.removeValue(forKey: name) ?? Host(name, health: newHealth)
     body(&host)
     hosts[name] = host
     update(name, at: now)
@@ -256,7 +355,7 @@ package struct TransferQueue {
     switch standing(of: host, at: now) {
     case .startable(let urgency):
       index.setStartable(
-        name, urgency, isResponsive: host.isResponsive, isRedirect: !host.redirected.isEmpty)
+        name, urgency, pace(of: host), isRedirect: !host.redirected.isEmpty)
     case .coolingDown(let until): index.setCoolingDown(name, until: until)
     case .remembered(let until):
       if let forgotten = index.setRemembered(name, until: until) { hosts[forgotten] = nil }

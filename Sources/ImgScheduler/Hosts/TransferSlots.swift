@@ -3,7 +3,8 @@ import ImgModel
 /// The slots of the cluster for transfers.
 ///
 /// A few slots are reserved for viewers and for hosts whose last transfer was soon over. Else many
-/// slow hosts would hold all slots in the end, and the fast ones would be served at their pace.
+/// slow hosts would hold all slots in the end, and the fast ones would be served at their pace. Viewers of
+/// hosts that are slow do not take them either.
 struct TransferSlots {
   private var limit: Int
   /// Transfers of one host.
@@ -25,12 +26,27 @@ struct TransferSlots {
 
   var isAnyFree: Bool { underWay < limit }
 
-  /// Whether a slot is free for a host that is not responsive. Reserved are as many as one host may
-  /// have, and at most an eighth; a viewer may have those too.
-  func isAnyFreeForOther(_ urgency: Urgency) -> Bool {
+  /// Whether a slot is free for a host of a pace. Reserved are as many as one host may have, and at most an
+  /// eighth; a viewer may have those too, unless the host is slow.
+  func isAnyFree(for pace: HostPace, _ urgency: Urgency) -> Bool {
     guard isAnyFree else { return false }
-    return urgency.viewer > 0 || otherUnderWay < limit - min(limitPerHost, limit / 8)
+    let mayTakeReserve = pace == .responsive || (pace == .unproven && urgency.viewer > 0)
+    return mayTakeReserve || otherUnderWay < otherLimit
   }
+
+  /// Slots for hosts that are not responsive.
+  private var otherLimit: Int { limit - min(limitPerHost, limit / 8) }
+
+  /// How many slots at hosts that are not responsive have to be given up until one is free for a viewer of a
+  /// host of a pace; zero where one is free.
+  func shortage(for pace: HostPace) -> Int {
+    let missing = max(0, underWay + 1 - limit)
+    return pace == .slow ? max(missing, otherUnderWay + 1 - otherLimit) : missing
+  }
+
+  /// How many slow transfers may go on without slots (see ``SlowTransfers``): a few times as many as there
+  /// are slots, and so many as take a few descriptors and little memory where there are many.
+  var asideMaximum: Int { min(4 * limit, 1_024) }
 
   mutating func take(isResponsive: Bool) {
     underWay += 1
@@ -49,4 +65,14 @@ struct TransferSlots {
   mutating func reclassify(_ count: Int, isResponsive: Bool) {
     otherUnderWay += isResponsive ? -count : count
   }
+}
+
+/// What the transfers of a host have shown of its pace.
+enum HostPace: CaseIterable {
+  /// The last one was soon over.
+  case responsive
+  /// Nothing, or that the last one took its time.
+  case unproven
+  /// One of its group is slow right now.
+  case slow
 }

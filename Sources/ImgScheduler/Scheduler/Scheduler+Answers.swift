@@ -13,6 +13,7 @@ extension Scheduler {
     for cooldown in updates.cooldowns {
       coolDown(cooldown)
     }
+    noteSlowTransfers(updates, by: worker)
     for host in updates.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
     for lease in updates.robotsKnown {
       // Named by the lease that began it, which may have ended while others live on it.

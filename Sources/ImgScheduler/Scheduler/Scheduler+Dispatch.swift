@@ -63,6 +63,7 @@ extension Scheduler {
     var hasBegun = false
     while isNextTaken(share: share), let next = nextAssignable() {
       hasBegun = true
+      endDisplaced()
       let isForViewer = next.item.urgency.viewer > 0
       guard let source = next.item.source,
         let worker = workers.choose(

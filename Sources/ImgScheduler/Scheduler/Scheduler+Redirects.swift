@@ -14,8 +14,9 @@ extension Scheduler {
         continue
       }
       noteAnswer(of: transfer)
+      workers.setSlow(false, id, of: worker)
       transferQueue.release(
-        transfer.source, host: transfer.host, isRedirected: true, at: now.instant)
+        id, of: transfer.source, host: transfer.host, isRedirected: true, at: now.instant)
       transfers.redirect(
         id, to: redirection.host,
         until: now.instant + limits.transferTimeout)
@@ -53,6 +54,7 @@ extension Scheduler {
       transferQueue.noteStart(of: transfer.source, host: transfer.host, at: now.instant)
       transferQueue.endRedirect(from: redirectingHost, at: now.instant)
       for lease in transfer.leases { leases.enterStage(lease, at: now.instant) }
+      endDisplaced()
       followed[transfer.worker, default: []].append(id)
     }
     for (worker, transfers) in followed.sorted(by: { $0.key < $1.key }) {
@@ -91,6 +93,11 @@ extension Scheduler {
   private mutating func refuse(_ id: TransferID, because failure: Failure) {
     let transfer = transfers.refuse(id, because: failure)
     transferQueue.remove(redirected: id, host: transfer.host, at: now.instant)
+    cancelLeases(of: transfer, id)
+  }
+
+  /// Has the worker cancel a transfer that was given up. Its answer ends the leases.
+  mutating func cancelLeases(of transfer: LeasedTransfer, _ id: TransferID) {
     for lease in transfer.leases { leases.enterStage(lease, at: now.instant) }
     stopJoining(id)
     reviewSources()

@@ -62,7 +62,7 @@ extension Scheduler {
   mutating func endReceiving(_ id: TransferID) {
     guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
     transfers.end(id)
-    transferQueue.release(transfer.source, host: transfer.host, at: now.instant)
+    transferQueue.release(id, of: transfer.source, host: transfer.host, at: now.instant)
     if let source = sources[transfer.source] { sources.forgetFailure(of: source.key.name) }
     for lease in transfer.leases {
       guard let held = leases[lease] else {
@@ -124,7 +124,7 @@ extension Scheduler {
     }
     switch transfer.state {
     case .receiving:
-      transferQueue.release(source, host: transfer.host, at: now.instant)
+      transferQueue.release(id, of: source, host: transfer.host, at: now.instant)
     case .redirected(let redirectingHost), .refused(let redirectingHost, _):
       transferQueue.remove(redirected: id, host: transfer.host, at: now.instant)
       transferQueue.endRedirect(from: redirectingHost, at: now.instant)

@@ -3,7 +3,7 @@ package import ImgModel
 /// A fetch of a source: its body is on its way, or decoded. Named by the lease that began it.
 package struct LeasedTransfer {
   package enum State: Equatable {
-    /// The last byte is still to come; it holds a slot of the cluster and one of its host.
+    /// The last byte is still to come.
     case receiving
     /// A redirect leads to another host, where it waits for a slot. The host that sent the redirect
     /// starts no other transfer in its place.
@@ -23,6 +23,8 @@ package struct LeasedTransfer {
   package fileprivate(set) var state: State
   /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
   package fileprivate(set) var isRetried: Bool?
+  /// Why it is being ended in favour of others, see ``SlowTransfers``; `nil` if it is not.
+  fileprivate var displacement: Failure?
   /// Whether its failure is known to its host's health.
   fileprivate(set) var isHealthNoted = false
 
@@ -36,7 +38,7 @@ package struct LeasedTransfer {
     state = .receiving
   }
 
-  /// Whether it holds a slot of the cluster and one of its host.
+  /// Whether it holds a slot of its host, and one of the cluster unless it is slow and has given that up.
   package var holdsSlot: Bool { state == .receiving }
 
   /// Whether it waits for a slot where its redirect leads.
@@ -53,9 +55,9 @@ package struct LeasedTransfer {
     }
   }
 
-  /// Why it was given up while it waited for a slot; `nil` when it was not.
+  /// Why it was given up; `nil` when it was not.
   var refusal: Failure? {
-    if case .refused(_, let failure) = state { failure } else { nil }
+    if case .refused(_, let failure) = state { failure } else { displacement }
   }
 }
 
@@ -162,6 +164,20 @@ package struct TransferTable {
       }
       transfer.state = .refused(from: host, because: failure)
       // The host was not asked.
+      transfer.isHealthNoted = true
+      return transfer
+    }
+  }
+
+  /// The transfer ends in favour of others: its leases are being cancelled.
+  ///
+  /// - Precondition: it is receiving.
+  /// - Returns: the transfer.
+  mutating func displace(_ id: TransferID, because failure: Failure) -> LeasedTransfer {
+    change(id) { transfer in
+      precondition(transfer.state == .receiving, "\(id) receives nothing")
+      transfer.displacement = failure
+      // This program ends it, and not its host.
       transfer.isHealthNoted = true
       return transfer
     }

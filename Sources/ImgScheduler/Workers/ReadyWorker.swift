@@ -33,6 +33,8 @@ package struct ReadyWorker {
   package private(set) var fetches: Set<LeaseID> = []
   /// Those of them that are attached to a body on its way.
   private(set) var attached: Set<LeaseID> = []
+  /// Those of them whose transfer is slow: it costs next to nothing.
+  private var slow: Set<LeaseID> = []
   /// Those of them whose body is in.
   package private(set) var decodes: Set<LeaseID> = []
   private var window = FetchWindow()
@@ -71,6 +73,7 @@ package struct ReadyWorker {
   mutating func bodyArrived(for lease: LeaseID) {
     precondition(fetches.contains(lease), "\(lease) is not held")
     attached.remove(lease)
+    slow.remove(lease)
     decodes.insert(lease)
   }
 
@@ -79,8 +82,21 @@ package struct ReadyWorker {
     let isHeld = lookups.remove(lease) != nil || fetches.remove(lease) != nil
     precondition(isHeld, "\(lease) is not held")
     attached.remove(lease)
+    slow.remove(lease)
     decodes.remove(lease)
   }
+
+  /// The transfer of a lease has turned slow, or is slow no more. Nothing for a lease that has ended.
+  mutating func setSlow(_ isSlow: Bool, _ lease: LeaseID) {
+    if isSlow, fetches.contains(lease), !attached.contains(lease) {
+      slow.insert(lease)
+    } else {
+      slow.remove(lease)
+    }
+  }
+
+  /// The fetches that count for its window.
+  private var windowCount: Int { fetches.count - attached.count - slow.count }
 
   // MARK: - Ends
 
@@ -119,7 +135,7 @@ package struct ReadyWorker {
       return false
     }
     let size = window.size(upTo: share + credits.decodeQueueTarget)
-    return fetches.count - attached.count < size + (isForViewer ? credits.decodeQueueTarget : 0)
+    return windowCount < size + (isForViewer ? credits.decodeQueueTarget : 0)
   }
 
   /// Fetches are about to end.
@@ -127,7 +143,7 @@ package struct ReadyWorker {
   /// - Parameter queueCount: bodies that wait for its decoder now.
   mutating func endFetches(_ count: Int, queueCount: Int, share: Int) {
     window.end(
-      count, of: fetches.count - attached.count, queueCount: queueCount,
+      count, of: windowCount, queueCount: queueCount,
       queueTarget: credits.decodeQueueTarget, maximum: share + credits.decodeQueueTarget)
   }
 }

@@ -106,6 +106,11 @@ package struct WorkerTable {
     change(id) { $0.bodyArrived(for: lease) }
   }
 
+  /// A transfer of a worker has turned slow, or is slow no more. The lease that began it may have ended.
+  mutating func setSlow(_ isSlow: Bool, _ transfer: TransferID, of id: WorkerID) {
+    workers[id]?.setSlow(isSlow, LeaseID(rawValue: transfer.rawValue))
+  }
+
   /// - Precondition: the worker is ready, and holds the lease.
   mutating func release(_ lease: LeaseID, of id: WorkerID) {
     change(id) { $0.release(lease) }

@@ -61,6 +61,16 @@ struct TransferDriver {
     pool.progress(of: transfer.rawValue)
   }
 
+  /// How much has arrived of transfers; nothing of one that is not under way.
+  func measures(of transfers: [TransferID]) -> [TransferID: TransferMeasure] {
+    Dictionary(
+      uniqueKeysWithValues: transfers.compactMap { id in
+        pool.arrival(of: id.rawValue).map {
+          (id, TransferMeasure(receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp))
+        }
+      })
+  }
+
   /// What has arrived of a picture, for a decoder. Bytes in memory are copied into memory that a decoder
   /// can read.
   ///

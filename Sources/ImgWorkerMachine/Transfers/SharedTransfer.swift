@@ -53,9 +53,11 @@ struct SharedTransfer {
   /// What some of the leases are told of the progress of the body; `nil` if none wants it, or the body is
   /// in.
   private(set) var progress: ProgressPlan?
+  private(set) var pace: TransferPace
 
   init(startedBy order: FetchOrder) {
     self.order = order
+    pace = TransferPace(from: order.assignedAt)
     leases = [order.lease]
   }
 
@@ -67,6 +69,11 @@ struct SharedTransfer {
   }
 
   var isReceived: Bool { body != nil }
+
+  /// Whether it holds the slots that the coordinator gave it.
+  var holdsSlots: Bool {
+    if case .receiving = phase { true } else { false }
+  }
 
   /// Whether the body is held and the store does not have it. Until it has, each lease that wants the
   /// original stores it, because none can know whether another's will be stored.
@@ -154,10 +161,18 @@ struct SharedTransfer {
   }
 
   /// - Returns: the redirect that waited; `nil` if none did.
-  mutating func takeSlotWait() -> SlotWait? {
+  mutating func takeSlotWait(at now: ContinuousClock.Instant) -> SlotWait? {
     guard case .waitingForSlot(let wait) = phase else { return nil }
     phase = .receiving
+    pace.restart(at: now)
     return wait
+  }
+
+  // MARK: - Pace
+
+  /// - Returns: whether the transfer has turned slow, or is slow no more.
+  mutating func updatePace(_ measure: TransferMeasure, at now: ContinuousClock.Instant) -> Bool {
+    pace.update(measure, at: now)
   }
 
   private func share(_ body: Body, for lease: LeaseID, bytesFetched: Int) -> Share {

@@ -106,8 +106,10 @@ struct SharedTransfers {
   }
 
   /// - Returns: the redirect that waited for a slot; `nil` if the transfer does not wait, or is over.
-  mutating func takeSlotWait(_ id: TransferID) -> SharedTransfer.SlotWait? {
-    transfers[id]?.takeSlotWait()
+  mutating func takeSlotWait(
+    _ id: TransferID, at now: ContinuousClock.Instant
+  ) -> SharedTransfer.SlotWait? {
+    transfers[id]?.takeSlotWait(at: now)
   }
 
   /// The body is in. It is held until every lease is detached.
@@ -128,6 +130,24 @@ struct SharedTransfers {
     let leases = remove(id).leases
     for lease in leases { transferOfLease[lease] = nil }
     return leases
+  }
+
+  // MARK: - Pace
+
+  /// Whether any transfer holds slots.
+  var hasSlots: Bool { transfers.values.contains(where: \.holdsSlots) }
+
+  /// The transfers that hold slots, in order.
+  var withSlots: [TransferID] {
+    transfers.filter(\.value.holdsSlots).keys.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  /// - Precondition: the transfer is not over.
+  /// - Returns: whether it is slow, if that has changed.
+  mutating func updatePace(
+    of id: TransferID, _ measure: TransferMeasure, at now: ContinuousClock.Instant
+  ) -> Bool? {
+    update(id) { $0.updatePace(measure, at: now) ? $0.pace.isSlow : nil }
   }
 
   // MARK: - While the body arrives

@@ -18,35 +18,49 @@ import Testing
   @Test func `an eighth of the slots is reserved for responsive hosts and viewers`() {
     var slots = Self.slots(16, perHost: 8)
     for _ in 1...14 {
-      #expect(slots.isAnyFreeForOther(ofLine))
+      #expect(slots.isAnyFree(for: .unproven, ofLine))
       slots.take(isResponsive: false)
     }
-    #expect(!slots.isAnyFreeForOther(ofLine))
-    #expect(slots.isAnyFreeForOther(ofViewer))
+    #expect(!slots.isAnyFree(for: .unproven, ofLine))
+    #expect(slots.isAnyFree(for: .unproven, ofViewer))
+    #expect(!slots.isAnyFree(for: .slow, ofViewer), "not for what is slow")
+    #expect(slots.shortage(for: .slow) == 1 && slots.shortage(for: .unproven) == 0)
     #expect(slots.isAnyFree)
     slots.take(isResponsive: true)
     slots.take(isResponsive: true)
     #expect(!slots.isAnyFree)
-    #expect(!slots.isAnyFreeForOther(ofViewer))
+    #expect(!slots.isAnyFree(for: .unproven, ofViewer))
     slots.release(isResponsive: false)
     #expect(slots.underWay == 15)
-    #expect(slots.isAnyFreeForOther(ofLine))
+    #expect(slots.isAnyFree(for: .unproven, ofLine))
   }
 
   @Test func `no more is reserved than one host may have`() {
     var slots = Self.slots(64, perHost: 2)
     for _ in 1...62 { slots.take(isResponsive: false) }
-    #expect(!slots.isAnyFreeForOther(ofLine))
+    #expect(!slots.isAnyFree(for: .unproven, ofLine))
     slots.reclassify(1, isResponsive: true)
-    #expect(slots.isAnyFreeForOther(ofLine))
+    #expect(slots.isAnyFree(for: .unproven, ofLine))
     slots.reclassify(1, isResponsive: false)
-    #expect(!slots.isAnyFreeForOther(ofLine))
+    #expect(!slots.isAnyFree(for: .unproven, ofLine))
+  }
+}
+
+@Suite struct HostGroupTests {
+  @Test(arguments: [
+    ("a.b.example.org", "example.org"), ("example.org", "example.org"), ("localhost", "localhost"),
+    ("img.example.co.uk", "example.co.uk"), ("example.co.uk", "example.co.uk"),
+    ("img.example.de", "example.de"), ("127.0.0.1", "127.0.0.1"),
+    ("[2001:db8::1]", "[2001:db8::1]"),
+  ])
+  func `a group is what is below a registrable domain, or an address`(host: String, group: String) {
+    #expect(HostGroup.name(of: host) == group)
   }
 }
 
 @Suite struct HostTests {
   private let now = ContinuousClock.now
-  private var host = Host(health: HostHealth(backoff: .seconds(1)))
+  private var host = Host("a", health: HostHealth(backoff: .seconds(1)))
 
   private func source(_ number: UInt64) -> SourceID { SourceID(rawValue: number) }
   private func urgency(_ startTag: UInt64) -> Urgency {
@@ -98,14 +112,14 @@ import Testing
   }
 
   @Test mutating func `a host stands where it was put last`() {
-    index.setStartable("a", urgency(2), isResponsive: true, isRedirect: false)
-    index.setStartable("b", urgency(1), isResponsive: true, isRedirect: false)
-    #expect(index.responsiveStartable.first?.key == "b")
+    index.setStartable("a", urgency(2), .responsive, isRedirect: false)
+    index.setStartable("b", urgency(1), .responsive, isRedirect: false)
+    #expect(index.startable[.responsive]?.first?.key == "b")
     index.remove("b")
-    #expect(index.responsiveStartable.first?.key == "a")
-    #expect(index.otherStartable.isEmpty)
-    index.setStartable("b", urgency(1), isResponsive: false, isRedirect: true)
-    #expect(index.otherRedirects.first?.key == "b")
+    #expect(index.startable[.responsive]?.first?.key == "a")
+    #expect(index.startable[.unproven] == nil)
+    index.setStartable("b", urgency(1), .slow, isRedirect: true)
+    #expect(index.redirects[.slow]?.first?.key == "b")
   }
 
   @Test mutating func `hosts whose time has come are taken once`() {
