@@ -104,7 +104,7 @@ final class Worker {
         examine: { [allowed = welcome.limits.allowedFormats] in
           FormatSniffer.rejection(of: $0, allowing: allowed)
         }),
-      authorityFile: welcome.authorityFile,
+      authorityFile: welcome.authorityFile, proxies: welcome.proxies,
       // The number of a robots.txt is no lease: a loop that hangs there counts as any death of a
       // worker.
       onWork: { heartbeat.markTransfer($0.map(LeaseID.init(rawValue:))) })

@@ -75,6 +75,48 @@ import Testing
     #expect(seen["x-plain"] == "c")
   }
 
+  @Test func `the passwords of a proxy and of a netrc are used and not shown`() throws {
+    let proxy = try ForwardProxy(
+      // ada:word-of-proxy
+      hosts: ["a.invalid": origin.origin.port], credentials: "YWRhOndvcmQtb2YtcHJveHk=")
+    let cluster = try Cluster(isStarted: false)
+    let netrc = try cluster.directory.write(
+      Array("machine a.invalid login bob password \(Self.secret)\n".utf8), to: ".netrc")
+    // The flag is for the coordinator that the command starts, which it does not name on its command line.
+    let started = try cluster.begin([
+      "start", "--proxy", "http://ada:word-of-proxy@127.0.0.1:\(proxy.port)",
+    ]).wait()
+    #expect(started.exitCode == 0)
+    let coordinator = try cluster.client().coordinatorProcessID
+    for process in [coordinator] + childProcessIDs(of: coordinator) {
+      let line = try FileIO.contents(of: "/proc/\(process)/cmdline", upTo: 1 << 16)
+      #expect(!String(decoding: line, as: UTF8.self).contains("word-of-proxy"))
+    }
+    let url = "http://a.invalid/p/1"
+    let list = try cluster.directory.write(Array("\(url)\n".utf8), to: "list")
+    let shown = try [
+      ["submit", list, "--netrc", "--wait"], ["get", url, "--netrc-file", netrc, "--json"],
+      ["status", "1", "--json"], ["status"], ["status", "--json"], ["status", "--limits"],
+      ["status", "--limits", "--json"], ["failures", "1", "--json"], ["list", "--json"],
+      ["start", "--proxy", "http://ada:other@127.0.0.1:1"],
+    ].map { words in
+      let result = try cluster.begin(words).wait()
+      return result.output + result.messages
+    }
+    let log = try FileIO.contents(of: cluster.dataDirectory + "/coordinator.log", upTo: 1 << 20)
+    for text in shown + [String(decoding: log, as: UTF8.self)] {
+      #expect(!text.contains(Self.secret) && !text.contains("word-of-proxy"))
+    }
+    #expect(shown[2].contains(#""done":1"#))
+    #expect(shown[1].contains(#""source":"store""#))
+    #expect(shown[3].contains("proxy        http://***@127.0.0.1:\(proxy.port)\n"))
+    #expect(shown[4].contains(#""proxy":{"http":"http://***@127.0.0.1:\#(proxy.port)""#))
+    #expect(shown[9].contains("--proxy"))
+    #expect(proxy.requests == ["GET \(url)"])
+    #expect(
+      origin.origin.counters("/p/1").headersSeen["authorization"]?.hasPrefix("Basic ") == true)
+  }
+
   @Test func `an invalid header is reported without its value`() throws {
     let cluster = try Cluster(["TOKEN": Self.secret], isStarted: false)
     for arguments in [

@@ -88,6 +88,51 @@ import Testing
     #expect(throws: UsageError.self) { try cookies(String(repeating: "#", count: 5 << 20)) }
   }
 
+  @Test func `a Referer is a URL, or the origin of each picture`() throws {
+    #expect(try submit("--referer", "auto", "--no-respect-opt-out").referer == .ownOrigin)
+    let options = try get("--referer", "HTTPS://Example.org/page")
+    #expect(options.referer == .none)
+    let field = try HeaderField(name: "referer", value: "https://example.org/page")
+    #expect(options.headers == (try HeaderFields([field])))
+    for text in ["automatic", "ftp://h/", "http://a:secret@h/", "file:///a"] {
+      let error = #expect(throws: UsageError.self) { try get("--referer", text) }
+      #expect(error?.description.contains("secret") == false)
+    }
+    #expect(throws: UsageError.self) { try get("--referer", "http://h/", "--header", "Referer: a") }
+  }
+
+  @Test func `a list takes all passwords of a file, and get those of its hosts`() throws {
+    let directory = try TestDirectory()
+    let path = try directory.write(
+      Array(
+        """
+        # machine no.example login a password b
+        machine H login ada password "p\\"q r"
+        macdef init
+        machine macro.example login a password b
+
+        machine h login other password other
+        machine other.example
+          login bob
+          account c password d
+        machine half.example login eve
+        default login all password all
+        """.utf8), to: "netrc")
+    let all = try submit("--netrc-file", path).headers
+    #expect(all.map(\.host) == ["h", "other.example"])
+    #expect(all.map(\.value) == ["Basic YWRhOnAicSBy", "Basic Ym9iOmQ="])
+    #expect(try get("--netrc-file", path).headers.map(\.host) == ["h"])
+    #expect(try get("--netrc-file", path, "--fallback", "http://other.example/").headers.count == 2)
+    #expect(throws: UsageError.self) {
+      try get("--netrc-file", path, "--header", "Authorization: a")
+    }
+    #expect(throws: UsageError.self) { try get("--netrc-file", path + "-none") }
+    let many = (0...HeaderFields.maximumCount).map { "machine h\($0) login a password b\n" }
+    let long = try directory.write(Array(many.joined().utf8), to: "long")
+    let error = #expect(throws: UsageError.self) { try submit("--netrc-file", long) }
+    #expect(error?.description.contains("33 hosts, but at most 32") == true)
+  }
+
   @Test func `lists respect the opt-out by default, and get only on request`() throws {
     #expect(try submit() == FetchOptions(respectsOptOut: true))
     #expect(try submit("--no-respect-opt-out") == FetchOptions())

@@ -262,6 +262,16 @@ import Testing
                                 paths that they are for. It has Netscape's format
                                 (cookies.txt), as curl, wget and yt-dlp read it. A
                                 URL with other cookies counts as another picture.
+      --referer auto|URL        Send this Referer with each request, or with auto
+                                the origin of the picture's own URL, such as
+                                https://example.org/: many hosts refuse requests
+                                without one. With it, a URL counts as another
+                                picture.
+      --netrc                   Send user name and password of ~/.netrc to the hosts
+                                that it names. A list takes all its entries with it,
+                                because it is sent while it is read; "default" is
+                                ignored. With them, a URL counts as another picture.
+      --netrc-file FILE         The same with another file in place of ~/.netrc.
       --ignore-query NAME       Ignore this query parameter in the picture's name,
                                 such as a signature; * matches any text, as in
                                 X-Amz-*. The URL is fetched unchanged. Repeatable.

@@ -40,6 +40,22 @@ import Testing
     #expect(options.name(of: try ImageURL(parsing: url)).text == name)
   }
 
+  @Test func `what is sent to the host of a URL alone is in the names of its pictures alone`()
+    throws
+  {
+    let field = try HeaderField(name: "authorization", value: "secret", onlyTo: "h")
+    let options = FetchOptions(headers: try HeaderFields([field]), referer: .ownOrigin)
+    func fields(of url: String) throws -> [String] {
+      options.name(of: try ImageURL(parsing: url)).headers.map { "\($0.name): \($0.value)" }
+    }
+    #expect(try fields(of: "http://h:81/a") == ["authorization: secret", "referer: http://h:81/"])
+    #expect(try fields(of: "https://g/a") == ["referer: https://g/"])
+    // As curl(1) does it, a URL's own password counts before that of its host.
+    #expect(try fields(of: "http://a:b@h/a") == ["referer: http://h/"])
+    #expect(try fields(of: "data:,") == [])
+    #expect(options.forOtherOrigin == options)
+  }
+
   @Test func `the query filter does not apply to a data URL`() throws {
     let url = try ImageURL(parsing: "data:image/svg+xml,<svg?b=1&c=2/>")
     let options = FetchOptions(ignoredQuery: try QueryFilter(["*"]))

@@ -20,13 +20,26 @@ import Testing
     return try #require(failure)
   }
 
-  /// Opens the breaker of the host: for 5 s, then for twice as long.
-  private func failOften(_ cluster: ClusterModel) {
+  private func failOften(_ cluster: ClusterModel, _ failure: Failure) {
     for number in 101...100 + HostHealth.failureMaximum {
       cluster.view(url(number))
       cluster.answerLookups()
-      cluster.finish(url(number), .failed(Self.answer(500)))
+      cluster.finish(url(number), .failed(failure))
     }
+  }
+
+  @Test func `failures of a proxy do not count against the hosts behind it`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster, Failure(stage: .fetch, code: .proxyFailure, detail: "it hung up"))
+    cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.last == url(1))
+    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.failureCount == 0)
+  }
+
+  /// Opens the breaker of the host: for 5 s, then for twice as long.
+  private func failOften(_ cluster: ClusterModel) {
+    failOften(cluster, Self.answer(500))
     #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.isTripped == true)
     cluster.fetchStarts = []
   }

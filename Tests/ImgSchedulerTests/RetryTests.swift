@@ -69,7 +69,9 @@ import Testing
 
   private static let retried =
     [408, 425, 429, 500, 502, 503, 504].map { fetchFailure(.httpStatus, status: $0) }
-    + [.connectFailure, .dnsFailure, .timeout, .truncatedBody].map { fetchFailure($0) }
+    + [.connectFailure, .proxyFailure, .dnsFailure, .timeout, .truncatedBody].map {
+      fetchFailure($0)
+    }
 
   private static let final =
     [400, 401, 403, 404, 410].map { fetchFailure(.httpStatus, status: $0) }

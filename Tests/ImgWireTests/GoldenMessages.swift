@@ -50,12 +50,21 @@ enum GoldenMessages {
   static var fetchOptions: FetchOptions {
     get throws {
       FetchOptions(
-        headers: try HeaderFields([HeaderField(name: "Referer", value: "https://example.com/")]),
+        headers: try HeaderFields([
+          HeaderField(name: "Authorization", value: "Basic YTpi", onlyTo: "example.com"),
+          HeaderField(name: "Referer", value: "https://example.com/"),
+        ]), referer: .ownOrigin,
         cookies: try Cookies([Cookie(line: "example.com\tTRUE\t/\tTRUE\t0\tsession\t1")]),
         ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
         respectsOptOut: true, respectsRobots: true,
         redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]))
     }
+  }
+
+  /// A coordinator reports them without their credentials.
+  private static var proxies: ProxySettings {
+    let proxy = try? ProxyURL(parsing: "http://ada:secret@proxy.example:3128")
+    return ProxySettings(http: proxy, https: proxy, directHosts: ["localhost", ".example"])
   }
 
   static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
@@ -74,7 +83,7 @@ enum GoldenMessages {
           allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(
             \.self),
           allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem",
-          requiresSandbox: true)),
+          proxies: proxies, requiresSandbox: true)),
       "lookup": .lookup(batch),
       "fetch": .fetch(
         Batch(
@@ -358,5 +367,5 @@ enum GoldenMessages {
     settings: CoordinatorSettings(
       workerExecutable: "/usr/lib/imgctl/imgworker", idleExit: .seconds(600),
       allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],
-      authorityFile: "/etc/imgctl/authorities.pem", requiresSandbox: true))
+      authorityFile: "/etc/imgctl/authorities.pem", proxies: proxies, requiresSandbox: true))
 }

@@ -96,6 +96,8 @@ extension ImageError.Code {
   public static let dnsFailure = Self(rawValue: "dns_failure")
   /// The origin does not accept connections.
   public static let connectFailure = Self(rawValue: "connect_failure")
+  /// The proxy of the coordinator cannot be reached, or refuses to work.
+  public static let proxyFailure = Self(rawValue: "proxy_failure")
   /// The origin has no valid certificate, or does not speak TLS.
   public static let tlsFailure = Self(rawValue: "tls_failure")
   /// The origin redirects too often.

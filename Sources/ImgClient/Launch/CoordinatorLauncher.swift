@@ -5,6 +5,7 @@ import ImgTransport
 package struct CoordinatorLauncher: Sendable {
   private let executable: String
   private let arguments: [String]
+  private let environment: [String: String]
   private let socketPath: String
   private let dataDirectory: String
   private let logPath: String
@@ -22,14 +23,16 @@ package struct CoordinatorLauncher: Sendable {
   /// - Parameters:
   ///   - executable: the path of `imgcoordinator`.
   ///   - arguments: its settings.
+  ///   - environment: the variables of settings that are secrets.
   ///   - dataDirectory: created when there is none, for the log.
   ///   - logPath: the file that its standard error is appended to.
   package init(
-    executable: String, arguments: [String], socketPath: String, dataDirectory: String,
-    logPath: String
+    executable: String, arguments: [String], environment: [String: String] = [:],
+    socketPath: String, dataDirectory: String, logPath: String
   ) {
     self.executable = executable
     self.arguments = arguments
+    self.environment = environment
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
     self.logPath = logPath
@@ -96,7 +99,7 @@ package struct CoordinatorLauncher: Sendable {
   private func spawn(readyEnd: consuming OwnedDescriptor) throws(SystemError) -> ChildProcess {
     let log = try FileIO.open(log: logPath, truncatedAbove: Self.logMaximumByteCount)
     let nothing = try FileIO.open(readingFrom: "/dev/null")
-    var environment = ThisProcess.environment
+    var environment = ThisProcess.environment.merging(environment) { $1 }
     environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)
     // A service that runs a command is not told that this coordinator is ready.
     environment["NOTIFY_SOCKET"] = nil

@@ -62,9 +62,10 @@ struct ClusterPlaces: Sendable {
     guard settings.startsCoordinator else {
       return try ofOwnStore(Client(socketPath: settings.socketPath))
     }
+    let replacement = replacementSettings
     let launcher = CoordinatorLauncher(
-      executable: executable, arguments: replacementSettings.arguments,
-      socketPath: settings.socketPath,
+      executable: executable, arguments: replacement.arguments,
+      environment: replacement.environment, socketPath: settings.socketPath,
       dataDirectory: settings.dataDirectory, logPath: settings.logPath)
     let client = try ofOwnStore(launcher.connect().client)
     lastCoordinator.remember(client)

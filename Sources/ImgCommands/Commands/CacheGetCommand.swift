@@ -33,7 +33,7 @@ package struct CacheGetCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     url = arguments.text(of: Self.source)
-    fetch = try FetchArguments.fetchOptions(in: arguments)
+    fetch = try FetchArguments.fetchOptions(in: arguments, for: [url])
     picture = try PictureOutput(arguments)
     choice = try VariantOptions.choice(in: arguments, for: picture)
   }

@@ -28,7 +28,7 @@ package struct CacheRmCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     urls = Array(arguments.texts(of: Self.url))
-    fetch = try FetchArguments.fetchOptions(in: arguments)
+    fetch = try FetchArguments.fetchOptions(in: arguments, for: nil)
     isJSON = arguments.contains(.json)
   }
 

@@ -29,6 +29,19 @@ enum FetchArguments {
       "Send the cookies of this file to the domains and paths that they are for. It has Netscape's "
       + "format (cookies.txt), as curl, wget and yt-dlp read it. A URL with other cookies counts as "
       + "another picture.")
+  private static let netrc = OptionDescription(
+    "--netrc",
+    help:
+      "Send user name and password of ~/.netrc to the hosts that it names. A list takes all its "
+      + "entries with it, because it is sent while it is read; \"default\" is ignored. With them, a URL "
+      + "counts as another picture.")
+  private static let netrcFile = OptionDescription(
+    "--netrc-file", "FILE", help: "The same with another file in place of ~/.netrc.")
+  private static let referer = OptionDescription(
+    "--referer", "auto|URL",
+    help: "Send this Referer with each request, or with auto the origin of the picture's own URL, "
+      + "such as https://example.org/: many hosts refuse requests without one. With it, a URL counts "
+      + "as another picture.")
   private static let ignoreQuery = OptionDescription(
     "--ignore-query", "NAME",
     help: "Ignore this query parameter in the picture's name, such as a signature; * matches any "
@@ -52,18 +65,21 @@ enum FetchArguments {
   /// The options that select the part of a URL that names a picture.
   static let namingOptions = [ignoreQuery, cacheKey]
   /// The options that change a picture's name.
-  static let nameOptions = [header, headerVariable, cookies] + namingOptions
+  static let nameOptions = requestOptions + namingOptions
+  /// The options of what is sent.
+  private static let requestOptions = [header, headerVariable, cookies, referer, netrc, netrcFile]
   private static let politenessOptions = [respectOptOut, noRespectOptOut, respectRobots]
   /// The options of a list. Its lines cannot share one `--cache-key`.
   static let listOptions =
-    [cachePolicy, header, headerVariable, cookies, ignoreQuery] + politenessOptions
+    [cachePolicy] + requestOptions + [ignoreQuery] + politenessOptions
   static let options = [cachePolicy] + nameOptions + politenessOptions
 
   /// - Parameters:
   ///   - arguments: the arguments of a command that lists ``options`` or some of them.
+  ///   - pictures: the URLs among the arguments, whose hosts alone get passwords; `nil` for a list.
   ///   - respectsOptOut: the default if neither flag is given.
   static func fetchOptions(
-    in arguments: ArgumentReader, respectsOptOut: Bool = false
+    in arguments: ArgumentReader, for pictures: [String]?, respectsOptOut: Bool = false
   ) throws(UsageError) -> FetchOptions {
     let isOptOutRespected = arguments.isGiven(respectOptOut)
     let isOptOutIgnored = arguments.isGiven(noRespectOptOut)
@@ -74,7 +90,9 @@ enum FetchArguments {
       cachePolicy: try arguments.lists(cachePolicy)
         ? arguments.value(of: cachePolicy, CachePolicy.init(parsing:)) ?? .cacheElseLoad
         : .cacheElseLoad,
-      headers: try headers(in: arguments),
+      headers: try headers(in: arguments, for: pictures),
+      referer: arguments.lists(referer) && arguments.texts(of: referer)?.last == automatic
+        ? .ownOrigin : .none,
       cookies: try arguments.lists(cookies)
         ? arguments.value(of: cookies, CookieFile.cookies(path:)) ?? Cookies.none : Cookies.none,
       ignoredQuery: try arguments.lists(ignoreQuery) ? ignoredQuery(in: arguments) : .none,
@@ -86,15 +104,70 @@ enum FetchArguments {
       respectsRobots: arguments.isGiven(respectRobots))
   }
 
-  private static func headers(in arguments: ArgumentReader) throws(UsageError) -> HeaderFields {
+  private static func headers(
+    in arguments: ArgumentReader, for pictures: [String]?
+  ) throws(UsageError) -> HeaderFields {
     guard arguments.lists(header) else { return .none }
-    let fields =
+    var fields =
       try fields(of: header, in: arguments, HeaderSource.lines(ofArgument:))
       + fields(of: headerVariable, in: arguments, HeaderSource.lines(ofVariable:))
+    for (option, added) in [
+      (referer, try refererFields(in: arguments)),
+      (netrc, try netrcFields(in: arguments, for: pictures)),
+    ] {
+      if let name = added.first?.name, fields.contains(where: { $0.name == name }) {
+        throw UsageError("\(option.flag) and the header \(name) exclude each other")
+      }
+      fields += added
+    }
     do throws(InvalidValue) {
       return try valid { () throws(InvalidFetchOption) in try HeaderFields(fields) }
     } catch {
       throw UsageError(header.flag, error)
+    }
+  }
+
+  /// The value of `--referer` for ``Referer/ownOrigin``.
+  private static let automatic = "auto"
+
+  private static func refererFields(
+    in arguments: ArgumentReader
+  ) throws(UsageError) -> [HeaderField] {
+    let field = try arguments.value(of: referer) { (text) throws(InvalidValue) -> HeaderField? in
+      guard text != automatic else { return nil }
+      guard let url = try? ImageURL(parsing: text), !url.isLocal, !url.hasUser else {
+        throw InvalidValue("not auto, and not an http or https URL without a password")
+      }
+      return try valid { () throws(InvalidFetchOption) in
+        try HeaderField(name: "referer", value: url.text)
+      }
+    }
+    return [field ?? nil].compactMap(\.self)
+  }
+
+  private static func netrcFields(
+    in arguments: ArgumentReader, for pictures: [String]?
+  ) throws(UsageError) -> [HeaderField] {
+    let file = arguments.texts(of: netrcFile)?.last
+    guard file != nil || arguments.contains(netrc) else { return [] }
+    let option = file == nil ? netrc : netrcFile
+    guard let path = file ?? Netrc.standardPath else {
+      throw UsageError("\(netrc.flag): HOME is not set; use \(netrcFile.flag)")
+    }
+    let hosts = pictures.map { Set($0.compactMap { try? ImageURL(line: $0).host }) }
+    do throws(InvalidValue) {
+      let found = try Netrc(path: path)
+      return try valid { () throws(InvalidFetchOption) in
+        let fields = try found.fields(for: hosts)
+        guard fields.count <= HeaderFields.maximumCount else {
+          throw InvalidFetchOption(
+            "\(fields.count) hosts, but at most \(HeaderFields.maximumCount) can be sent; give a file "
+              + "with those of the list by \(netrcFile.flag)")
+        }
+        return fields
+      }
+    } catch {
+      throw UsageError(option.flag, error)
     }
   }
 

@@ -86,7 +86,8 @@ package struct GetCommand: Command {
     destination = try PictureOutput(arguments)
     choice = try VariantOptions.choice(in: arguments, for: destination)
     var options = try StorageOptions.request(
-      in: arguments, fetch: try FetchArguments.fetchOptions(in: arguments))
+      in: arguments,
+      fetch: try FetchArguments.fetchOptions(in: arguments, for: [picture] + fallbacks))
     options.variant = choice.variant
     self.options = options
     guard options.keep != .original else {
@@ -148,13 +149,12 @@ package struct GetCommand: Command {
   }
 
   /// A fallback is another picture, so the `--cache-key` does not name it. The headers are meant
-  /// for the first picture's origin.
+  /// for the first picture's origin, see ``FetchOptions/forOtherOrigin``.
   private func fetchOptions(of fallback: String) -> FetchOptions {
     var fetch = options.fetch
     fetch.cacheKey = nil
     let origins = [picture, fallback].map { try? ImageURL(line: $0).origin }
-    if origins[0] != origins[1] { fetch.headers = .none }
-    return fetch
+    return origins[0] == origins[1] ? fetch : fetch.forOtherOrigin
   }
 
   private func deliver(

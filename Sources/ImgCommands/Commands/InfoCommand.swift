@@ -74,7 +74,8 @@ package struct InfoCommand: Command {
     }
     options = RequestOptions(
       variant: .standard, keep: Self.keep(in: arguments),
-      fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: list != nil))
+      fetch: try FetchArguments.fetchOptions(
+        in: arguments, for: picture.map { [$0] }, respectsOptOut: list != nil))
     guard list == nil || options.fetch.cacheKey == nil else {
       throw UsageError("--cache-key: the lines of a list cannot share a name")
     }

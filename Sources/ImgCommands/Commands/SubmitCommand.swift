@@ -58,7 +58,7 @@ package struct SubmitCommand: Command {
       in: arguments,
       priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
       facts: isInfoOnly ? .facts : nil,
-      fetch: try FetchArguments.fetchOptions(in: arguments, respectsOptOut: true))
+      fetch: try FetchArguments.fetchOptions(in: arguments, for: nil, respectsOptOut: true))
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     name = arguments.texts(of: Self.name)?.last
     isWaiting = arguments.contains(.wait)

@@ -73,6 +73,8 @@ struct ClusterScreen {
     facts.addRow(["socket", status.socketPath])
     facts.addRow(["data", status.dataDirectory])
     facts.addRow(["store", Self.text(of: store, in: status)])
+    let proxies = status.settings.proxies.texts
+    if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
     facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
     facts.addRow([

@@ -18,13 +18,14 @@ extension CommandContext {
   {
     try CoordinatorLauncher(
       executable: coordinatorExecutable, arguments: settings.arguments,
-      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
-      logPath: settings.logPath
+      environment: settings.environment, socketPath: settings.socketPath,
+      dataDirectory: settings.dataDirectory, logPath: settings.logPath
     ).connect()
   }
 
   /// Replaces this process by a coordinator with these settings.
   func becomeCoordinator() throws(SystemError) -> Never {
+    for (name, value) in settings.environment { ThisProcess.setVariable(name, to: value) }
     try ThisProcess.replace(with: coordinatorExecutable, arguments: settings.arguments)
   }
 

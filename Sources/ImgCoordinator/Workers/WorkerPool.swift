@@ -211,7 +211,7 @@ final class WorkerPool {
       hello: Hello(processID: ThisProcess.processID), limits: scheduler.state.limits,
       storeDirectory: settings.storeDirectory, allowedNetworks: settings.allowedNetworks,
       allowedDirectories: settings.allowedDirectories, authorityFile: settings.authorityFile,
-      requiresSandbox: settings.requiresSandbox)
+      proxies: settings.proxies, requiresSandbox: settings.requiresSandbox)
     send(.welcome(welcome), to: worker.id)
   }
 

@@ -12,6 +12,7 @@ struct TransferContext {
   let earlyReject: EarlyReject?
   /// Certificates of the authorities to trust, as PEM; `nil` for those of the system.
   let authorityFile: String?
+  let proxies: ProxyRoutes
 
   let budgets: BodyBudgets
   let turns = LoopTurns()

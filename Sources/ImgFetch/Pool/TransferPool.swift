@@ -40,18 +40,20 @@ package final class TransferPool {
   ///   - earlyReject: ends a transfer by its first bytes; `nil` lets all bodies come in whole.
   ///   - authorityFile: certificates of the authorities to trust, as PEM; `nil` for those of the
   ///     system. Where it cannot be read, every transfer over TLS fails.
+  ///   - proxies: those that origins are asked through. The address policy applies to the hosts of URLs,
+  ///     and not to the proxies.
   ///   - onWork: gets the number of the transfer that libcurl is working on, and `nil` when it is
   ///     working on none.
   package init(
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
     spoolDirectories: [String], poller: Poller, tokenBase: UInt64, userAgent: String,
-    earlyReject: EarlyReject?, authorityFile: String? = nil,
+    earlyReject: EarlyReject?, authorityFile: String? = nil, proxies: ProxySettings = .none,
     onWork: @escaping (UInt64?) -> Void = { _ in }
   ) throws(CurlError) {
     context = TransferContext(
       limits: limits, addressPolicy: addressPolicy, userAgent: userAgent,
       headers: try RequestHeaders(), spoolDirectories: SpoolDirectories(spoolDirectories),
-      earlyReject: earlyReject, authorityFile: authorityFile,
+      earlyReject: earlyReject, authorityFile: authorityFile, proxies: ProxyRoutes(proxies),
       budgets: BodyBudgets(
         memoryByteCount: bodyBudgetByteCount,
         fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
@@ -99,7 +101,7 @@ package final class TransferPool {
     start(
       id, url: url,
       TransferRequest(
-        host: url.host, content: isOfAnyFormat ? .pictureOfAnyFormat : .picture, options: options,
+        for: url, content: isOfAnyFormat ? .pictureOfAnyFormat : .picture, options: options,
         start: partial.map(TransferStart.partial) ?? .whole(unlessMatching: validators),
         history: TransferHistory(begunAt: begunAt)))
   }
@@ -113,7 +115,7 @@ package final class TransferPool {
     start(
       id, url: url,
       TransferRequest(
-        host: url.host, content: .facts(FactsFetch(extent)), options: options,
+        for: url, content: .facts(FactsFetch(extent)), options: options,
         start: .whole(unlessMatching: validators), history: TransferHistory(begunAt: begunAt)))
   }
 
@@ -126,7 +128,7 @@ package final class TransferPool {
       let byteCount = RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)
       start(
         id, url: try ImageURL(parsing: "\(url.origin)/robots.txt"),
-        TransferRequest(host: url.host, content: .text(maximumByteCount: byteCount)))
+        TransferRequest(for: url, content: .text(maximumByteCount: byteCount)))
     } catch {
       finished.append(.refused(id, error))
     }

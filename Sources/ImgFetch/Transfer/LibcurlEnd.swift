@@ -4,6 +4,8 @@ internal import ImgModel
 /// A transfer with which libcurl is done, and what it comes to.
 struct LibcurlEnd {
   let code: CURLcode
+  let url: ParsedURL
+  let route: Route
   /// Why this side ended it, if it did.
   let stopReason: StopReason?
   let content: TransferContent
@@ -30,6 +32,7 @@ struct LibcurlEnd {
 
   /// What the origin or this side said before the body was in.
   private var earlyFailure: Failure? {
+    if let proxyFailure { return proxyFailure }
     if let status = reader.status, status >= 400 {
       return statusFailure(status, "the origin answered \(status)")
     }

@@ -33,6 +33,7 @@ final class Transfer {
   private(set) var unusedBodyDeadline: ContinuousClock.Instant?
 
   private let context: TransferContext
+  private let route: Route
   /// What the URL is asked with.
   private let start: TransferStart
   /// libcurl reads it during the transfer.
@@ -62,6 +63,7 @@ final class Transfer {
     self.request = request
     self.easy = easy
     self.context = context
+    route = context.proxies.route(to: url, host: request.host, at: .now)
     self.start = start
     headers = try request.headers(with: start) ?? context.headers
     reader = HeadReader(byteCount: request.history.headByteCount)
@@ -70,6 +72,7 @@ final class Transfer {
     facts = request.content.facts
     turns = TurnShare(of: id, in: context.turns)
     try easy.configure(request, to: url, headers, in: context)
+    try easy.configure(route, in: context)
     try easy.installCallbacks(of: self)
   }
 
@@ -85,9 +88,17 @@ final class Transfer {
     context.current.set(id)
   }
 
-  /// Opens a socket when the policy permits the address.
+  /// Opens a socket when the policy permits the address. With a proxy, libcurl connects to that alone.
   func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
-    unsafe connection.openSocket(to: address, permittedBy: context.addressPolicy)
+    switch route {
+    case .proxy: return unsafe connection.openSocket(to: address)
+    case .nameCheck:
+      unsafe connection.check(address, by: context.addressPolicy)
+      return CURL_SOCKET_BAD
+    case .direct:
+      let isPermitted = unsafe connection.check(address, by: context.addressPolicy)
+      return isPermitted ? unsafe connection.openSocket(to: address) : CURL_SOCKET_BAD
+    }
   }
 
   /// Whether the request may be sent on a connection now. libcurl asks also before it sends a
@@ -153,7 +164,10 @@ final class Transfer {
 
   /// Records the host's Retry-After before the body that explains it is in.
   private func recordCooldown(_ head: ResponseHead) {
-    guard head.status >= 400, let retryAfter = head.retryAfter else { return }
+    // What a proxy says of itself, says nothing of the host.
+    guard head.status >= 400, head.status != 407 || route.proxy == nil,
+      let retryAfter = head.retryAfter
+    else { return }
     context.cooldowns.record(
       HostCooldown(host: request.host, seconds: retryAfter.seconds, httpStatus: head.status),
       at: .now)
@@ -280,6 +294,7 @@ final class Transfer {
 
   /// What follows, now that libcurl is done with the transfer.
   func nextStep(after code: CURLcode) -> NextStep {
+    if route.isNameCheck { return stepAfterNameCheck() }
     if code == CURLE_OK, body.receivedByteCount > 0, let failure = decoding?.truncation {
       stop(because: .rejected(failure))
     }
@@ -304,6 +319,16 @@ final class Transfer {
       return .repeated(request.unconditional(after: history))
     }
     return .finished(finish(with: code))
+  }
+
+  /// A host is refused by any of its addresses, because the proxy chooses one.
+  private func stepAfterNameCheck() -> NextStep {
+    guard let address = connection.refusedAddress else {
+      context.proxies.recordCheck(of: request.host, at: .now)
+      return .repeated(request.afterNameCheck(history))
+    }
+    let failure = Failure(stage: .fetch, code: .blockedAddress, detail: address)
+    return .finished(finished(.failure(failure)))
   }
 
   /// What follows a response that is about the facts of a picture; `nil` for any other.
@@ -387,8 +412,8 @@ final class Transfer {
 
   private func ending(with code: CURLcode) -> LibcurlEnd {
     LibcurlEnd(
-      code: code, stopReason: stopReason, content: request.content, reader: reader, body: body,
-      resumption: resumption, connection: connection, easy: easy)
+      code: code, url: url, route: route, stopReason: stopReason, content: request.content,
+      reader: reader, body: body, resumption: resumption, connection: connection, easy: easy)
   }
 
   private func reuse(_ head: ResponseHead) -> AnswerReuse {

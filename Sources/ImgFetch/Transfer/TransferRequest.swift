@@ -3,17 +3,31 @@ internal import ImgModel
 /// What a transfer fetches, and what it sends for that.
 struct TransferRequest {
   /// The host that is asked, see ``ImageURL/host``.
-  var host: String
-  var content = TransferContent.picture
-  var options = FetchOptions.standard
+  private(set) var host: String
+  private(set) var content: TransferContent
+  private(set) var options: FetchOptions
+  /// The client's header fields for the URL.
+  private var headers: HeaderFields
   /// What the request starts from, at the URL that issued its validators, wherever a redirect leads
   /// there.
-  var start = TransferStart.whole()
-  var history = TransferHistory()
+  private(set) var start: TransferStart
+  var history: TransferHistory
   /// Of all transfers for the request; `nil` before the first.
   private(set) var cookieJar: CookieJar?
   /// Whether it is sent on a connection that no request was sent on before.
-  var usesFreshConnection = false
+  private(set) var usesFreshConnection = false
+
+  init(
+    for url: ImageURL, content: TransferContent = .picture, options: FetchOptions = .standard,
+    start: TransferStart = .whole(), history: TransferHistory = TransferHistory()
+  ) {
+    host = url.host
+    self.content = content
+    self.options = options
+    headers = options.headers(for: url)
+    self.start = start
+    self.history = history
+  }
 
   /// The name of a URL as the issuer of validators, when this request is sent to it.
   func issuer(_ url: ParsedURL) -> ValidatorIssuer {
@@ -28,8 +42,8 @@ struct TransferRequest {
     // Caches on the way ask the origin, too (RFC 9111 section 5.2.1.4).
     let directives = options.cachePolicy == .reload ? ["Cache-Control: no-cache"] : []
     let lines = start.requestFields + (content.facts?.requestFields ?? []) + directives
-    guard !options.headers.isEmpty || !lines.isEmpty else { return nil }
-    return try RequestHeaders(options.headers, conditions: lines)
+    guard !headers.isEmpty || !lines.isEmpty else { return nil }
+    return try RequestHeaders(headers, conditions: lines)
   }
 
   /// The request with the jar that all transfers for it share.
@@ -57,8 +71,7 @@ struct TransferRequest {
 
   // MARK: - The next transfer for the same request
 
-  /// The request to where a redirect leads. The client's header fields do not go to another origin
-  /// (RFC 9110 section 15.4).
+  /// The request to where a redirect leads, see ``FetchOptions/forOtherOrigin``.
   ///
   /// - Parameters:
   ///   - url: where the redirect came from.
@@ -70,9 +83,10 @@ struct TransferRequest {
     next.history = history
     next.history.redirectCount += 1
     if target.parsedURL.origin == nil || target.parsedURL.origin != url.origin {
-      next.options.headers = .none
+      next.options = options.forOtherOrigin
     }
     next.host = target.url.host
+    next.headers = next.options.headers(for: target.url)
     next.usesFreshConnection = false
     return next
   }
@@ -105,6 +119,13 @@ struct TransferRequest {
   func unconditional(after history: TransferHistory) -> TransferRequest {
     var next = self
     next.start = .whole()
+    next.history = history
+    return next
+  }
+
+  /// The same request through a proxy, now that the addresses of its host are checked.
+  func afterNameCheck(_ history: TransferHistory) -> TransferRequest {
+    var next = self
     next.history = history
     return next
   }

@@ -16,8 +16,8 @@ extension HTTPStatus {
         .decodeTimeout, .decodeCrash, .outOfMemory:
         .unprocessableContent
       case .timeout: .gatewayTimeout
-      case .dnsFailure, .connectFailure, .tlsFailure, .tooManyRedirects, .invalidResponse,
-        .truncatedBody:
+      case .dnsFailure, .connectFailure, .proxyFailure, .tlsFailure, .tooManyRedirects,
+        .invalidResponse, .truncatedBody:
         .badGateway
       case .unreachable, .versionMismatch, .disconnected, .refused, .storeFailure, .storeFull,
         .cancelled:

@@ -10,18 +10,22 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
   package let allowedDirectories: [String]
   /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
+  /// The proxies of the workers, without their credentials.
+  package let proxies: ProxySettings
   /// Whether decoders must be sandboxed completely to decode.
   package let requiresSandbox: Bool
 
   package init(
     workerExecutable: String, idleExit: Duration?, allowedNetworks: [String],
-    allowedDirectories: [String], authorityFile: String?, requiresSandbox: Bool
+    allowedDirectories: [String], authorityFile: String?, proxies: ProxySettings = .none,
+    requiresSandbox: Bool
   ) {
     self.workerExecutable = workerExecutable
     self.idleExit = idleExit
     self.allowedNetworks = allowedNetworks
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
+    self.proxies = proxies.withoutCredentials
     self.requiresSandbox = requiresSandbox
   }
 
@@ -31,6 +35,7 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
     case allowedNetworks = "allow_network"
     case allowedDirectories = "allow_directory"
     case authorityFile = "ca_file"
+    case proxies = "proxy"
     case requiresSandbox = "require_sandbox"
   }
 }

@@ -15,6 +15,7 @@ package struct Failure: Error, Hashable, Sendable {
     case blockedOrigin = "blocked_origin"
     case dnsFailure = "dns_failure"
     case connectFailure = "connect_failure"
+    case proxyFailure = "proxy_failure"
     case tlsFailure = "tls_failure"
     case timeout
     case tooManyRedirects = "too_many_redirects"
@@ -79,7 +80,9 @@ extension Failure {
   /// or could not be reached.
   package var permitsStale: Bool {
     switch code {
-    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .invalidResponse, .truncatedBody: true
+    case .dnsFailure, .connectFailure, .proxyFailure, .tlsFailure, .timeout, .invalidResponse,
+      .truncatedBody:
+      true
     case .httpStatus: httpStatus.map(Self.permitsStale(httpStatus:)) ?? false
     default: false
     }
@@ -113,8 +116,8 @@ extension Failure.Code {
   /// (RFC 9110 section 15, RFC 8470 section 5.2, RFC 6585 section 4).
   package func isRetryable(httpStatus: Int?) -> Bool {
     switch self {
-    case .dnsFailure, .connectFailure, .timeout, .invalidResponse, .truncatedBody, .outOfMemory,
-      .storeFull, .internal:
+    case .dnsFailure, .connectFailure, .proxyFailure, .timeout, .invalidResponse, .truncatedBody,
+      .outOfMemory, .storeFull, .internal:
       true
     case .httpStatus:
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false

@@ -2,8 +2,9 @@
 package struct FetchOptions: Hashable, Sendable, Codable {
   package var cachePolicy: CachePolicy
   /// Header fields that are added to each request to the origin. They are not sent to another origin
-  /// after a redirect.
+  /// after a redirect, except those that belong to its host.
   package var headers: HeaderFields
+  package var referer: Referer
   /// The cookies of a user's file. In JSON they are left out where there are none.
   package var cookies: Cookies
   /// The query parameters that are not part of the picture's name.
@@ -22,12 +23,14 @@ package struct FetchOptions: Hashable, Sendable, Codable {
 
   package init(
     cachePolicy: CachePolicy = .cacheElseLoad, headers: HeaderFields = .none,
-    cookies: Cookies = .none, ignoredQuery: QueryFilter = .none, cacheKey: CacheKey? = nil,
+    referer: Referer = .none, cookies: Cookies = .none, ignoredQuery: QueryFilter = .none,
+    cacheKey: CacheKey? = nil,
     respectsOptOut: Bool = false,
     respectsRobots: Bool = false, redirectOrigins: OriginList = .all
   ) {
     self.cachePolicy = cachePolicy
     self.headers = headers
+    self.referer = referer
     self.cookies = cookies
     self.ignoredQuery = ignoredQuery
     self.cacheKey = cacheKey
@@ -39,8 +42,9 @@ package struct FetchOptions: Hashable, Sendable, Codable {
   /// The name under which the picture of a URL is stored.
   package func name(of url: ImageURL) -> PictureName {
     let sent = cookies.matching(url)
-    let fields = sent.isEmpty ? Array(headers) : headers + [HeaderField(cookies: sent)]
-    return PictureName(text: nameText(of: url), headers: fields)
+    let fields = headers(for: url)
+    return PictureName(
+      text: nameText(of: url), headers: fields + (sent.isEmpty ? [] : [HeaderField(cookies: sent)]))
   }
 
   /// The options of a request for the URL, without the cookies that are for others.
@@ -57,6 +61,20 @@ package struct FetchOptions: Hashable, Sendable, Codable {
     set { (headers, cookies) = (newValue.headers, newValue.cookies) }
   }
 
+  /// The header fields that are added to a request for a URL.
+  package func headers(for url: ImageURL) -> HeaderFields {
+    let fields = headers.sent(to: url)
+    return referer.field(for: url).map(fields.adding) ?? fields
+  }
+
+  /// The options of a request for another origin's URL, such as where a redirect leads (RFC 9110 section
+  /// 15.4).
+  package var forOtherOrigin: FetchOptions {
+    var options = self
+    options.headers = headers.boundToHosts
+    return options
+  }
+
   /// The query filter does not apply to `data:` and `file:` URLs.
   private func nameText(of url: ImageURL) -> String {
     if let cacheKey { return cacheKey.text }
@@ -65,7 +83,7 @@ package struct FetchOptions: Hashable, Sendable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case cachePolicy = "cache_policy"
-    case headers, cookies
+    case headers, referer, cookies
     case ignoredQuery = "ignore_query"
     case cacheKey = "cache_key"
     case respectsOptOut = "respect_opt_out"

@@ -6,12 +6,21 @@ package struct HeaderField: Hashable, Sendable {
   package let name: String
   /// Without surrounding white space, which is not part of a value (RFC 9110 section 5.5).
   package let value: String
+  /// The only host to which it is sent, see ``ImageURL/host``; `nil` for the host of each URL that it is
+  /// given for, but not for where redirects lead.
+  package let host: String?
   /// Whether the value was removed, see ``withoutValue``.
   private let lacksValue: Bool
 
   /// - Throws: ``InvalidFetchOption`` for an invalid name or value, and for a field that users may
   ///   not set. The error text does not contain the value.
   package init(name: String, value: String) throws(InvalidFetchOption) {
+    try self.init(name: name, value: value, onlyTo: nil)
+  }
+
+  /// - Parameter host: see ``host``.
+  /// - Throws: as ``init(name:value:)`` does.
+  package init(name: String, value: String, onlyTo host: String?) throws(InvalidFetchOption) {
     guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
       throw InvalidFetchOption(
         "a header name must consist of letters, digits and !#$%&'*+-.^_`|~")
@@ -26,6 +35,7 @@ package struct HeaderField: Hashable, Sendable {
     }
     self.name = name
     self.value = String(decoding: bytes, as: UTF8.self)
+    self.host = host
     lacksValue = false
   }
 
@@ -33,17 +43,19 @@ package struct HeaderField: Hashable, Sendable {
   init(cookies: Cookies) {
     name = "cookie"
     value = cookies.text
+    host = nil
     lacksValue = false
   }
 
-  private init(name: String) {
-    self.name = name
+  private init(withoutValue field: HeaderField) {
+    name = field.name
     value = ""
+    host = field.host
     lacksValue = true
   }
 
   /// The field for a use that must not know the value.
-  package var withoutValue: HeaderField { HeaderField(name: name) }
+  package var withoutValue: HeaderField { HeaderField(withoutValue: self) }
 
   /// RFC 9110 section 5.6.2.
   private static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -86,14 +98,15 @@ package struct HeaderField: Hashable, Sendable {
 
 extension HeaderField: Codable {
   private enum CodingKeys: String, CodingKey {
-    case name, value
+    case name, value, host
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     let name = try container.decode(String.self, forKey: .name)
     let value = try container.decode(String.self, forKey: .value)
-    self = try decoder.checked { try HeaderField(name: name, value: value) }
+    let host = try container.decodeIfPresent(String.self, forKey: .host)
+    self = try decoder.checked { try HeaderField(name: name, value: value, onlyTo: host) }
   }
 
   /// Omits the value if it was removed, or if the output is for people, see
@@ -101,6 +114,7 @@ extension HeaderField: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(name, forKey: .name)
+    try container.encodeIfPresent(host, forKey: .host)
     guard encoder.userInfo[.isForPeople] == nil, !lacksValue else { return }
     try container.encode(value, forKey: .value)
   }

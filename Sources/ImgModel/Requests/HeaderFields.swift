@@ -16,6 +16,26 @@ package struct HeaderFields: Hashable, Sendable {
   /// The fields without their values.
   package var withoutValues: HeaderFields { HeaderFields(sorted: fields.map(\.withoutValue)) }
 
+  /// The fields that belong to one host each.
+  package var boundToHosts: HeaderFields { HeaderFields(sorted: fields.filter { $0.host != nil }) }
+
+  /// The fields that are sent with a request for a URL. User and password in the URL are sent in place
+  /// of those of its host (curl(1), `--netrc`).
+  package func sent(to url: ImageURL) -> HeaderFields {
+    guard fields.contains(where: { $0.host != nil }) else { return self }
+    return HeaderFields(
+      sorted: fields.filter { field in
+        field.host.map { $0 == url.host && !url.hasUser } ?? true
+      })
+  }
+
+  /// The fields with another one, unless there is one of its name.
+  func adding(_ field: HeaderField) -> HeaderFields {
+    guard !fields.contains(where: { $0.name == field.name }) else { return self }
+    let earlier = fields.prefix { $0.name < field.name }
+    return HeaderFields(sorted: earlier + [field] + fields.dropFirst(earlier.count))
+  }
+
   /// - Throws: ``InvalidFetchOption`` if the fields exceed a limit.
   package init(_ fields: [HeaderField]) throws(InvalidFetchOption) {
     guard fields.count <= Self.maximumCount else {

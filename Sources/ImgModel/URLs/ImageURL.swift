@@ -32,6 +32,9 @@ package struct ImageURL: Hashable, Sendable {
   /// Whether this is a `file:` URL. The file may change while its thumbnail is in the store.
   package var isFile: Bool { host == Self.fileHost }
 
+  /// Whether the URL of an origin holds user information.
+  package var hasUser: Bool { !text.hasPrefix(origin) }
+
   private static let fileHost = "file/"
 
   /// The maximum length of a URL, in bytes of UTF-8. Many servers refuse request lines over 8 KiB

@@ -7,14 +7,16 @@ struct DefaultPlaces {
   let dataDirectory: String?
 
   init(environment: [String: String], userID: UInt32) {
-    func absolutePath(_ variable: String) -> String? {
-      environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil }
-    }
+    func absolutePath(_ variable: String) -> String? { Self.absolutePath(environment[variable]) }
     let runtimeDirectory =
       absolutePath("XDG_RUNTIME_DIR").map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
     socketPath = "\(runtimeDirectory)/control.sock"
     let cacheDirectory =
       absolutePath("XDG_CACHE_HOME") ?? absolutePath("HOME").map { "\($0)/.cache" }
     dataDirectory = cacheDirectory.map { "\($0)/imgctl" }
+  }
+
+  static func absolutePath(_ path: String?) -> String? {
+    path.flatMap { $0.hasPrefix("/") ? $0 : nil }
   }
 }

@@ -176,6 +176,19 @@ extension Setting {
       get: { [$0.limits.contact ?? "none"] }),
   ]
 
+  static let proxy = Setting(
+    "proxy", "--proxy", "URL",
+    default: "http_proxy, https_proxy, HTTPS_PROXY, all_proxy or ALL_PROXY of the environment, as "
+      + "curl reads them",
+    help: "Fetch through this proxy, such as http://proxy.example:3128 (http, https, socks5h or "
+      + "socks5), or \"none\". NO_PROXY names hosts that are asked directly. Other users can see the "
+      + "command line (ps): a password belongs into the variable.",
+    isSecret: true,
+    set: { (settings, texts) throws(InvalidValue) in
+      settings.proxyChoice = try ProxyChoice(parsing: texts[0])
+    },
+    get: { $0.proxies.texts })
+
   private static let guards: [Setting] = [
     Setting(
       "allowed networks", "--allow-network", "CIDR",
@@ -227,6 +240,7 @@ extension Setting {
         settings.authorityFile = try path(texts[0])
       },
       get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
+    proxy,
     Setting(
       "sandbox required", "--require-sandbox",
       help: "Decode nothing if the kernel lacks no_new_privs, seccomp or Landlock.",

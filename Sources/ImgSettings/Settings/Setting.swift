@@ -11,6 +11,9 @@ package struct Setting: Sendable {
   package let defaultText: String
   /// Whether ``Limits`` contains it.
   package let isLimit: Bool
+  /// Whether its value may be a secret. Then ``texts(in:)`` are for people, and other programs get the
+  /// value by ``Settings/environment``.
+  private let isSecret: Bool
 
   private let set: @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void
   private let get: @Sendable (Settings) -> [String]
@@ -21,7 +24,7 @@ package struct Setting: Sendable {
   ///   - get: returns the texts that `set` reads; none if the setting is not set.
   init(
     _ name: String, _ flag: String, _ placeholder: String?, default defaultText: String? = nil,
-    help: String, isRepeatable: Bool = false, isLimit: Bool = false,
+    help: String, isRepeatable: Bool = false, isLimit: Bool = false, isSecret: Bool = false,
     set: @escaping @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void,
     get: @escaping @Sendable (Settings) -> [String]
   ) {
@@ -31,6 +34,7 @@ package struct Setting: Sendable {
     self.name = name
     self.defaultText = defaultText
     self.isLimit = isLimit
+    self.isSecret = isSecret
     self.set = set
     self.get = get
     option = OptionDescription(
@@ -58,6 +62,7 @@ package struct Setting: Sendable {
 
   /// The arguments that set what is set in `settings`.
   func arguments(for settings: Settings) -> [String] {
+    guard !isSecret else { return [] }
     let texts = texts(in: settings)
     guard option.placeholder == nil else { return texts.flatMap { [option.flag, $0] } }
     return texts == [YesOrNo.text(true)] ? [option.flag] : []

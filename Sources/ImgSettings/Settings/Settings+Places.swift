@@ -30,6 +30,11 @@ extension Settings {
     DefaultPlaces(environment: environment, userID: userID).dataDirectory
   }
 
+  /// The home directory of the environment; `nil` if it has none.
+  package static func homeDirectory(in environment: [String: String]) -> String? {
+    DefaultPlaces.absolutePath(environment["HOME"])
+  }
+
   /// The same settings with absolute paths.
   ///
   /// - Parameter directory: the working directory for relative paths.

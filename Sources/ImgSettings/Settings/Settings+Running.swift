@@ -9,7 +9,7 @@ extension Settings {
     CoordinatorSettings(
       workerExecutable: workerExecutable, idleExit: idleExit,
       allowedNetworks: allowedNetworks.map(\.text), allowedDirectories: allowedDirectories,
-      authorityFile: authorityFile, requiresSandbox: requiresSandbox)
+      authorityFile: authorityFile, proxies: proxies, requiresSandbox: requiresSandbox)
   }
 
   /// The settings of the coordinator that reported `cluster`.
@@ -25,7 +25,19 @@ extension Settings {
     }
     allowedDirectories = cluster.settings.allowedDirectories
     authorityFile = cluster.settings.authorityFile
+    proxies = cluster.settings.proxies
+    proxyChoice = proxies.choice
     requiresSandbox = cluster.settings.requiresSandbox
+  }
+}
+
+extension ProxySettings {
+  /// The choice of a coordinator that starts in place of one with these settings; `nil` if the
+  /// environment decides, because the settings are not known in full.
+  fileprivate var choice: ProxyChoice? {
+    guard !isEmpty else { return ProxyChoice.none }
+    guard let proxy = http, proxy == https, !proxy.hasCredentials else { return nil }
+    return .proxy(proxy)
   }
 }
 

@@ -24,6 +24,10 @@ package struct Settings: Hashable, Sendable {
   package var allowedDirectories: [String] = []
   /// A PEM file with the certificates of the trusted authorities; `nil` for those of the system.
   package var authorityFile: String?
+  /// What `--proxy` says; `nil` if the environment decides.
+  package var proxyChoice: ProxyChoice?
+  /// The proxies through which workers fetch.
+  package var proxies = ProxySettings.none
   /// Whether decoders must be sandboxed completely to decode.
   package var requiresSandbox = false
   /// The coordinator ends after this time without clients and jobs; `nil` for never.
@@ -69,6 +73,7 @@ package struct Settings: Hashable, Sendable {
     for setting in settings {
       try setting.read(from: arguments, environment: environment, into: &self)
     }
+    proxies = try ProxySettings(proxyChoice, environment: environment)
     guard !dataDirectory.isEmpty else {
       throw UsageError(
         "--data-dir: no default directory, because HOME is not set; give a directory")
@@ -87,8 +92,14 @@ package struct Settings: Hashable, Sendable {
     }
   }
 
-  /// The flags of these settings, independent of the environment and the starter.
+  /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
+  /// are independent of the environment, too, except for the variables that name proxies.
   package var arguments: [String] {
     Setting.all.flatMap { $0.arguments(for: self) }
+  }
+
+  /// The variables of the settings that have no place among ``arguments``, which every user can see.
+  package var environment: [String: String] {
+    proxyChoice.map { [Setting.proxy.environmentVariable: $0.text] } ?? [:]
   }
 }

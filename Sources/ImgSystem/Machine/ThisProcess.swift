@@ -23,6 +23,12 @@ package enum ThisProcess {
     return variables
   }
 
+  /// Sets a variable of the environment for children and for the program that replaces this one. Call
+  /// this before other threads start.
+  package static func setVariable(_ name: String, to value: String) {
+    unsafe setenv(name, value, 1)
+  }
+
   /// Removes a variable from the environment, so that children do not inherit it. Call this before
   /// other threads start.
   ///

@@ -27,7 +27,8 @@ struct ImageErrorTests {
     let codes = Set(Failure.Code.allCases.map { ImageError.Code(rawValue: $0.rawValue) })
     let known: Set<ImageError.Code> = [
       .invalidURL, .unsupportedScheme, .blockedAddress, .blockedOrigin, .dnsFailure,
-      .connectFailure, .tlsFailure, .timeout, .tooManyRedirects, .httpStatus, .invalidResponse,
+      .connectFailure, .proxyFailure, .tlsFailure, .timeout, .tooManyRedirects, .httpStatus,
+      .invalidResponse,
       .tooLarge, .truncatedBody, .optedOut, .blockedPath, .unreadableFile, .notAnImage,
       .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation,
       .corruptImage, .decodeTimeout, .decodeCrash, .outOfMemory, .storeFull, .notCached, .cancelled,

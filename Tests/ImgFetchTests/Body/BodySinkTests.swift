@@ -16,7 +16,7 @@ import Testing
     return TransferContext(
       limits: limits, addressPolicy: AddressPolicy(allowed: []), userAgent: "imgctl-test/1",
       headers: try RequestHeaders(), spoolDirectories: SpoolDirectories([]),
-      earlyReject: earlyReject, authorityFile: nil,
+      earlyReject: earlyReject, authorityFile: nil, proxies: ProxyRoutes(.none),
       budgets: BodyBudgets(memoryByteCount: budget, fileByteCount: budget),
       current: CurrentTransfer { _ in })
   }

@@ -4,13 +4,19 @@ import Testing
 @testable import ImgFetch
 
 @Suite(.timeLimit(.minutes(20))) struct PendingRedirectsTests {
+  private let request: TransferRequest
+
+  init() throws {
+    request = TransferRequest(for: try ImageURL(parsing: "http://a.example/a"))
+  }
+
   private func target() throws -> RedirectTarget {
     try RedirectTarget("/b", from: ParsedURL(text: "http://a.example/a"), status: 302)
   }
 
   @Test func `a redirect is reported once and released once`() throws {
     var redirects = PendingRedirects()
-    redirects.hold(7, to: try target(), TransferRequest(host: "a.example"), leavesHost: true)
+    redirects.hold(7, to: try target(), request, leavesHost: true)
     let reported = redirects.takeUnreported()
     #expect(reported.map(\.id) == [7])
     #expect(reported.map(\.url.text) == ["http://a.example/b"])
@@ -24,7 +30,7 @@ import Testing
 
   @Test func `a redirect that is cancelled is neither reported nor released`() throws {
     var redirects = PendingRedirects()
-    redirects.hold(7, to: try target(), TransferRequest(host: "a.example"), leavesHost: false)
+    redirects.hold(7, to: try target(), request, leavesHost: false)
     redirects.cancel(7)
     #expect(redirects.takeUnreported().isEmpty)
     #expect(redirects.release(7) == nil)

@@ -24,10 +24,11 @@ final class Fetcher {
   ///   - earlyReject: examines first bytes.
   ///   - bodyBudget: what the bodies in memory may take together, in bytes.
   ///   - spoolDirectories: where long bodies go.
+  ///   - proxies: those that origins are asked through.
   init(
     allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
     spoolDirectories: [String] = ["/tmp"],
-    earlyReject: EarlyReject? = nil,
+    earlyReject: EarlyReject? = nil, proxies: ProxySettings = .none,
     adjust: (inout Limits) -> Void = { _ in }
   ) throws {
     var limits = Limits()
@@ -38,7 +39,7 @@ final class Fetcher {
       addressPolicy: AddressPolicy(allowed: networks.map(range)),
       spoolDirectories: spoolDirectories,
       poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1",
-      earlyReject: earlyReject)
+      earlyReject: earlyReject, proxies: proxies)
   }
 
   func start(

@@ -43,6 +43,14 @@ import Testing
     }
   }
 
+  @Test func `an automatic Referer is the origin of each URL that is requested`() throws {
+    origin.serve("/a", .redirect(to: "http://localhost:\(other.port)/end"))
+    let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: FetchOptions(referer: .ownOrigin))
+    #expect(transfer.body?.bytes == [7])
+    #expect(origin.counters("/a").headersSeen["referer"] == "\(origin.baseURL)/")
+    #expect(other.counters("/end").headersSeen["referer"] == "http://localhost:\(other.port)/")
+  }
+
   @Test(arguments: ["127.0.0.1", "localhost"])
   func `own headers do not go to another host or port, nor back from there`(host: String) throws {
     origin.serve("/a", .redirect(to: "/b"))

@@ -14,8 +14,9 @@ import Testing
   }
 
   private func redirected(_ location: String) throws -> TransferRequest {
-    var request = TransferRequest(host: "a.example", options: FetchOptions(headers: secret))
-    request.usesFreshConnection = true
+    let start = try ImageURL(parsing: "http://a.example/a")
+    let request = TransferRequest(for: start, options: FetchOptions(headers: secret))
+      .onFreshConnection(after: TransferHistory())
     let target = try RedirectTarget(location, from: url, status: 302)
     return request.redirected(to: target, from: url, after: TransferHistory(headByteCount: 9))
   }
@@ -36,13 +37,23 @@ import Testing
     #expect(try redirected(location).options.headers == .none)
   }
 
+  @Test func `fields of a host go to it alone, wherever redirects lead`() throws {
+    let field = try HeaderField(name: "authorization", value: "secret", onlyTo: "b.example")
+    let options = FetchOptions(headers: try HeaderFields([field]))
+    let start = TransferRequest(for: try ImageURL(parsing: "http://a.example/a"), options: options)
+    #expect(try start.headers(with: .whole()) == nil)
+    let target = try RedirectTarget("https://b.example/a", from: url, status: 302)
+    let next = start.redirected(to: target, from: url, after: TransferHistory())
+    #expect(try next.headers(with: .whole()) != nil)
+  }
+
   @Test(arguments: ["ftp://a.example/", "file:///etc/passwd", "javascript:alert(1)"])
   func `a redirect leads to http and https alone`(location: String) {
     #expect(throws: Failure.self) { try RedirectTarget(location, from: url, status: 302) }
   }
 
-  @Test func `a restart counts what the partial body took, and resumes nothing`() {
-    var request = TransferRequest(host: "a.example")
+  @Test func `a restart counts what the partial body took, and resumes nothing`() throws {
+    var request = TransferRequest(for: try ImageURL(parsing: "http://a.example/a"))
     request.history.bodyByteCount = 10
     var history = request.history
     history.bodyByteCount += 5

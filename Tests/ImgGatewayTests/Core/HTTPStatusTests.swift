@@ -15,7 +15,8 @@ struct HTTPStatusTests {
       (.unsupportedFormat, 415), (.unsupportedAnimation, 415), (.tooLarge, 422),
       (.tooManyPixels, 422), (.tooManyFrames, 422), (.frameOutOfRange, 422), (.corruptImage, 422),
       (.decodeTimeout, 422), (.decodeCrash, 422), (.outOfMemory, 422), (.dnsFailure, 502),
-      (.connectFailure, 502), (.tlsFailure, 502), (.tooManyRedirects, 502), (.invalidResponse, 502),
+      (.connectFailure, 502), (.proxyFailure, 502), (.tlsFailure, 502), (.tooManyRedirects, 502),
+      (.invalidResponse, 502),
       (.truncatedBody, 502), (.unreachable, 503), (.versionMismatch, 503), (.disconnected, 503),
       (.refused, 503), (.storeFailure, 503), (.storeFull, 503), (.timeout, 504), (.internal, 500),
     ] as [(ImageError.Code, Int)])

@@ -7,6 +7,7 @@ export const failureCodes = new Map([
   ["blocked_path", "File not allowed"],
   ["dns_failure", "Host not found"],
   ["connect_failure", "No connection"],
+  ["proxy_failure", "Proxy failed"],
   ["tls_failure", "No trusted connection"],
   ["timeout", "No answer in time"],
   ["too_many_redirects", "Too many redirects"],

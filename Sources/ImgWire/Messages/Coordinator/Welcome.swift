@@ -12,12 +12,15 @@ package struct Welcome: Hashable, Sendable, Codable {
   package let allowedDirectories: [String]
   /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
   package let authorityFile: String?
+  /// The proxies, with their credentials.
+  package let proxies: ProxySettings
   /// Whether a worker refuses to start if a part of a sandbox is missing.
   package let requiresSandbox: Bool
 
   package init(
     hello: Hello, limits: Limits, storeDirectory: String, allowedNetworks: [NetworkRange],
-    allowedDirectories: [String] = [], authorityFile: String? = nil, requiresSandbox: Bool = false
+    allowedDirectories: [String] = [], authorityFile: String? = nil,
+    proxies: ProxySettings = .none, requiresSandbox: Bool = false
   ) {
     self.hello = hello
     self.limits = limits
@@ -25,6 +28,7 @@ package struct Welcome: Hashable, Sendable, Codable {
     self.allowedNetworks = allowedNetworks
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
+    self.proxies = proxies
     self.requiresSandbox = requiresSandbox
   }
 
@@ -35,6 +39,7 @@ package struct Welcome: Hashable, Sendable, Codable {
     case allowedNetworks = "allowed_networks"
     case allowedDirectories = "allowed_directories"
     case authorityFile = "ca_file"
+    case proxies = "proxy"
     case requiresSandbox = "require_sandbox"
   }
 }
