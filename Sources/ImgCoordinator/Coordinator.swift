@@ -40,7 +40,7 @@ final class Coordinator {
   init(
     settings: Settings, workerExecutable: String, signals: SignalSource,
     listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal,
-    serviceManager: ServiceManager, sandbox: SandboxReport, log: Log
+    serviceManager: ServiceManager, descriptors: DescriptorLimits, sandbox: SandboxReport, log: Log
   ) throws {
     let now = ContinuousClock.now
     self.settings = settings
@@ -65,7 +65,8 @@ final class Coordinator {
       listener, at: settings.socketPath, clients: clients, poller: poller, log: log)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: self.journal, workers: workers,
-      sweeps: sweeps, files: files, lifecycle: lifecycle, settings: settings, log: log)
+      sweeps: sweeps, files: files, lifecycle: lifecycle, settings: settings,
+      descriptors: descriptors, log: log)
     retention = JobRetention(
       keptTime: settings.limits.keepJobs, journal: self.journal,
       changes: requests.changes, lifecycle: lifecycle, at: now)

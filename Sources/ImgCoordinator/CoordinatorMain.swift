@@ -21,6 +21,8 @@ package enum CoordinatorMain {
       let signals = try SignalSource(endingSignals)
       let invocation = try CoordinatorInvocation(
         arguments: arguments, environment: environment, userID: ThisProcess.userID)
+      // They may hold a password, which no child needs there.
+      for name in ProxySettings.variables { _ = ThisProcess.takeVariable(name) }
       switch invocation {
       case .print(let text):
         try FileIO.writeAll(1, Array(text.utf8))
@@ -57,27 +59,6 @@ package enum CoordinatorMain {
     }
   }
 
-  /// Descriptors for everything but clients and workers: files, pictures that pass through, and
-  /// connections that are refused.
-  private static let reservedDescriptorCount = 256
-  /// A worker's connection, process, heartbeat page and error stream; and for each of its decoders
-  /// the process and the error stream, or the connection while it waits for its start.
-  private static let descriptorCountPerWorker = 4 + 2 * DecoderChildren.maximumPerWorker
-
-  /// Lets no more clients connect than this process can have descriptors for.
-  ///
-  /// - Returns: a remark for the log; `nil` when all clients fit.
-  private static func limitClients(of settings: inout Settings, descriptors: Int) -> String? {
-    let reserved =
-      reservedDescriptorCount + descriptorCountPerWorker * settings.limits.workers
-    let room = max(descriptors - reserved, 1)
-    let wanted = settings.limits.clients
-    guard wanted > room else { return nil }
-    settings.limits.clients = room
-    return "\(room) clients may connect, not \(wanted): this process may open \(descriptors) files "
-      + "and needs \(reserved) of them itself; raise the hard limit (ulimit -H -n, LimitNOFILE=)"
-  }
-
   private static func serve(
     _ given: Settings, in sandbox: consuming Sandbox, signals: SignalSource,
     readiness: ReadinessNotification
@@ -86,7 +67,9 @@ package enum CoordinatorMain {
     if settings.limits.workers == 0 { settings.limits.workers = ThisProcess.coreCount }
     ThisProcess.ignoreBrokenPipe()
     ThisProcess.ignoreFileSizeSignal()
-    let remark = limitClients(of: &settings, descriptors: ThisProcess.raiseDescriptorLimit())
+    let descriptors = DescriptorLimits.raised()
+    let transferRemark = try descriptors.limitTransfers(of: &settings)
+    let clientRemark = descriptors.limitClients(of: &settings)
 
     try checkPlaces(of: settings)
     let dataDirectory = try DataDirectory(
@@ -107,9 +90,11 @@ package enum CoordinatorMain {
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
-      sandbox: confinement, log: log)
+      descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let remarks = [settings.remark, remark, WritablePaths.remark(on: settings)]
+    let remarks = [
+      settings.remark, transferRemark, clientRemark, WritablePaths.remark(on: settings),
+    ]
     for remark in remarks.compactMap(\.self) { log.note(remark) }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")

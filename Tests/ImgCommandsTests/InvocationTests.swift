@@ -376,7 +376,7 @@ import Testing
       "imgctl remove: give either job numbers or --older-than"
     ),
     ("remove 7 x", "imgctl remove: JOB: \"x\" is not a job number; see imgctl list"),
-    ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 1024"),
+    ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 16384"),
     (
       "limits --rate-per-host 100/h",
       "imgctl limits: --rate-per-host: \"100/h\" is not a whole number a minute; write 1/m or 2/m"
@@ -396,7 +396,7 @@ import Testing
 
   @Test func `an error in the environment names command and variable`() {
     #expect(
-      throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"0\" is not from 1 to 1024")
+      throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"0\" is not from 1 to 16384")
     ) {
       try Invocation(
         arguments: ["list"], environment: ["HOME": "/h", "IMGCTL_TRANSFERS": "0"], userID: 1)

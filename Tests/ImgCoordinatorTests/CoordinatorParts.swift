@@ -63,7 +63,8 @@ final class CoordinatorParts {
     sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
-      files: files, lifecycle: lifecycle, settings: settings, log: log)
+      files: files, lifecycle: lifecycle, settings: settings,
+      descriptors: DescriptorLimits(maximum: 1 << 20), log: log)
   }
 
   deinit {

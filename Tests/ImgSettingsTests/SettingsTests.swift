@@ -145,9 +145,9 @@ import Testing
   @Test(arguments: [
     ("--workers=0", "--workers: \"0\" is not from 1 to 256"),
     ("--workers=257", "--workers: \"257\" is not from 1 to 256"),
-    ("--transfers=0", "--transfers: \"0\" is not from 1 to 1024"),
-    ("--transfers=1025", "--transfers: \"1025\" is not from 1 to 1024"),
-    ("--transfers-per-host=0", "--transfers-per-host: \"0\" is not from 1 to 1024"),
+    ("--transfers=0", "--transfers: \"0\" is not from 1 to 16384"),
+    ("--transfers=16385", "--transfers: \"16385\" is not from 1 to 16384"),
+    ("--transfers-per-host=0", "--transfers-per-host: \"0\" is not from 1 to 16384"),
     ("--rate-per-host=10001/s", "--rate-per-host: \"10001/s\" is not from 1/m to 10000/s"),
     ("--connect-timeout=0s", "--connect-timeout: \"0s\" is not from 1ms to 36500d"),
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
@@ -255,7 +255,7 @@ import Testing
       rows.filter { !isLimit($0.flag) }.map { "\($0.flag) \($0.value)" } == [
         "--socket /s", "--data-dir /d", "--worker-executable /w", "--idle-exit 10m",
         "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv",
-        "--allow-format -", "--ca-file -", "--require-sandbox no",
+        "--allow-format -", "--ca-file -", "--proxy -", "--require-sandbox no",
       ])
     #expect(
       rows.filter { isLimit($0.flag) }.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
@@ -315,6 +315,7 @@ import Testing
     let flags = [
       "--workers=3", "--idle-exit=90s", "--allow-network=10.0.0.0/8", "--allow-directory=/srv",
       "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7", "--allow-format=jp2",
+      "--proxy=proxy.example:3128",
     ]
     let settings = try settings(flags)
     let cluster = ClusterStatus(
@@ -339,7 +340,7 @@ import Testing
           "--transfers N", "--transfers-per-host N", "--rate-per-host RATE",
           "--default-expiry DURATION",
         ])
-    #expect(throws: UsageError("--transfers-per-host: \"0\" is not from 1 to 1024")) {
+    #expect(throws: UsageError("--transfers-per-host: \"0\" is not from 1 to 16384")) {
       try LimitChange(try ArgumentReader(["--transfers-per-host=0"], for: command))
     }
   }

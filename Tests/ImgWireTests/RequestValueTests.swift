@@ -33,9 +33,9 @@ import Testing
   }
 
   @Test(arguments: [
-    (#""transfers":0"#, "the limit must be from 1 to 1024"),
-    (#""transfers":1025"#, "the limit must be from 1 to 1024"),
-    (#""transfers_per_host":0"#, "the limit must be from 1 to 1024"),
+    (#""transfers":0"#, "the limit must be from 1 to 16384"),
+    (#""transfers":16385"#, "the limit must be from 1 to 16384"),
+    (#""transfers_per_host":0"#, "the limit must be from 1 to 16384"),
     (#""host_rate_per_minute":-1"#, "the limit must be from 0 to 600000"),
     (#""host_rate_per_minute":600001"#, "the limit must be from 0 to 600000"),
     (#""default_expiry_ms":0"#, "the limit must be from 1 to 3153600000000"),

@@ -4,12 +4,15 @@ package import ImgModel
 package struct JobSummary: Sendable {
   private let status: JobStatus
   private let commonFailure: Failure?
+  private let limitNote: String?
 
   /// - Parameter commonFailure: the first failure of a job whose lines all failed with its code; `nil` for
   ///   another job.
-  package init(_ status: JobStatus, commonFailure: Failure? = nil) {
+  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
+  package init(_ status: JobStatus, commonFailure: Failure? = nil, limitNote: String? = nil) {
     self.status = status
     self.commonFailure = commonFailure
+    self.limitNote = limitNote
   }
 
   /// One line or more, each with a line feed.
@@ -24,6 +27,7 @@ package struct JobSummary: Sendable {
       lines.append(
         "\(status.failed) failed, \(which) of them temporarily: imgctl retry \(status.job)")
     }
+    if let limitNote { lines.append(limitNote) }
     return lines.map { $0 + "\n" }.joined()
   }
 

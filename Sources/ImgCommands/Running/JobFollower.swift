@@ -11,6 +11,8 @@ struct JobFollower {
   private let isJSON: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
+  /// How often the whole cluster is looked at.
+  private static let lookInterval = Duration.seconds(1)
   /// The width of a terminal that does not report one.
   private static let defaultColumns = 80
 
@@ -28,8 +30,10 @@ struct JobFollower {
     let signals = try SignalSource([SIGINT])
     let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
-    let last = try isJSON ? print(updates, signals) : show(updates, signals)
-    return conclude(job, last)
+    guard !isJSON else { return conclude(job, try print(updates, signals)) }
+    var watch = TransferLimitWatch()
+    let last = try show(updates, signals, &watch)
+    return conclude(job, last, limitNote: watch.note)
   }
 
   /// Prints an object for each change that the coordinator reports, at most ten a second.
@@ -45,9 +49,15 @@ struct JobFollower {
     }
   }
 
+  /// - Parameter watch: is shown the cluster meanwhile.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
-  private func show(_ updates: JobUpdateReader, _ signals: SignalSource) throws -> JobStatus? {
+  private func show(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ watch: inout TransferLimitWatch
+  ) throws -> JobStatus? {
     let start = ContinuousClock.now
+    // One that ends meanwhile is not looked at again.
+    let cluster = try? context.runningCoordinator()
+    var nextLook = start + Self.lookInterval
     let isOnTerminal = Terminal.isTerminal(2)
     var bar: ProgressBar?
     var line = RedrawnLine()
@@ -60,6 +70,10 @@ struct JobFollower {
       var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
       current.update(status, at: now - start, wall: wall)
       bar = current
+      if now >= nextLook, let cluster = try? cluster?.status() {
+        watch.add(cluster, status)
+        nextLook = now + Self.lookInterval
+      }
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
         context.redraw(line.erase())
@@ -90,7 +104,11 @@ struct JobFollower {
   }
 
   /// Prints the summary, with the commands to type next.
-  private func conclude(_ job: JobID, _ status: JobStatus?) -> ExitCode {
+  ///
+  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
+  private func conclude(
+    _ job: JobID, _ status: JobStatus?, limitNote: String? = nil
+  ) -> ExitCode {
     guard let status, status.hasEnded else {
       if !isJSON {
         let course = status?.state == .paused ? "stays paused" : "continues"
@@ -99,7 +117,8 @@ struct JobFollower {
       return .interrupted
     }
     if !isJSON {
-      context.note(JobSummary(status, commonFailure: commonFailure(of: status)).text)
+      context.note(
+        JobSummary(status, commonFailure: commonFailure(of: status), limitNote: limitNote).text)
     }
     return status.exitCode
   }

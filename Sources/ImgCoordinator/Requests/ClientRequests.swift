@@ -20,7 +20,7 @@ final class ClientRequests {
   init(
     clients: ClientTable, scheduler: SchedulerDriver, journal: JobJournal, workers: WorkerPool,
     sweeps: StoreSweeps, files: MemoryFileTable, lifecycle: Lifecycle, settings: Settings,
-    log: Log
+    descriptors: DescriptorLimits, log: Log
   ) {
     self.clients = clients
     self.log = log
@@ -36,7 +36,7 @@ final class ClientRequests {
     viewers = Viewers(clients: clients, scheduler: scheduler, files: files)
     cluster = ClusterRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers,
-      sweeps: sweeps, lifecycle: lifecycle, settings: settings, log: log)
+      sweeps: sweeps, lifecycle: lifecycle, settings: settings, descriptors: descriptors, log: log)
   }
 
   // MARK: - Requests

@@ -13,12 +13,14 @@ final class ClusterRequests {
   private let sweeps: StoreSweeps
   private let lifecycle: Lifecycle
   private let settings: Settings
+  private let descriptors: DescriptorLimits
   private let startedAt: WallTime
   private let log: Log
 
   init(
     clients: ClientTable, scheduler: SchedulerDriver, journal: JobJournal, workers: WorkerPool,
-    sweeps: StoreSweeps, lifecycle: Lifecycle, settings: Settings, log: Log
+    sweeps: StoreSweeps, lifecycle: Lifecycle, settings: Settings,
+    descriptors: DescriptorLimits, log: Log
   ) {
     self.clients = clients
     self.scheduler = scheduler
@@ -27,6 +29,7 @@ final class ClusterRequests {
     self.sweeps = sweeps
     self.lifecycle = lifecycle
     self.settings = settings
+    self.descriptors = descriptors
     self.log = log
     startedAt = .now
   }
@@ -53,6 +56,11 @@ final class ClusterRequests {
 
   /// The limits hold until the coordinator ends; its settings hold when it starts again.
   func changeLimits(_ request: LimitRequest, for client: ClientConnection) {
+    if let transfers = request.limits.transfers,
+      let reason = descriptors.reasonForRefusing(transfers: transfers)
+    {
+      return clients.refuse(request.id, of: client, .invalidRequest, reason)
+    }
     log.note("limits changed by client \(client.id)")
     scheduler.handle(.limitsChanged(request.limits))
     reportStatus(request.id, to: client)

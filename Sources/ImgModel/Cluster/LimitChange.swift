@@ -6,7 +6,7 @@ package struct LimitChange: Hashable, Sendable, Codable {
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
   @OptionalMilliseconds package private(set) var defaultExpiry: Duration?
 
-  package static let transferRange = 1...1_024
+  package static let transferRange = 1...16_384
   package static let hostRateRange = 0...600_000
 
   /// - Precondition: each limit is in its range.
