@@ -143,11 +143,114 @@ import Testing
     #expect(failure(cluster) == nil)
   }
 
+  // MARK: - Crashes of decoders
+
+  private static let crash = Outcome.failed(
+    Failure(
+      stage: .decode, code: .decodeCrash,
+      detail: "the decoder was killed by signal 4 (SIGILL)"))
+
+  @Test func `a picture that ended decoders is not tried again as the same thumbnail`() {
+    let cluster = cluster(Self.crash)
+    cluster.advance(by: .seconds(42))
+    let failure = failure(cluster)
+    #expect(failure?.code == .decodeCrash)
+    #expect(
+      failure?.detail
+        == "the decoder was killed by signal 4 (SIGILL) 42 s ago, and the picture was not tried again"
+    )
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.scheduler.isIdle)
+    cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+  }
+
+  @Test func `it is remembered for the lines of jobs, until all failures are retried`() {
+    let cluster = cluster(Self.crash)
+    let job = cluster.submit([url(1), url(2)])
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.failed == 1)
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    #expect(cluster.change(job, .retry(includesFinal: true)))
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 2)
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `a request that reloads or insists has it decoded again`() {
+    let cluster = cluster(Self.crash)
+    cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.count == 2)
+    cluster.finish(url(1), Self.crash)
+    #expect(failure(cluster, bypassesStore: true) == nil)
+  }
+
+  @Test func `when the time is over it is tried again, and once it is forgotten`() {
+    let cluster = cluster(Self.crash, remembered: .seconds(10))
+    cluster.advance(by: .seconds(10))
+    #expect(failure(cluster) == nil)
+    cluster.finish(url(1), Self.crash)
+    #expect(failure(cluster) != nil)
+    cluster.handle(.failuresForgotten([url(1)]))
+    #expect(failure(cluster) == nil)
+  }
+
+  @Test func `an original that ended decoders is not decoded again`() {
+    let cluster = ClusterModel.started()
+    cluster.store.originals[url(1)] = Retention(after: .seconds(60))
+    cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finish(url(1), Self.crash)
+    #expect(failure(cluster)?.code == .decodeCrash)
+  }
+
+  @Test
+  func `viewers of a host whose pictures end one decoder after the other are refused for a while`()
+  {
+    let cluster = ClusterModel.started()
+    for number in 0..<CrashBudget.maximumCount {
+      cluster.view(url(number))
+      cluster.answerLookups()
+      cluster.finish(url(number), Self.crash)
+      cluster.advance(by: .seconds(1))
+    }
+    let refused = cluster.view(url(100))
+    let other = cluster.view(url(1, host: "other.example"))
+    let job = cluster.submit([url(101)])
+    cluster.finishEverything()
+    guard case .failed(let failure, _) = cluster.answers[refused] else {
+      Issue.record("the budget is not heeded")
+      return
+    }
+    #expect(failure.code == .decodeCrash)
+    #expect(failure.isRetryable)
+    #expect(failure.retryAt != nil)
+    #expect(cluster.answers[other]?.failureCode == nil)
+    #expect(cluster.counts(job)?.done == 1)
+    cluster.advance(by: CrashBudget.period)
+    let later = cluster.view(url(100))
+    cluster.finishEverything()
+    #expect(cluster.answers[later]?.failureCode == nil)
+  }
+
+  @Test func `the budgets of as many hosts are kept as memory allows`() {
+    var budget = CrashBudget()
+    let now = ContinuousClock.now
+    for number in 0...CrashBudget.maximumHostCount {
+      budget.note("\(number).example", at: now + .milliseconds(number))
+    }
+    #expect(budget.hostCount == CrashBudget.maximumHostCount)
+  }
+
   @Test func `beyond the bound the oldest are forgotten first`() {
     var memories = RememberedFailures(Limits())
     let now = ContinuousClock.now
     let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "")
-    func name(_ number: Int) -> PictureName { PictureName(text: url(number)) }
+    func name(_ number: Int) -> RememberedFailures.Subject {
+      .init(name: PictureName(text: url(number)))
+    }
     let most = RememberedFailures.maximumCount
     var counts: [Int] = []
     // One that is heard of again is not old any more.

@@ -83,6 +83,7 @@ extension Scheduler {
     transferFailedBehind(result, by: worker)
     let host = leases[result.lease]?.transfer.flatMap { transfers[$0]?.host }
     guard let item = endLease(result.lease, of: worker) else { return }
+    noteDecode(of: work.item(item), result.outcome)
     switch result.outcome {
     case .failed(let failure, let byteCount):
       work.change(item) { $0.unreportedByteCount += byteCount }

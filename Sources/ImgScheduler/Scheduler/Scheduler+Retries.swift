@@ -87,7 +87,7 @@ extension Scheduler {
   /// Items that wait for the same picture fail, too, also those that wait for another part of it.
   private mutating func remember(_ failure: Failure, of id: SourceID) {
     guard let key = sources[id]?.key,
-      sources.remember(failure, of: key.name, at: now.instant)
+      sources.remember(failure, of: .init(name: key.name), at: now.instant)
     else { return }
     for key in key.ofAllParts {
       if let source = sources.source(for: key) { reviewNow(source.id) }
@@ -98,14 +98,19 @@ extension Scheduler {
   /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
   /// others are attached.
   package func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
-    guard let memory = sources.memory(of: source.key.name, at: now.instant),
-      waiting.allSatisfy({ isAnswered($0, by: memory) })
+    guard let memory = sources.memory(of: .init(name: source.key.name), at: now.instant),
+      waiting.allSatisfy({ isAnswered($0, by: memory, where: \.heedsRememberedFailures) })
     else { return nil }
     return memory.failure.remembered(for: now.instant - memory.since)
   }
 
-  private func isAnswered(_ item: WorkItem, by memory: RememberedFailures.Memory) -> Bool {
-    !item.key.request.bypassesStore && item.key.request.fetch.cachePolicy.heedsRememberedFailures
+  /// Whether a remembered failure is good enough for an item.
+  ///
+  /// - Parameter isHeeded: whether those of a policy take it at all.
+  func isAnswered(
+    _ item: WorkItem, by memory: RememberedFailures.Memory, where isHeeded: (CachePolicy) -> Bool
+  ) -> Bool {
+    !item.key.request.bypassesStore && isHeeded(item.key.request.fetch.cachePolicy)
       && item.jobs.allSatisfy { id in
         jobs[id].map { memory.number > $0.lastDoubtedFailure } ?? true
       }

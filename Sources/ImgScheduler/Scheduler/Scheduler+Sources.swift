@@ -14,6 +14,7 @@ extension Scheduler {
       return fail([(id, Self.notCached)])
     }
     guard !missed.url.isLocal else { return awaitDecode(id) }
+    if let failure = reasonNotToDecode(missed) { return fail([(id, failure)]) }
     guard !isStaleWorthAsking(of: missed) else { return awaitLookup(id) }
     assignStartTags(id)
     let source = joinSource(id)
@@ -31,6 +32,7 @@ extension Scheduler {
   /// A look-up has found the original of the item's URL, or nothing has to be fetched: it needs a
   /// decoder.
   mutating func awaitDecode(_ id: WorkID) {
+    if let failure = reasonNotToDecode(work.item(id)) { return fail([(id, failure)]) }
     assignStartTags(id)
     // Crashes of the decoder over the original are attributed to its source.
     _ = joinSource(id)

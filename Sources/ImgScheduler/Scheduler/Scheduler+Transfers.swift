@@ -63,7 +63,9 @@ extension Scheduler {
     guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
     transfers.end(id)
     transferQueue.release(id, of: transfer.source, host: transfer.host, at: now.instant)
-    if let source = sources[transfer.source] { sources.forgetFailure(of: source.key.name) }
+    if let source = sources[transfer.source] {
+      sources.forgetFailure(of: .init(name: source.key.name))
+    }
     for lease in transfer.leases {
       guard let held = leases[lease] else {
         preconditionFailure("\(id) has a lease that has ended")

@@ -35,6 +35,7 @@ package struct Scheduler {
   package internal(set) var leases = LeaseTable()
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
+  package internal(set) var crashBudget = CrashBudget()
   /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
   var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.

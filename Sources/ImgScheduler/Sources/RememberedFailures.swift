@@ -1,8 +1,20 @@
 import ImgModel
 
-/// Pictures that are missing, as their origins have said: for a time their origins are not asked
-/// again. Failures that may pass are never remembered.
+/// Pictures that are missing, as their origins have said, and pictures that ended their decoders: for a time
+/// neither is tried again. Failures that may pass are never remembered.
 package struct RememberedFailures {
+  /// What has failed.
+  struct Subject: Hashable {
+    let name: PictureName
+    /// What the picture was decoded to; empty for the picture itself, whatever it is to become.
+    var variants: [Variant] = []
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(name.text)
+      hasher.combine(variants.first)
+    }
+  }
+
   struct Memory {
     let failure: Failure
     let since: ContinuousClock.Instant
@@ -15,9 +27,9 @@ package struct RememberedFailures {
 
   /// How long one is remembered; zero for never.
   let time: Duration
-  private var memories: [PictureName: Memory] = [:]
-  /// Their names by their numbers.
-  private var byAge = PriorityQueue<PictureName, UInt64>()
+  private var memories: [Subject: Memory] = [:]
+  /// Their subjects by their numbers.
+  private var byAge = PriorityQueue<Subject, UInt64>()
   /// The number of the newest there ever was.
   private(set) var lastNumber: UInt64 = 0
 
@@ -28,30 +40,30 @@ package struct RememberedFailures {
   package var count: Int { memories.count }
 
   /// What is remembered of a picture; `nil` also when that is too old.
-  func memory(of name: PictureName, at now: ContinuousClock.Instant) -> Memory? {
-    memories[name].flatMap { now - $0.since < time ? $0 : nil }
+  func memory(of subject: Subject, at now: ContinuousClock.Instant) -> Memory? {
+    memories[subject].flatMap { now - $0.since < time ? $0 : nil }
   }
 
   /// - Returns: whether it is remembered.
   mutating func remember(
-    _ failure: Failure, of name: PictureName, at now: ContinuousClock.Instant
+    _ failure: Failure, of subject: Subject, at now: ContinuousClock.Instant
   ) -> Bool {
-    guard failure.isOfMissingPicture, time > .zero else { return false }
+    guard failure.isOfMissingPicture || failure.isOfCrash, time > .zero else { return false }
     lastNumber += 1
-    memories[name] = Memory(failure: failure, since: now, number: lastNumber)
-    byAge.set(name, to: lastNumber)
+    memories[subject] = Memory(failure: failure, since: now, number: lastNumber)
+    byAge.set(subject, to: lastNumber)
     if count > Self.maximumCount, let oldest = byAge.removeFirst() { memories[oldest] = nil }
     return true
   }
 
-  mutating func forget(_ name: PictureName) {
-    memories[name] = nil
-    byAge.remove(name)
+  mutating func forget(_ subject: Subject) {
+    guard memories.removeValue(forKey: subject) != nil else { return }
+    byAge.remove(subject)
   }
 
   /// Forgets the pictures of these URLs, whatever they were asked for with.
   mutating func forget(urls: Set<String>) {
-    memories.keys.filter { urls.contains($0.text) }.forEach { forget($0) }
+    memories.keys.filter { urls.contains($0.name.text) }.forEach { forget($0) }
   }
 }
 
@@ -62,8 +74,15 @@ extension Failure {
     stage == .fetch && code == .httpStatus && (httpStatus == 404 || httpStatus == 410)
   }
 
+  /// Whether the picture ended its decoders.
+  var isOfCrash: Bool { stage == .decode && code == .decodeCrash }
+
   /// The failure that a later request gets.
   func remembered(for age: Duration) -> Failure {
-    explained("\(detail) \(age.components.seconds) s ago, and was not asked again")
+    let seconds = age.components.seconds
+    return explained(
+      isOfCrash
+        ? "\(detail) \(seconds) s ago, and the picture was not tried again"
+        : "\(detail) \(seconds) s ago, and was not asked again")
   }
 }

@@ -190,22 +190,22 @@ package struct SourceTable {
 
   /// - Returns: whether the failure is remembered.
   mutating func remember(
-    _ failure: Failure, of name: PictureName, at now: ContinuousClock.Instant
+    _ failure: Failure, of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
   ) -> Bool {
-    failures.remember(failure, of: name, at: now)
+    failures.remember(failure, of: subject, at: now)
   }
 
   /// What is remembered of a picture; `nil` also when that is too old.
   func memory(
-    of name: PictureName, at now: ContinuousClock.Instant
+    of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
   ) -> RememberedFailures.Memory? {
-    failures.memory(of: name, at: now)
+    failures.memory(of: subject, at: now)
   }
 
   /// The number of the newest failure that was ever remembered.
   var lastFailureNumber: UInt64 { failures.lastNumber }
 
-  mutating func forgetFailure(of name: PictureName) { failures.forget(name) }
+  mutating func forgetFailure(of subject: RememberedFailures.Subject) { failures.forget(subject) }
 
   /// Forgets the failures of these URLs, whatever they were asked for with.
   mutating func forgetFailures(of urls: Set<String>) { failures.forget(urls: urls) }

@@ -123,7 +123,9 @@ extension Setting {
     .limit(
       "missing pictures remembered", "--remember-failures", .zero...durations.upperBound,
       \.rememberFailures,
-      help: "How long a 404 or 410 is remembered and not requested again; 0 for not at all."),
+      help:
+        "How long a 404, a 410 or a decode_crash is remembered and not tried again; 0 for not at all."
+    ),
     .limit(
       "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
       help: "The maximum size of a response body."),
