@@ -313,6 +313,23 @@ static inline int img_vips_upper_byte(
   return 0;
 }
 
+/// 16 bits a sample: what goes from `low` to `high` goes from 0 to 65,535. Samples are those of gray, light or
+/// ink.
+static inline int img_vips_in_words(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double low, double high) {
+  const double factor = 65535 / (high - low);
+  VipsImage *stretched = NULL;
+  if (vips_linear1(in, &stretched, factor, -low * factor, NULL) != 0) return -1;
+  int status = vips_cast(stretched, out, VIPS_FORMAT_USHORT, NULL);
+  g_object_unref(stretched);
+  if (status != 0) return status;
+  // The image is new and has no other references, so it may be modified.
+  if ((*out)->Type != VIPS_INTERPRETATION_CMYK) {
+    (*out)->Type = (*out)->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
+  }
+  return 0;
+}
+
 /// Flattens the image on a colour. Its last band is the alpha channel; one band before it is a gray, which
 /// becomes the luminance of the colour.
 static inline int img_vips_flatten(

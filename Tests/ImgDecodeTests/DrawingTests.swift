@@ -31,6 +31,22 @@ import Testing
 
   // MARK: - Elements and size
 
+  @Test(arguments: [
+    ("3in", "2in", 288, 192), ("72pt", "36pt", 96, 48), ("6pc", "4pc", 96, 64),
+    ("2.54cm", "25.4mm", 96, 96), ("40", "30px", 40, 30),
+  ])
+  func `a drawing is as large as CSS says, at 96 pixels an inch`(
+    width: String, height: String, columns: Int, rows: Int
+  ) throws {
+    let text = "<svg xmlns='http://www.w3.org/2000/svg' width='\(width)' height='\(height)' "
+    let file = Array("\(text)viewBox='0 0 4 4'><rect width='4' height='4'/></svg>".utf8)
+    let whole = try fixture.thumbnailer.thumbnail(of: file, as: Variant(width: 500, height: 500))
+    #expect(whole.source.width == columns && whole.source.height == rows)
+    let half = try fixture.thumbnailer.thumbnail(
+      of: file, as: Variant(width: columns / 2, height: rows / 2))
+    #expect(half.thumbnail.width == columns / 2 && half.thumbnail.height == rows / 2)
+  }
+
   @Test func `a drawing of too many elements is refused, compressed or not`() {
     #expect(fixture.failureCode(of: drawing(elementCount: 2_000)) == nil)
     let large = drawing(elementCount: 200_001)

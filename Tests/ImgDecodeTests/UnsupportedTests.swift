@@ -39,20 +39,87 @@ import Testing
 
   /// A TIFF of 2 × 2 samples, its directory behind the pixels.
   private func tiff(
-    bits: Int, photometric: Int = 1, compression: Int = 1, sampleFormat: Int = 1
+    bits: Int, photometric: Int = 1, compression: Int = 1, sampleFormat: Int = 1,
+    samples: [UInt8] = [], range: (low: Float, high: Float)? = nil
   ) -> [UInt8] {
     func short(_ value: Int) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8)] }
-    let pixels = [UInt8](repeating: 0x40, count: 32)
+    let pixels = samples + [UInt8](repeating: 0x40, count: 32 - samples.count)
     let entries = [
       (256, 2), (257, 2), (258, bits), (259, compression), (262, photometric), (273, 8), (277, 1),
       (278, 2), (279, (2 * bits + 7) / 8 * 2), (339, sampleFormat),
     ]
-    var file = Array("II*\0".utf8) + [40, 0, 0, 0] + pixels + short(entries.count)
+    let reals = range.map { [(340, $0.low), (341, $0.high)] } ?? []
+    var file = Array("II*\0".utf8) + [40, 0, 0, 0] + pixels + short(entries.count + reals.count)
     for (tag, value) in entries {
       file += short(tag) + short(3)
       file += [1, 0, 0, 0] + short(value) + [0, 0]
     }
+    for (tag, value) in reals {
+      file += short(tag) + short(11)
+      file += [1, 0, 0, 0] + Self.bytes(value.bitPattern)
+    }
     return file + [0, 0, 0, 0]
+  }
+
+  private static func bytes<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+    (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+  }
+
+  /// Black, a quarter, three quarters and white in the samples of a TIFF.
+  enum Samples: CaseIterable, Sendable {
+    case signed8, signed16, signed32, unsigned32, float, floatInRange, double
+
+    fileprivate var bits: Int {
+      switch self {
+      case .signed8: 8
+      case .signed16: 16
+      case .signed32, .unsigned32, .float, .floatInRange: 32
+      case .double: 64
+      }
+    }
+
+    /// TIFF 6.0 section 19.
+    fileprivate var format: Int {
+      switch self {
+      case .unsigned32: 1
+      case .signed8, .signed16, .signed32: 2
+      case .float, .floatInRange, .double: 3
+      }
+    }
+
+    fileprivate var bytes: [UInt8] {
+      let shares = [0, 0.25, 0.75, 1]
+      return switch self {
+      case .signed8: [-128, -64, 64, 127].flatMap { UnsupportedTests.bytes(Int8($0)) }
+      case .signed16:
+        [-32_768, -16_384, 16_384, 32_767].flatMap { UnsupportedTests.bytes(Int16($0)) }
+      case .signed32:
+        [Int32.min, Int32.min / 2, -(Int32.min / 2), .max].flatMap { UnsupportedTests.bytes($0) }
+      case .unsigned32: [0, 1 << 30, 3 << 30, UInt32.max].flatMap { UnsupportedTests.bytes($0) }
+      case .float: shares.flatMap { UnsupportedTests.bytes(Float($0).bitPattern) }
+      case .floatInRange:
+        shares.flatMap { UnsupportedTests.bytes(Float(-200 + 1_000 * $0).bitPattern) }
+      case .double: shares.flatMap { UnsupportedTests.bytes($0.bitPattern) }
+      }
+    }
+  }
+
+  @Test(arguments: Samples.allCases)
+  func `the samples of a TIFF go from black to white in each of its number formats`(
+    samples: Samples
+  ) throws {
+    let file = tiff(
+      bits: samples.bits, sampleFormat: samples.format, samples: samples.bytes,
+      range: samples == .floatInRange ? (-200, 800) : nil)
+    let variant = try Variant(width: 2, height: 2, format: .png)
+    let raster = try fixture.reader.raster(
+      of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
+    let expected: [UInt8] = [0, 64, 191, 255]
+    for (index, gray) in expected.enumerated() {
+      let pixel = raster[index % 2, index / 2]
+      #expect(abs(Int(pixel.red) - Int(gray)) <= 1, "\(index): \(pixel)")
+      #expect(pixel.red == pixel.green && pixel.green == pixel.blue)
+    }
   }
 
   @Test func `a plain TIFF passes`() {
@@ -60,7 +127,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (12, 1, 1, 1, "12-bit"), (32, 1, 1, 3, "floating-point"), (8, 1, 1, 2, "signed"),
+    (12, 1, 1, 1, "12-bit"), (16, 1, 1, 3, "floating-point"), (24, 1, 1, 1, "24-bit"),
     (8, 32_803, 1, 1, "32803"), (8, 1, 34_712, 1, "34712"), (8, 6, 1, 1, "YCbCr"),
     (8, 6, 5, 1, "YCbCr"),
   ])

@@ -1,7 +1,8 @@
-import ImgDecode
 import ImgSystem
 import TestPictures
 import Testing
+
+@testable import ImgDecode
 
 @Suite struct VipsRuntimeTests {
   @Test func `a second start returns the same runtime`() throws {
@@ -13,6 +14,18 @@ import Testing
     let reader = PictureReader(runtime: try VipsRuntime.start())
     let pixmap = Array("P6\n1 1\n255\nabc".utf8)
     #expect(throws: PictureError.self) { try reader.raster(of: pixmap) }
+  }
+
+  @Test func `an error says each thing once, and the reason rather than where it looked`() {
+    let summary = VipsError.summary(
+      of: """
+        source: bad seek to 21785
+        source: bad seek to 21595
+        heif: Unexpected end of file: outside of file bounds;  (2.100)
+        heif: Unexpected end of file: outside of file bounds;  (2.100)
+        """)
+    #expect(summary == "heif: Unexpected end of file: outside of file bounds (2.100)")
+    #expect(VipsError.summary(of: "source: bad seek to 36\n") == "source: bad seek to 36")
   }
 
   @Test func `only the modules of decoded formats are loaded`() throws {

@@ -7,6 +7,8 @@ struct TIFFFeatures {
     static let compression = 259
     static let photometricInterpretation = 262
     static let sampleFormat = 339
+    static let minimumSample = 340
+    static let maximumSample = 341
   }
 
   /// Photometric interpretations that are decoded, as far as the other tags allow: gray in both
@@ -30,6 +32,15 @@ struct TIFFFeatures {
   }
 
   private func value(_ tag: Int) -> Int? { try? directory.firstNumber(tag) }
+
+  /// What black and white are in floating point, as the file says (TIFF 6.0 section 19); `nil` where it does not.
+  var sampleRange: ClosedRange<Double>? {
+    guard let low = try? directory.firstReal(Tag.minimumSample),
+      let high = try? directory.firstReal(Tag.maximumSample), low.isFinite, high.isFinite,
+      low < high
+    else { return nil }
+    return low...high
+  }
 
   /// What the samples mean, where the loader would show them in wrong colours, or as gray; `nil` where
   /// it would not.

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 import ImgSniff
 
@@ -11,11 +12,18 @@ struct SVGDocument {
   /// An SVG may be a picture inside another one.
   private static let maximumDepth = 3
 
+  /// What CSS and libvips take for an inch (CSS Values and Units section 6.2).
+  private static let (pixelsPerInch, loadersPixelsPerInch) = (96.0, 72.0)
+
+  /// How much larger it is than the loader takes it for.
+  let scale: Double
   /// The JPEGs and PNGs inside, also those of SVGs inside.
   private var pictures: [EmbeddedPicture] = []
 
   /// - Throws: if the document has more than it may have.
   init(_ input: PictureInput) throws(DecodeError) {
+    scale =
+      SVGFacts.isInInches(ByteWindow(input)) ? Self.pixelsPerInch / Self.loadersPixelsPerInch : 1
     var documents = [(bytes: input.bytes(at: 0, upTo: Self.maximumByteCount + 1), depth: 1)]
     while let document = documents.popLast() {
       guard document.depth <= Self.maximumDepth else {

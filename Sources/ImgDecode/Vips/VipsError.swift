@@ -15,8 +15,23 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
     // The function declares its result as never NULL, and returns a string for g_free().
     let text = unsafe vips_error_buffer_copy()
     defer { unsafe g_free(text) }
-    let lines = unsafe text.map { unsafe String(cString: $0) } ?? ""
-    detail = lines.split(whereSeparator: \.isNewline).joined(separator: "; ")
+    detail = Self.summary(of: unsafe text.map { unsafe String(cString: $0) } ?? "")
+  }
+
+  /// What libvips and the libraries below it said, each thing once.
+  static func summary(of text: String) -> String {
+    let lines = text.split(whereSeparator: \.isNewline).map(Self.withoutEmptyParts)
+    // A library that looks behind the end tells more about it afterwards.
+    let seek = "source: bad seek to "
+    let told = lines.contains { !$0.hasPrefix(seek) } ? lines.filter { !$0.hasPrefix(seek) } : lines
+    var seen: Set<String> = []
+    return told.filter { seen.insert($0).inserted }.joined(separator: "; ")
+  }
+
+  /// libheif leaves a separator without what it would separate.
+  private static func withoutEmptyParts(_ line: Substring) -> String {
+    line.split(separator: ";").map { $0.drop(while: \.isWhitespace) }.filter { !$0.isEmpty }
+      .joined(separator: "; ").replacing("; (", with: " (")
   }
 
   /// An allocation outside libvips that failed.

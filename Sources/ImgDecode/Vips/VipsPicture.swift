@@ -29,19 +29,27 @@ final class VipsPicture: OpenPicture {
       throw .corrupt("the chunk \(chunk) declares more bytes than the file has")
     }
     drawing = format == .svg ? try SVGDocument(input) : nil
-    do throws(VipsError) {
-      image = try Image.loading(input, as: format, extent, pages: .page(page))
-    } catch {
-      throw Self.reason(for: error, of: input, in: format)
-    }
+    image = try Self.image(input, in: format, extent, page: page, scale: drawing?.scale ?? 0)
     header = PictureHeader(
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
       frames: APNGFile.frameCount(in: input, as: format)
         ?? SequencePicture.frameCount(in: input, as: format) ?? image.pageCount,
       embeddedPixelCount: drawing?.embeddedPixelCount ?? 0, isDrawing: drawing != nil)
-    guard format != .tiff || image.hasUnsignedSamples else {
-      throw .unsupported("TIFF with signed, 32-bit or floating-point samples")
+  }
+
+  /// Opens a frame. The samples of a TIFF become whole numbers.
+  private static func image(
+    _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent, page: Int, scale: Double
+  ) throws(DecodeError) -> Image {
+    do throws(VipsError) {
+      let loaded = try Image.loading(input, as: format, extent, scale: scale, pages: .page(page))
+      guard format == .tiff else { return loaded }
+      let range = TIFFFeatures(of: input)?.sampleRange ?? 0...1
+      if let image = try loaded.inUnsignedSamples(floatRange: range) { return image }
+    } catch {
+      throw reason(for: error, of: input, in: format)
     }
+    throw .unsupported("TIFF with complex samples, or with signed ones of CIE L*a*b*")
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
@@ -106,8 +114,8 @@ final class VipsPicture: OpenPicture {
     let scale = max(
       Double(size.width) / Double(header.stored.width),
       Double(size.height) / Double(header.stored.height))
-    return scale < 1 || header.isDrawing && scale > 1
-      ? try Image.loading(input, as: format, scale: scale) : image.retained()
+    guard scale < 1 || header.isDrawing && scale > 1 else { return image.retained() }
+    return try Image.loading(input, as: format, scale: scale * (drawing?.scale ?? 1))
   }
 
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {
@@ -146,9 +154,8 @@ final class VipsPicture: OpenPicture {
     let count = try decoding { () throws(VipsError) in try image.decodableRowCount() }
     guard count > 0 else { throw .corrupt(Image.noRowText) }
     // A loader decodes each row once.
-    return try decoding { () throws(VipsError) in
-      try Image.loading(input, as: format, extent, pages: .page(page)).withRows(count)
-    }
+    let again = try Self.image(input, in: format, extent, page: page, scale: 0)
+    return try decoding { () throws(VipsError) in try again.withRows(count) }
   }
 
   /// A loader calls a file wrong if it does not know its kind. There are many kinds of TIFF, and

@@ -142,6 +142,18 @@ package struct TIFFDirectory {
     return nil
   }
 
+  /// The first value of a tag, of type FLOAT or DOUBLE or of one that ``firstNumber(_:)`` reads.
+  package func firstReal(_ tag: Int) throws(FactsError) -> Double? {
+    guard let entry = entry(tag), entry.count > 0, let fields = try fields(of: entry, upTo: 1)
+    else { return nil }
+    switch entry.type {
+    case .float:
+      return Double(Float(bitPattern: UInt32(fields.number(at: 0, count: 4))))
+    case .double: return Double(bitPattern: fields.number(at: 0, count: 8))
+    default: return try firstNumber(tag).map { Double($0) }
+    }
+  }
+
   /// - Parameter maximumCount: of values.
   /// - Returns: the bytes of the first values; `nil` when they lie outside of the window.
   func fields(of entry: TIFFEntry, upTo maximumCount: Int) throws(FactsError) -> BinaryFields? {

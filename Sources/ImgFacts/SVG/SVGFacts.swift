@@ -2,10 +2,24 @@ import ImgModel
 import ImgSniff
 
 /// Reads the root element of an SVG (SVG 1.1 section 5.1.2).
-struct SVGFacts {
+package struct SVGFacts {
   private static let byteCounts = [1_000, 4_096, 16_384, FormatSniffer.examinedByteCount]
 
   static func facts(in window: ByteWindow) throws(FactsError) -> PictureFacts {
+    try facts(rootAttributes(in: window))
+  }
+
+  /// Whether the root element gives its size in inches, or in units that CSS ties to them.
+  package static func isInInches(_ window: ByteWindow) -> Bool {
+    let sides = (try? rootAttributes(in: window))?.filter { ["width", "height"].contains($0.name) }
+    let texts = sides?.map { String(decoding: $0.value, as: UTF8.self) } ?? []
+    let lengths = texts.filter { SVGLength.pixels($0) != nil }
+    return !lengths.isEmpty && lengths.allSatisfy { SVGLength.isInInches($0) }
+  }
+
+  private static func rootAttributes(
+    in window: ByteWindow
+  ) throws(FactsError) -> [(name: String, value: [UInt8])] {
     for byteCount in byteCounts {
       let head = try window.bytes(at: 0, upTo: byteCount)
       let text = GzipHead.inflated(head[...], upTo: FormatSniffer.examinedByteCount) ?? head
@@ -13,7 +27,7 @@ struct SVGFacts {
         var scanner = XMLScanner(Array(root))
         // A tag that is not whole is none yet.
         if case .start(_, let attributes, _)? = scanner.next() {
-          return try facts(attributes)
+          return attributes
         }
       }
       guard head.count == byteCount else { throw .truncated }
@@ -58,6 +72,7 @@ struct SVGFacts {
 
 /// Lengths of CSS (CSS Values and Units section 6) at 96 pixels an inch.
 enum SVGLength {
+  private static let unitsOfInches: Set = ["in", "cm", "mm", "pt", "pc"]
   /// Fonts are of 12 pixels where nothing sets them.
   private static let pixelsByUnit: [String: Double] = [
     "": 1, "px": 1, "in": 96, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72.0, "pc": 16,
@@ -67,12 +82,20 @@ enum SVGLength {
   /// - Returns: `nil` for a share of something else, and for what is no positive length.
   static func pixels(_ text: String) -> Double? {
     let text = trimmed(text)
-    // The letter of an exponent may also begin a unit.
-    let unit = text.utf8.reversed().prefix { !"0123456789.".utf8.contains($0) }.count
-    guard let number = Double(text.dropLast(unit)), number.isFinite, number > 0,
-      let factor = pixelsByUnit[trimmed(text.suffix(unit)).lowercased()]
+    let unit = unit(of: text)
+    guard let number = Double(text.dropLast(unit.utf8.count)), number.isFinite, number > 0,
+      let factor = pixelsByUnit[trimmed(unit).lowercased()]
     else { return nil }
     return number * factor
+  }
+
+  static func isInInches(_ text: String) -> Bool {
+    unitsOfInches.contains(trimmed(unit(of: trimmed(text))).lowercased())
+  }
+
+  /// The letter of an exponent may also begin a unit.
+  private static func unit(of text: Substring) -> Substring {
+    text.suffix(text.utf8.reversed().prefix { !"0123456789.".utf8.contains($0) }.count)
   }
 
   /// The width and height of a view box of four numbers (SVG 1.1 section 7.7).
