@@ -36,6 +36,10 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   package var codePoints: ColourCodePoints?
   /// The exponent of the encoding of light, such as 0.45455.
   package var gamma: Double?
+  /// Of the primaries and of white, where a PNG says them by themselves.
+  package var chromaticities: Chromaticities?
+  /// What of these counts.
+  package var colours: ColourDescription?
 
   /// How many pictures an icon holds, as the file declares it. The other facts are of the largest.
   package var pictureCount: Int?
@@ -101,7 +105,7 @@ package struct PictureFacts: Hashable, Sendable, Codable {
     case isInterlaced = "interlaced"
     case profileDescription = "profile_description"
     case codePoints = "code_points"
-    case gamma
+    case gamma, chromaticities, colours
     case pictureCount = "picture_count"
     case frameCount = "frame_count"
     case isAnimated = "animated"
@@ -110,19 +114,6 @@ package struct PictureFacts: Hashable, Sendable, Codable {
     case duration = "duration_ms"
     case thumbnail, exif, gps, xmp, iptc
     case compressedMetadata = "compressed_metadata"
-  }
-}
-
-/// A colour space by numbers (ITU-T H.273).
-package struct ColourCodePoints: Hashable, Sendable, Codable {
-  package let primaries: Int
-  package let transfer: Int
-  package let matrix: Int
-  package let isFullRange: Bool
-
-  private enum CodingKeys: String, CodingKey {
-    case primaries, transfer, matrix
-    case isFullRange = "full_range"
   }
 }
 

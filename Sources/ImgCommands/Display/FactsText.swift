@@ -26,7 +26,8 @@ struct FactsText {
       ("type", [facts.mediaType, facts.encoding].compactMap(\.self).joined(separator: ", ")),
       ("declared", report.declaredType.map { "\($0), which is wrong" }),
       ("size", size), ("pictures", facts.pictureCount.map(String.init)), ("frames", frames),
-      ("colour", colour), ("interlaced", facts.isInterlaced == true ? "yes" : nil),
+      ("colour", colour), ("colour space", colourSpace),
+      ("interlaced", facts.isInterlaced == true ? "yes" : nil),
       ("profile", facts.profileDescription), ("title", facts.xmp?.title),
       ("camera", camera), ("taken", facts.exif?.exif["DateTimeOriginal"]?.text),
       ("rights", facts.xmp?.rights ?? facts.exif?.ifd0["Copyright"]?.text), ("place", place),
@@ -88,6 +89,16 @@ struct FactsText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
+  /// What counts of the descriptions in the file.
+  private var colourSpace: String? {
+    guard let colours = facts.colours else { return nil }
+    var parts = [colours.primaries, colours.transfer].compactMap(\.self)
+    if let matrix = colours.matrix { parts.append("matrix \(matrix)") }
+    if let range = colours.range { parts.append("\(range) range") }
+    if let isHDR = colours.isHDR { parts.append(isHDR ? "HDR" : "SDR") }
+    return (parts + ["by \(colours.origin.name)"]).joined(separator: ", ")
+  }
+
   private var camera: String? {
     let names = ["Make", "Model"].compactMap { facts.exif?.ifd0[$0]?.text }
     return names.isEmpty ? nil : names.joined(separator: " ")
@@ -126,5 +137,16 @@ struct FactsText {
       }
     let parts = [whole, course].compactMap(\.self)
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+}
+
+extension ColourDescription.Origin {
+  fileprivate var name: String {
+    switch self {
+    case .codePoints: "code points (CICP)"
+    case .profile: "its profile"
+    case .standard: "its mark as sRGB"
+    case .gamma: "gAMA and cHRM"
+    }
   }
 }

@@ -98,8 +98,8 @@ struct BitmapFacts {
       facts.profileDescription = try ICCDescription.text(
         in: window.part(at: Self.fileHeaderByteCount + fields.u32(112), count: fields.u32(116)))
     case Self.sRGB, Self.windowsColourSpace:
-      facts.codePoints = ColourCodePoints(
-        primaries: 1, transfer: 13, matrix: 0, isFullRange: true)
+      facts.codePoints = .sRGB
+      facts.colours = ColourDescription(.sRGB, as: .standard)
     default: break
     }
   }

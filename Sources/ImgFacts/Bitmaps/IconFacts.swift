@@ -78,6 +78,8 @@ extension PictureFacts {
     facts.profileDescription = profileDescription
     facts.codePoints = codePoints
     facts.gamma = gamma
+    facts.chromaticities = chromaticities
+    facts.colours = colours
     facts.frameCount = 1
     facts.isAnimated = false
     return facts

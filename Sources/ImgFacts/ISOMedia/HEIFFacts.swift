@@ -40,6 +40,8 @@ struct HEIFFacts {
         track.orientation.number, of: track.shownArea.map { ($0.width, $0.height) })
       facts.encoding = track.codec?.name
       facts.bitsPerSample = track.codec?.bitsPerSample
+      facts.codePoints = track.codePoints
+      facts.colours = Self.colours(track.codePoints, hasProfile: track.hasProfile)
     } else {
       throw .invalid("no picture in the file")
     }
@@ -59,7 +61,6 @@ struct HEIFFacts {
     guard image.width > 0, image.height > 0 else { throw .invalid("the picture has no size") }
     var facts = PictureFacts(format: format, width: image.width, height: image.height)
     facts.setOrientation(image.orientation.number, of: image.aperture.map { ($0.width, $0.height) })
-    facts.codePoints = image.codePoints
     facts.hasAlpha = try hasAlpha(items)
     try addSamples(of: image, items, to: &facts)
     guard extent > .header else { return facts }
@@ -71,6 +72,14 @@ struct HEIFFacts {
     return facts
   }
 
+  private static func colours(
+    _ codePoints: ColourCodePoints?, hasProfile: Bool
+  ) -> ColourDescription? {
+    if hasProfile { return ColourDescription(profileBeside: codePoints) }
+    guard let codePoints, codePoints.describesColours else { return nil }
+    return ColourDescription(codePoints)
+  }
+
   /// Transparency is a picture of its own.
   private func hasAlpha(_ items: HEIFItems) throws(FactsError) -> Bool {
     for item in items.items("auxl", referringTo: items.primary).prefix(16) {
@@ -80,19 +89,25 @@ struct HEIFFacts {
     return false
   }
 
-  /// A picture made of tiles has the codec of its tiles.
+  /// A picture made of tiles has the codec of its tiles. What the file says of the colours goes before what
+  /// the stream says (ISO/IEC 14496-12 section 12.1.5).
   private func addSamples(
     of image: HEIFImage, _ items: HEIFItems, to facts: inout PictureFacts
   ) throws(FactsError) {
     let tile = items.items("dimg", referredBy: items.primary).first
-    var codec = image.codec
-    if codec == nil, let tile { codec = try HEIFImage(items.properties(of: tile)).codec }
+    let first = try tile.map { (tile) throws(FactsError) in
+      try HEIFImage(items.properties(of: tile))
+    }
+    let codec = image.codec ?? first?.codec
+    let profile = image.profile ?? first?.profile
+    facts.codePoints = image.codePoints ?? first?.codePoints ?? codec?.codePoints
+    facts.colours = Self.colours(facts.codePoints, hasProfile: profile != nil)
     let type = items.types[tile ?? items.primary]
     facts.encoding = codec?.name ?? type.flatMap { HEIFCodec.name(ofItemType: $0) }
     facts.bitsPerSample = image.bits.first ?? codec?.bitsPerSample
     let isGray = image.bits.isEmpty ? codec?.isGray ?? false : image.bits.count == 1
     facts.bands = (isGray ? 1 : 3) + (facts.hasAlpha == true ? 1 : 0)
-    facts.colourModel = isGray ? .gray : image.codePoints?.matrix == 0 ? .rgb : .ycbcr
+    facts.colourModel = isGray ? .gray : facts.codePoints?.matrix == 0 ? .rgb : .ycbcr
   }
 
   private func addMetadata(

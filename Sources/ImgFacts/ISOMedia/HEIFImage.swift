@@ -67,6 +67,11 @@ struct HEIFCodec {
   let name: String
   let bitsPerSample: Int?
   let isGray: Bool
+  /// What the stream says of its colours.
+  let codePoints: ColourCodePoints?
+
+  /// More than a sequence header has.
+  private static let longestHeader = 64
 
   private static let names = [
     "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "avc1": "avc", "jpeg": "jpeg",
@@ -85,13 +90,27 @@ struct HEIFCodec {
       name = "av1"
       bitsPerSample = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
       isGray = flags & 0x10 != 0
+      codePoints = AV1SequenceHeader.codePoints(
+        in: try box.payload.bytes(at: 4, upTo: Self.longestHeader))
     case "hvcC":
       // ISO/IEC 14496-15 section 8.3.3.
       let fields = try box.payload.fields(at: 16, count: 2)
       name = "hevc"
       bitsPerSample = fields.u8(1) & 7 + 8
       isGray = fields.u8(0) & 3 == 0
+      codePoints = try Self.codePoints(ofHEVC: box)
     default: return nil
+    }
+  }
+
+  /// - Returns: `nil` also where the configuration is damaged, which the decoder will tell.
+  private static func codePoints(ofHEVC box: ISOMediaBox) throws(FactsError) -> ColourCodePoints? {
+    do throws(FactsError) {
+      let units = try HEVCConfiguration(box).parameterSets
+      return units.lazy.compactMap { HEVCSequenceParameters.codePoints(in: $0) }.first
+    } catch {
+      if case .needsBytes = error { throw error }
+      return nil
     }
   }
 }

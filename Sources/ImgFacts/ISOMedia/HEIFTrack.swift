@@ -6,6 +6,8 @@ struct HEIFTrack {
   let shownArea: PixelArea?
   let orientation: PictureOrientation
   let codec: HEIFCodec?
+  let codePoints: ColourCodePoints?
+  let hasProfile: Bool
   /// In milliseconds.
   let delays: [Double]
   /// 0 means forever; `nil` when the file does not say it.
@@ -22,11 +24,13 @@ struct HEIFTrack {
       (width, height) = (entry.width, entry.height)
       let image = try entry.image()
       codec = image.codec
+      (codePoints, hasProfile) = (image.codePoints ?? image.codec?.codePoints, image.profile != nil)
       shownArea = image.aperture?.area(inWidth: width, height: height)
       orientation = image.orientation.followed(by: head.orientation)
     } else {
       (width, height) = (head.width, head.height)
       (codec, shownArea, orientation) = (nil, nil, head.orientation)
+      (codePoints, hasProfile) = (nil, false)
     }
     guard width > 0, height > 0 else { return nil }
     let scale = try track.timescale()

@@ -37,6 +37,9 @@ struct JXLFacts {
     facts.hasAlpha = header.hasAlpha
     facts.colourModel = header.isGray ? .gray : header.isXYB ? .xyb : .rgb
     facts.codePoints = header.codePoints
+    facts.colours =
+      header.hasProfile
+      ? ColourDescription(profileBeside: nil) : header.codePoints.map { ColourDescription($0) }
     facts.isAnimated = header.animation != nil
     facts.loopCount = header.animation?.loopCount
     if header.animation == nil { facts.frameCount = 1 }

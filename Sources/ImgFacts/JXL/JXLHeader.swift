@@ -24,6 +24,7 @@ struct JXLHeader {
   private(set) var isXYB = true
   private(set) var isGray = false
   private(set) var codePoints: ColourCodePoints?
+  private(set) var hasProfile = false
 
   /// - Parameter window: begins with the signature.
   init(_ window: ByteWindow) throws(FactsError) {
@@ -76,7 +77,7 @@ struct JXLHeader {
 
   private mutating func readMetadata(_ bits: inout LeastBitsFirst) throws(FactsError) {
     guard try !bits.flag() else {
-      codePoints = Self.sRGB
+      codePoints = .sRGB
       return
     }
     if try bits.flag() { try readExtraFields(&bits) }
@@ -141,20 +142,21 @@ struct JXLHeader {
 
   // MARK: - Colours
 
-  private static let sRGB = ColourCodePoints(
-    primaries: 1, transfer: 13, matrix: 0, isFullRange: true)
   private static let gray = 1
   private static let xyb = 2
   private static let custom = 2
   private static let d65 = 1
+  /// The primaries of DCI P3. H.273 has another number for them where white is D65.
+  private static let p3 = 11
+  private static let displayP3 = 12
 
   /// The enumerations are those of ITU-T H.273, as far as it has them.
   private mutating func readColours(_ bits: inout LeastBitsFirst) throws(FactsError) {
     guard try !bits.flag() else {
-      codePoints = Self.sRGB
+      codePoints = .sRGB
       return
     }
-    let hasProfile = try bits.flag()
+    hasProfile = try bits.flag()
     let space = try bits.enumeration()
     isGray = space == Self.gray
     guard !hasProfile, space <= Self.gray else { return }
@@ -167,6 +169,7 @@ struct JXLHeader {
     }
     let isGamma = try bits.flag()
     guard !isGamma, white == Self.d65, primaries != Self.custom else { return }
+    if primaries == Self.p3 { primaries = Self.displayP3 }
     codePoints = ColourCodePoints(
       primaries: primaries, transfer: try bits.enumeration(), matrix: 0, isFullRange: true)
   }

@@ -13,6 +13,8 @@ struct PNGFacts {
   private var facts: PictureFacts
   private var delays: [Double] = []
   private var declaredFrameCount: Int?
+  private var hasProfile = false
+  private var isStandard = false
 
   static func facts(
     in window: ByteWindow, _ extent: FactsExtent
@@ -59,24 +61,23 @@ struct PNGFacts {
     case "tRNS": facts.hasAlpha = true
     case "acTL": try readAnimation(chunk.data)
     case "fcTL": try readFrame(chunk.data)
-    // The second edition of section 11.3.2 and cICP's own order: the code points go first.
     case "gAMA":
       let gamma = try chunk.data.fieldsIfInside(at: 0, count: 4)?.u32(0)
       facts.gamma = gamma.flatMap { $0 > 0 ? Double($0) / 100_000 : nil }
+    case "cHRM": facts.chromaticities = try chromaticities(chunk.data)
     case "cICP":
       facts.codePoints = try chunk.data.fieldsIfInside(at: 0, count: 4).map {
         ColourCodePoints(
           primaries: $0.u8(0), transfer: $0.u8(1), matrix: $0.u8(2), isFullRange: $0.u8(3) != 0)
       }
-    // sRGB: its primaries and its transfer function (ITU-T H.273 tables 2 and 3).
-    case "sRGB" where facts.codePoints == nil:
-      facts.codePoints = ColourCodePoints(
-        primaries: 1, transfer: 13, matrix: 0, isFullRange: true)
+    case "sRGB": isStandard = true
     case "eXIf":
       guard let block = try EXIFBlock(chunk.data) else { return }
       facts.setOrientation(try block.orientation())
       if extent > .header { try block.read(into: &facts) }
-    case "iCCP" where extent > .header: try readProfile(chunk.data)
+    case "iCCP":
+      hasProfile = true
+      if extent > .header { try readProfile(chunk.data) }
     case "iTXt" where extent > .header && facts.xmp == nil: try readText(chunk.data)
     case "zTXt" where extent > .header: try readCompressedText(chunk.data)
     default: break
@@ -85,6 +86,8 @@ struct PNGFacts {
 
   private func finished() -> PictureFacts {
     var facts = facts
+    facts.colours = colours
+    if facts.codePoints == nil, isStandard { facts.codePoints = .sRGB }
     // Frames of a file without acTL mean nothing (section 11.3.6.1).
     if let count = declaredFrameCount {
       if extent == .all { facts.setFrames(delays: delays) } else { facts.frameCount = count }
@@ -92,6 +95,29 @@ struct PNGFacts {
       facts.frameCount = 1
     }
     return facts
+  }
+
+  // MARK: - Colours
+
+  /// Section 4.3. Browsers, too, ignore cHRM without gAMA, and code points of anything but red, green and
+  /// blue, which section 11.3.2.6 forbids.
+  private var colours: ColourDescription? {
+    if let codePoints = facts.codePoints, codePoints.matrix == 0, codePoints.describesColours {
+      return ColourDescription(codePoints)
+    }
+    if hasProfile { return ColourDescription(profileBeside: nil) }
+    if isStandard { return ColourDescription(.sRGB, as: .standard) }
+    return facts.gamma.map { ColourDescription(gamma: $0) }
+  }
+
+  /// Section 11.3.2.1: in units of 1/100,000.
+  private func chromaticities(_ data: ByteWindow) throws(FactsError) -> Chromaticities? {
+    guard let fields = try data.fieldsIfInside(at: 0, count: 32) else { return nil }
+    let place = { (offset: Int) in
+      Chromaticities.Place(
+        Double(fields.u32(offset)) / 100_000, Double(fields.u32(offset + 4)) / 100_000)
+    }
+    return Chromaticities(white: place(0), red: place(8), green: place(16), blue: place(24))
   }
 
   // MARK: - Animation

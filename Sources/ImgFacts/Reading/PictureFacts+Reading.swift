@@ -17,7 +17,16 @@ extension PictureFacts {
     _ source: any ByteSource, _ extent: FactsExtent, toleratesCut: Bool = false
   ) throws(FactsError) -> PictureFacts {
     let window = ByteWindow(source)
-    let format = try format(in: window)
+    var facts = try facts(in: window, as: format(in: window), extent, toleratesCut)
+    if facts.colours == nil, facts.profileDescription != nil {
+      facts.colours = ColourDescription(profileBeside: nil)
+    }
+    return facts
+  }
+
+  private static func facts(
+    in window: ByteWindow, as format: ImageFormat, _ extent: FactsExtent, _ toleratesCut: Bool
+  ) throws(FactsError) -> PictureFacts {
     switch format {
     case .jpeg: return try JPEGFacts.facts(in: window, extent)
     case .png: return try PNGFacts.facts(in: window, extent)

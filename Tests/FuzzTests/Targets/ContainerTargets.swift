@@ -16,7 +16,10 @@ extension FuzzTarget {
       _ = AV1Gray.isLimited(in: $0)
     },
     FuzzTarget("av1-sequence-header", seeds: [[0x0A, 0x0B, 0, 0, 0, 0x24, 0xCF, 0x7F]]) {
-      _ = AV1SequenceHeader.isFullRange(in: $0[...])
+      _ = AV1SequenceHeader.codePoints(in: $0)
+    },
+    FuzzTarget("hevc-parameters", seeds: [[0x42, 0x01, 0x01, 0x01, 0x60, 0, 0, 3, 0x90, 0, 0, 3]]) {
+      _ = HEVCSequenceParameters.codePoints(in: $0)
     },
     FuzzTarget("png-chunks", seeds: [Array(repeating: 0, count: 8) + [0, 0, 0, 4, 73, 72, 68, 82]])
     {

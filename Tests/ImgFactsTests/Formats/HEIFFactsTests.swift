@@ -41,6 +41,10 @@ import Testing
       found.codePoints
         == ColourCodePoints(primaries: 9, transfer: 16, matrix: 9, isFullRange: false))
     #expect(found.profileDescription == "Of an AVIF" && found.colourModel == .ycbcr)
+    // A profile goes before code points, but for the matrix and the range.
+    let colours = try #require(found.colours)
+    #expect(colours.origin == .profile && colours.primaries == nil && colours.isHDR == nil)
+    #expect(colours.matrix == "BT.2020, non-constant luminance" && colours.range == "limited")
     #expect(found.exif?.ifd0["Model"] == .text("C-1") && found.xmp?.rights == "CC0")
     let thumbnail = try #require(found.thumbnail)
     #expect(thumbnail.format == .jpeg && thumbnail.width == 16 && thumbnail.height == 12)

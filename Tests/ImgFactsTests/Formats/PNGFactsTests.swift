@@ -51,6 +51,40 @@ import Testing
     #expect(try facts(of: file).codePoints?.transfer == 13)
   }
 
+  @Test func `of several descriptions of colours, the first by precedence counts`() throws {
+    let gamma = PNGMaker.chunk("gAMA", big(45_455, 4))
+    let standard = PNGMaker.chunk("sRGB", [0])
+    let profile = PNGMaker.chunk("iCCP", ascii("p\0\0"))
+    let codePoints = PNGMaker.chunk("cICP", [12, 13, 0, 1])
+    let origins: [ColourDescription.Origin] = [.gamma, .standard, .profile, .codePoints]
+    for (index, origin) in origins.enumerated() {
+      let chunks = [gamma, standard, profile, codePoints].prefix(index + 1)
+      for file in [PNGMaker.file(Array(chunks)), PNGMaker.file(chunks.reversed())] {
+        #expect(try facts(of: file, .header).colours?.origin == origin)
+      }
+    }
+    #expect(try facts(of: PNGMaker.file([])).colours == nil)
+    // Only red, green and blue may be described.
+    let forbidden = PNGMaker.file([PNGMaker.chunk("cICP", [9, 16, 9, 1])])
+    #expect(try facts(of: forbidden).colours == nil)
+  }
+
+  @Test func `the description that counts has names`() throws {
+    let file = PNGMaker.file([PNGMaker.chunk("cICP", [9, 16, 0, 0])])
+    let colours = try #require(try facts(of: file).colours)
+    #expect(colours.primaries == "BT.2020" && colours.transfer == "SMPTE ST 2084 (PQ)")
+    #expect(colours.matrix == "identity" && colours.range == "limited" && colours.isHDR == true)
+    let gamma = PNGMaker.file([PNGMaker.chunk("gAMA", big(55_556, 4))])
+    #expect(try facts(of: gamma).colours?.transfer == "gamma 1.8")
+  }
+
+  @Test func `the places of the primaries are read`() throws {
+    let numbers = [31_270, 32_900, 64_000, 33_000, 30_000, 60_000, 15_000, 6_000]
+    let file = PNGMaker.file([PNGMaker.chunk("cHRM", numbers.flatMap { big($0, 4) })])
+    let found = try #require(try facts(of: file).chromaticities)
+    #expect(found.white == .init(0.3127, 0.329) && found.blue == .init(0.15, 0.06))
+  }
+
   @Test func `a compressed XMP packet is read`() throws {
     let text =
       ascii("XML:com.adobe.xmp\0") + [1, 0] + ascii("en\0a\0")
