@@ -326,6 +326,7 @@ let package = Package(
         "TestFiles",
         "TestPictures",
       ],
+      exclude: ["Colours/Samples"],
       swiftSettings: settings),
 
     // MARK: - ImgTransport: typed messages over Unix sockets

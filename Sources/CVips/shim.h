@@ -330,6 +330,34 @@ static inline int img_vips_in_words(
   return 0;
 }
 
+/// Maps every sample to the one that `table` has for it, and says what the results are.
+static inline int img_vips_map(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, const void *_Nonnull table,
+    int count, VipsBandFormat format, VipsInterpretation interpretation) {
+  size_t byte_count = (size_t)count * (format == VIPS_FORMAT_USHORT ? 2 : 1);
+  VipsImage *row = vips_image_new_from_memory_copy(table, byte_count, count, 1, 1, format);
+  if (row == NULL) return -1;
+  VipsImage *mapped = NULL;
+  int status = vips_maplut(in, &mapped, row, NULL);
+  g_object_unref(row);
+  if (status != 0) return status;
+  status = vips_copy(mapped, out, "interpretation", interpretation, NULL);
+  g_object_unref(mapped);
+  return status;
+}
+
+static inline int img_vips_map_to_bytes(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, const uint8_t *_Nonnull table,
+    int count, VipsInterpretation interpretation) {
+  return img_vips_map(in, out, table, count, VIPS_FORMAT_UCHAR, interpretation);
+}
+
+static inline int img_vips_map_to_shorts(
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, const uint16_t *_Nonnull table,
+    int count, VipsInterpretation interpretation) {
+  return img_vips_map(in, out, table, count, VIPS_FORMAT_USHORT, interpretation);
+}
+
 /// Flattens the image on a colour. Its last band is the alpha channel; one band before it is a gray, which
 /// becomes the luminance of the colour.
 static inline int img_vips_flatten(

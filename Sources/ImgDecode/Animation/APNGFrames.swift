@@ -63,7 +63,7 @@ final class APNGFrames: FrameSequence {
       else { throw .corrupt("a frame has two headers") }
       let decoded = try picture.firstFrame(for: picture.header.stored)
       do throws(VipsError) {
-        let image = try decoded.inEightBits()
+        let image = try decoded.preparedForScaling()
         let isColoured = image.interpretation == VIPS_INTERPRETATION_sRGB
         return try (isColoured ? image : try image.inEightBitSRGB()).withAlpha().inMemory()
       } catch {

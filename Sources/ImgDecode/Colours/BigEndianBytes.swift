@@ -20,4 +20,16 @@ struct BigEndianBytes {
   func fixed(at offset: Int) -> Double {
     Double(Int32(truncatingIfNeeded: unsigned(at: offset))) / 65_536
   }
+
+  // MARK: - Written
+
+  static func number(_ value: Int, byteCount: Int = 4) -> [UInt8] {
+    (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+
+  /// An s15Fixed16Number.
+  static func fixed(_ value: Double) -> [UInt8] { number(Int((value * 65_536).rounded())) }
+
+  /// What the data of a tag begins with.
+  static func tag(_ type: String) -> [UInt8] { Array(type.utf8) + [0, 0, 0, 0] }
 }

@@ -1,5 +1,6 @@
 import CJXL
 import CVips
+import ImgModel
 
 /// libjxl's decoder over one file. Used by one thread; it starts none.
 ///
@@ -14,6 +15,8 @@ import CVips
   private var info = JxlBasicInfo()
   /// Of the pixels that come out.
   private var profile: [UInt8]?
+  /// In place of a profile.
+  private let colours: DescribedColours?
 
   var size: ThumbnailGeometry.Size {
     .init(width: Int(info.xsize), height: Int(info.ysize))
@@ -30,6 +33,7 @@ import CVips
   init(_ input: PictureInput, _ extent: Extent) throws(DecodeError) {
     guard let decoder = unsafe JxlDecoderCreate(nil) else { throw .outOfMemory }
     unsafe self.decoder = decoder
+    colours = extent == .pixels ? DescribedColours(input, as: .jxl) : nil
     var events = [JXL_DEC_BASIC_INFO, JXL_DEC_FRAME]
     if extent == .pixels { events += [JXL_DEC_COLOR_ENCODING, JXL_DEC_FULL_IMAGE] }
     let wanted = events.reduce(0) { $0 | Int32($1.rawValue) }
@@ -78,7 +82,7 @@ import CVips
     ) { (start) throws(DecodeError) in
       try unsafe decode(to: start, bandCount: bandCount)
     }
-    if let profile { image.setProfile(profile) }
+    if let colours { image.setColours(colours) } else if let profile { image.setProfile(profile) }
     return image
   }
 
@@ -96,8 +100,17 @@ import CVips
   // MARK: - Colours
 
   /// Colours that were stored in a space of JPEG XL's own come out as sRGB. All others stay what they
-  /// are, with a profile.
+  /// are, with a profile. Light brighter than white stays what it was.
   private func chooseColours() {
+    guard colours == nil else {
+      var original = JxlColorEncoding()
+      guard
+        unsafe JxlDecoderGetColorAsEncodedProfile(
+          decoder, nil, JXL_COLOR_PROFILE_TARGET_ORIGINAL, &original) == JXL_DEC_SUCCESS
+      else { return }
+      _ = unsafe JxlDecoderSetPreferredColorProfile(decoder, &original)
+      return
+    }
     if info.uses_original_profile == 0 {
       var standard = JxlColorEncoding()
       unsafe JxlColorEncodingSetToSRGB(&standard, isGray ? JXL_TRUE : JXL_FALSE)

@@ -22,7 +22,7 @@ struct EmbeddedPicture {
       let size = ThumbnailGeometry.Size(width: 1, height: 1)
       let frame = try picture.firstFrame(for: size)
       do throws(VipsError) {
-        _ = try frame.inEightBits().scaled(to: size).inMemory()
+        _ = try frame.preparedForScaling().scaled(to: size).inMemory()
       } catch {
         throw picture.reason(for: error)
       }

@@ -81,13 +81,15 @@ import ImgFacts
       bitsPerSample: Int(parameters.bpc), luma: luma, chroma: chroma,
       halvesColumns: parameters.layout != DAV1D_PIXEL_LAYOUT_I444,
       halvesRows: parameters.layout == DAV1D_PIXEL_LAYOUT_I420,
-      coding: unsafe coding(of: picture.seq_hdr.pointee))
+      codePoints: unsafe codePoints(of: picture.seq_hdr.pointee))
   }
 
   /// What the file says goes before what the stream says (ISO/IEC 14496-12 section 12.1.5).
-  private func coding(of header: Dav1dSequenceHeader) -> ColourCoding {
-    ColourCoding(codePoints)
-      ?? ColourCoding(matrix: Int(header.mtrx.rawValue), isFullRange: header.color_range != 0)
+  private func codePoints(of header: Dav1dSequenceHeader) -> ColourCodePoints {
+    codePoints
+      ?? ColourCodePoints(
+        primaries: Int(header.pri.rawValue), transfer: Int(header.trc.rawValue),
+        matrix: Int(header.mtrx.rawValue), isFullRange: header.color_range != 0)
   }
 
   private func error(_ status: CInt) -> DecodeError {

@@ -1,3 +1,5 @@
+import ImgFacts
+
 /// From luma and chroma to red, green and blue (ITU-T H.273 section 8.3).
 struct ColourMatrix {
   /// For each of red, green and blue: what luma, the blue and the red difference add to it, per step
@@ -5,11 +7,11 @@ struct ColourMatrix {
   let rows: [SIMD4<Float>]
 
   /// - Throws: ``DecodeError/unsupported(_:)``.
-  init(_ coding: ColourCoding, bitsPerSample: Int) throws(DecodeError) {
-    let weights = try Self.weights(of: coding.matrix)
-    let range = SampleRange(isFull: coding.isFullRange, bitsPerSample: bitsPerSample)
+  init(_ codePoints: ColourCodePoints, bitsPerSample: Int) throws(DecodeError) {
+    let weights = try Self.weights(of: codePoints.matrix)
+    let range = SampleRange(isFull: codePoints.isFullRange, bitsPerSample: bitsPerSample)
     // Without chroma, the planes are green, blue and red.
-    let chroma = coding.matrix == Self.identity ? range.luma : range.chroma
+    let chroma = codePoints.matrix == Self.identity ? range.luma : range.chroma
     rows = weights.map { weight in
       let scaled = weight * SIMD3(range.luma.scale, chroma.scale, chroma.scale)
       let offset =

@@ -123,13 +123,15 @@ import ImgFacts
         height: Int(unsafe de265_get_image_height(picture, 0))),
       bitsPerSample: Int(bits), luma: luma, chroma: chroma,
       halvesColumns: kind != de265_chroma_444, halvesRows: kind == de265_chroma_420,
-      coding: unsafe coding(of: picture))
+      codePoints: unsafe codePoints(of: picture))
   }
 
   /// What the file says goes before what the stream says (ISO/IEC 14496-12 section 12.1.5).
-  private func coding(of picture: OpaquePointer) -> ColourCoding {
-    ColourCoding(codePoints)
-      ?? ColourCoding(
+  private func codePoints(of picture: OpaquePointer) -> ColourCodePoints {
+    codePoints
+      ?? ColourCodePoints(
+        primaries: Int(unsafe de265_get_image_colour_primaries(picture)),
+        transfer: Int(unsafe de265_get_image_transfer_characteristics(picture)),
         matrix: Int(unsafe de265_get_image_matrix_coefficients(picture)),
         isFullRange: unsafe de265_get_image_full_range_flag(picture) != 0)
   }

@@ -62,7 +62,11 @@ final class SequenceFrames: FrameSequence {
     of picture: VideoPicture, _ transparency: [UInt8]?
   ) throws(DecodeError) -> Image {
     let image = try picture.image(alpha: transparency)
-    if image.bandCount > 2, let profile { image.setProfile(profile) }
+    if let profile {
+      if image.bandCount > 2 { image.setProfile(profile) }
+    } else if picture.codePoints.describesColours {
+      image.setColours(DescribedColours(picture.codePoints))
+    }
     do throws(VipsError) {
       let shown = try cropped(image)
       guard isPremultiplied else { return shown }

@@ -1,4 +1,5 @@
 import CVips
+import ImgFacts
 
 extension VideoPicture {
   /// The picture in 8 bits: red, green and blue, or gray, and transparency behind them.
@@ -33,7 +34,7 @@ extension VideoPicture {
     to start: UnsafeMutablePointer<UInt8>, bandCount: Int
   ) throws(DecodeError) {
     guard let chroma else { return unsafe writeLuma(to: start, bandCount: bandCount) }
-    let matrix = try ColourMatrix(coding, bitsPerSample: bitsPerSample)
+    let matrix = try ColourMatrix(codePoints, bitsPerSample: bitsPerSample)
     if bitsPerSample > 8 {
       unsafe write(UInt16.self, chroma, matrix, to: start, bandCount: bandCount)
     } else {
@@ -42,7 +43,7 @@ extension VideoPicture {
   }
 
   private func writeLuma(to start: UnsafeMutablePointer<UInt8>, bandCount: Int) {
-    let steps = SampleRange(isFull: coding.isFullRange, bitsPerSample: bitsPerSample).luma
+    let steps = SampleRange(isFull: codePoints.isFullRange, bitsPerSample: bitsPerSample).luma
     var values = [UInt8](repeating: 0, count: 1 << bitsPerSample)
     for sample in values.indices {
       values[sample] = byte((Float(sample) - steps.origin) * steps.scale)

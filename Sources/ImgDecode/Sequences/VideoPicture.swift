@@ -23,20 +23,5 @@ import ImgFacts
   /// Whether chroma has half as many columns, or rows.
   let halvesColumns: Bool
   let halvesRows: Bool
-  let coding: ColourCoding
-}
-
-/// How the samples stand for colours (ITU-T H.273): numbers of matrix coefficients, and the range.
-struct ColourCoding: Equatable {
-  let matrix: Int
-  /// Whether luma goes from 0 up to the greatest sample.
-  let isFullRange: Bool
-}
-
-extension ColourCoding {
-  /// - Returns: `nil` for a file that does not say it.
-  init?(_ codePoints: ColourCodePoints?) {
-    guard let codePoints else { return nil }
-    self.init(matrix: codePoints.matrix, isFullRange: codePoints.isFullRange)
-  }
+  let codePoints: ColourCodePoints
 }

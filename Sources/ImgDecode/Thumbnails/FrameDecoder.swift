@@ -134,7 +134,7 @@ struct FrameDecoder {
     let frame = try picture.firstFrame(for: size)
     guard variants.count > 1 else { return frame }
     do throws(VipsError) {
-      let reduced = try frame.inEightBits()
+      let reduced = try frame.preparedForScaling()
       guard reduced.isSmallEnoughForMemory else { return try reduced.scaled(to: size).inMemory() }
       return try reduced.inMemory()
     } catch {

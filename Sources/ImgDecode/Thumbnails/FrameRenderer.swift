@@ -26,7 +26,7 @@ struct FrameRenderer {
   func scaled(
     _ frame: consuming Image, to size: ThumbnailGeometry.Size
   ) throws(VipsError) -> Image {
-    try frame.inEightBits().scaled(to: size)
+    try frame.preparedForScaling().scaled(to: size)
       .inThumbnailColours(keepingProfile: variant.keptData.profile).inMemory()
   }
 

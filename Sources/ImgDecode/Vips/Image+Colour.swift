@@ -2,44 +2,13 @@ import CVips
 
 /// From the colours of a file to those of a screen.
 extension Image {
-  /// In 8-bit samples, as wide apart as the eye sees them: of 16 bits the upper half is kept, and
-  /// linear light in floating point, as JPEG XL may have it, is brought into sRGB.
-  consuming func inEightBits() throws(VipsError) -> Image {
-    guard hasUnsignedSamples else { return try fromFloatingPoint() }
-    return hasWideSamples
-      ? try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) } : self
-  }
-
-  /// From linear light in floating point. The profile says that it is linear, and is not obeyed a second
-  /// time.
-  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
-    let image = try inStandardBytes().withOwnMetadata()
-    image.removeProfile()
-    return image
-  }
-
-  /// Transparency in floating point goes from 0 to 1 (vips_premultiply), which the conversion of colours
-  /// leaves as it is.
-  private consuming func inStandardBytes() throws(VipsError) -> Image {
-    guard hasAlpha else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
-    let colourCount = bandCount - 1
-    let alpha = try bands(from: colourCount, count: 1)
-    let opacity = try unsafe Self.result(of: "alpha") {
-      unsafe img_vips_linear(alpha.pointer, &$0, 255, 0)
-    }.cast(to: VIPS_FORMAT_UCHAR)
-    return try bands(from: 0, count: colourCount).standardColours().cast(to: VIPS_FORMAT_UCHAR)
-      .joined(withAlpha: opacity)
-  }
-
   /// In the colours of a thumbnail: sRGB or, if the file's profile is kept and is one for pixels of
   /// light, the file's own. The image then carries that profile, and no other.
   ///
   /// The samples have 8 bits.
   consuming func inThumbnailColours(keepingProfile: Bool) throws(VipsError) -> Image {
     guard keepingProfile else { return try inEightBitSRGB() }
-    if interpretation != VIPS_INTERPRETATION_CMYK, hasByteSamples, let profile,
-      profile.colourSpace == colourSpace
-    {
+    if interpretation != VIPS_INTERPRETATION_CMYK, hasByteSamples, usableProfile != nil {
       return self
     }
     let converted = try inEightBitSRGB().withOwnMetadata()
@@ -50,6 +19,7 @@ extension Image {
   /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if
   /// that is one for such pixels; one that is not is no reason to refuse the picture.
   consuming func inEightBitSRGB() throws(VipsError) -> Image {
+    if let light = brightLight { return try shown(by: light) }
     guard interpretation == VIPS_INTERPRETATION_CMYK, bandCount > Self.inkCount else {
       return try withColoursInSRGB()
     }
@@ -80,8 +50,7 @@ extension Image {
 
   /// By the profile; `nil` where there is none that can be used.
   private borrowing func profiled() -> Image? {
-    guard let profile, profile.colourSpace == colourSpace, !profile.isSRGB
-    else { return nil }
+    guard let profile = usableProfile, !profile.isSRGB else { return nil }
     let intent =
       switch profile.intent {
       case .perceptual: VIPS_INTENT_PERCEPTUAL
@@ -93,7 +62,7 @@ extension Image {
     }
   }
 
-  private borrowing func standardColours() throws(VipsError) -> Image {
+  borrowing func standardColours() throws(VipsError) -> Image {
     try unsafe Self.result(of: "colourspace") {
       unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_sRGB)
     }
@@ -116,11 +85,16 @@ extension Image {
   /// were computed from linear light, which no loader's profile is about.
   private var colourSpace: ICCProfile.ColourSpace? {
     switch interpretation {
-    case VIPS_INTERPRETATION_B_W: .gray
-    case VIPS_INTERPRETATION_sRGB, VIPS_INTERPRETATION_RGB: .rgb
+    case VIPS_INTERPRETATION_B_W, VIPS_INTERPRETATION_GREY16: .gray
+    case VIPS_INTERPRETATION_sRGB, VIPS_INTERPRETATION_RGB, VIPS_INTERPRETATION_RGB16: .rgb
     case VIPS_INTERPRETATION_CMYK: .cmyk
     default: nil
     }
+  }
+
+  /// The profile, if it is one for such pixels.
+  var usableProfile: ICCProfile? {
+    profile.flatMap { $0.colourSpace == colourSpace ? $0 : nil }
   }
 
   private var profile: ICCProfile? { profileBytes.flatMap(ICCProfile.init) }

@@ -43,6 +43,19 @@ extension Image {
     unsafe vips_image_set_string(pointer, "exif-ifd0-\(tag)", value)
   }
 
+  /// A number in the metadata; `nil` if there is none of that name.
+  func integer(named name: String) -> Int? {
+    var value: Int32 = 0
+    guard unsafe vips_image_get_typeof(pointer, name) != 0,
+      unsafe vips_image_get_int(pointer, name, &value) == 0
+    else { return nil }
+    return Int(value)
+  }
+
+  func setInteger(_ value: Int32, named name: String) {
+    unsafe vips_image_set_int(pointer, name, value)
+  }
+
   /// Binary metadata; `nil` if there is none of that name.
   func blob(named name: String) -> [UInt8]? {
     var start: UnsafeRawPointer?

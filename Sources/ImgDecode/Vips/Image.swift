@@ -59,9 +59,11 @@ import ImgModel
     guard let loader = format.loader, let start = unsafe input.buffer.baseAddress else {
       throw VipsError(operation: "header")
     }
-    return try unsafe result(of: "header") {
+    let image = try unsafe result(of: "header") {
       unsafe img_vips_load_buffer(loader, start, input.buffer.count, options, &$0)
     }
+    if let colours = DescribedColours(input, as: format) { image.setColours(colours) }
+    return image
   }
 
   /// An image of 8-bit samples, which `fill` writes to the memory that it is given.

@@ -120,7 +120,7 @@ final class VipsPicture: OpenPicture {
 
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {
     let head = input.bytes(at: 0, upTo: AV1Gray.examinedByteCount)
-    return AV1Gray.isLimited(in: head) ? try frame.inEightBits().withRangeWidened() : frame
+    return AV1Gray.isLimited(in: head) ? try frame.inUpperBytes().withRangeWidened() : frame
   }
 
   private func requireWholePage() throws(DecodeError) {

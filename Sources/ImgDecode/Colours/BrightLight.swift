@@ -1,0 +1,194 @@
+import Glibc
+import ImgFacts
+
+/// Light brighter than the white of a page (ITU-R BT.2100), brought to the light of a screen.
+///
+/// Light up to white stays as it is. What is brighter is compressed by the Möbius curve that libplacebo and
+/// FFmpeg have, which ends at the brightest light of the picture. The curve is applied to the
+/// greatest of the three channels, and the others keep their share of that, so that no hue changes. Before
+/// that, colours that sRGB does not have lose colour until it has them.
+struct BrightLight {
+  enum Transfer {
+    case pq, hlg
+  }
+
+  let transfer: Transfer
+  private let isFullRange: Bool
+  /// From light of red, green and blue to that of sRGB.
+  private let matrix: [SIMD3<Float>]
+  /// What red, green and blue add to the luminance.
+  private let luminances: SIMD3<Float>
+
+  /// - Returns: `nil` for colours without such light.
+  init?(_ codePoints: ColourCodePoints) {
+    switch codePoints.transfer {
+    case ColourCodePoints.pq: transfer = .pq
+    case ColourCodePoints.hlg: transfer = .hlg
+    default: return nil
+    }
+    let space =
+      Chromaticities(primaries: codePoints.primaries)
+      .flatMap(RGBSpace.init(checking:)) ?? .sRGB
+    guard let matrix = space.matrix(to: .sRGB) else { return nil }
+    self.matrix = matrix.columns.map { SIMD3<Float>($0) }
+    luminances = SIMD3<Float>(space.luminances)
+    isFullRange = codePoints.isFullRange
+  }
+
+  // MARK: - Levels
+
+  /// Of white (ITU-R BT.2408 section 2.2), in cd/m².
+  private static let white = 203.0
+  /// Of the screen that HLG is shown on, and the exponent of its system (ITU-R BT.2100 table 5).
+  private static let hlgPeak = 1_000.0
+  private static let hlgExponent = 1.2
+
+  /// SMPTE ST 2084, as a share of 10,000 cd/m².
+  static func luminance(ofPQ level: Double) -> Double {
+    let (m1, m2) = (2_610.0 / 16_384, 2_523.0 / 32)
+    let (c1, c2, c3) = (3_424.0 / 4_096, 2_413.0 / 128, 2_392.0 / 128)
+    let power = pow(max(level, 0), 1 / m2)
+    return pow(max(power - c1, 0) / (c2 - c3 * power), 1 / m1)
+  }
+
+  /// The light of the scene, from 0 to 1 (ITU-R BT.2100 table 5).
+  static func light(ofHLG level: Double) -> Double {
+    let (a, b, c) = (0.178_832_77, 0.284_668_92, 0.559_910_73)
+    return level <= 0.5 ? max(level, 0) * max(level, 0) / 3 : (exp((level - c) / a) + b) / 12
+  }
+
+  /// The greatest light of a channel, as a multiple of white.
+  private var greatest: Double { (transfer == .pq ? 10_000 : Self.hlgPeak) / Self.white }
+
+  /// The light of a level, as a multiple of white: for HLG, as if the other channels had the same.
+  private func light(at level: Double) -> Double {
+    let level = isFullRange ? level : (level * 255 - 16) / (235 - 16)
+    switch transfer {
+    case .pq: return Self.luminance(ofPQ: min(level, 1)) * greatest
+    case .hlg: return pow(Self.light(ofHLG: min(level, 1)), Self.hlgExponent) * greatest
+    }
+  }
+
+  // MARK: - As it is scaled
+
+  /// Levels of 16 bits that go on beyond white as those of sRGB do below it, for levels up to a maximum.
+  /// Their means look as those of sRGB do.
+  func extendedLevels(upTo maximum: Int, count: Int) -> [UInt16] {
+    let scale = 65_535 / Self.level(ofLight: greatest)
+    return (0..<count).map { index in
+      let light = light(at: Double(min(index, maximum)) / Double(maximum))
+      return UInt16((Self.level(ofLight: light) * scale).rounded())
+    }
+  }
+
+  /// The light of such levels, as a multiple of white.
+  private var lights: [Float] {
+    let scale = Self.level(ofLight: greatest) / 65_535
+    return (0...65_535).map { Float(ToneCurve.sRGB.light(at: Double($0) * scale)) }
+  }
+
+  /// IEC 61966-2-1, which the formula continues beyond 1.
+  static func level(ofLight light: Double) -> Double {
+    light <= 0.003_130_8 ? max(light, 0) * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+  }
+
+  // MARK: - As it is shown
+
+  /// Turns ``extendedLevels(upTo:count:)`` into levels of sRGB.
+  ///
+  /// - Parameters:
+  ///   - levels: of pixels with `bandCount` samples: red, green and blue, or gray, then transparency, if
+  ///     there is any.
+  ///   - result: has as many samples.
+  func show(
+    _ levels: Span<UInt16>, bandCount: Int, in result: inout MutableSpan<UInt8>
+  ) {
+    let (lights, isGray) = (self.lights, bandCount < 3)
+    let colourCount = isGray ? 1 : 3
+    var pixels: [SIMD3<Float>] = []
+    pixels.reserveCapacity(levels.count / bandCount)
+    var peak: Float = 1
+    for start in stride(from: 0, to: levels.count, by: bandCount) {
+      let (green, blue) = isGray ? (0, 0) : (1, 2)
+      let light = SIMD3(
+        lights[Int(levels[start])], lights[Int(levels[start + green])],
+        lights[Int(levels[start + blue])])
+      let shown = inSRGB(light)
+      pixels.append(shown)
+      let isSeen = bandCount == colourCount || levels[start + colourCount] > 0
+      if isSeen { peak = max(peak, shown.max()) }
+    }
+    let curve = MobiusCurve(peak: peak)
+    for (index, pixel) in pixels.enumerated() {
+      let start = index * bandCount
+      let shown = curve.compressed(pixel)
+      for channel in 0..<colourCount {
+        let level = Self.level(ofLight: Double(shown[channel]))
+        result[start + channel] = UInt8(min(level, 1) * 255 + 0.5)
+      }
+      if bandCount > colourCount {
+        result[start + colourCount] = UInt8(levels[start + colourCount] >> 8)
+      }
+    }
+  }
+
+  /// Light of the primaries of sRGB, none of it negative.
+  private func inSRGB(_ light: SIMD3<Float>) -> SIMD3<Float> {
+    let light = transfer == .hlg ? displayed(light) : light
+    let mixed = matrix[0] * light.x + matrix[1] * light.y + matrix[2] * light.z
+    let least = mixed.min()
+    guard least < 0 else { return mixed }
+    // Towards the gray of the same luminance.
+    let luminance = (luminances * light).sum()
+    guard luminance > 0 else { return .zero }
+    let gray = SIMD3(repeating: luminance)
+    return (gray + (mixed - gray) * (luminance / (luminance - least)))
+      .clamped(lowerBound: .zero, upperBound: SIMD3(repeating: .infinity))
+  }
+
+  /// What a screen makes of the light of a scene depends on the luminance of all channels (ITU-R BT.2100
+  /// table 5).
+  private func displayed(_ light: SIMD3<Float>) -> SIMD3<Float> {
+    let greatest = Float(greatest)
+    let exponent = Float(Self.hlgExponent)
+    let scene = SIMD3(
+      powf(light.x / greatest, 1 / exponent), powf(light.y / greatest, 1 / exponent),
+      powf(light.z / greatest, 1 / exponent))
+    let luminance = (luminances * scene).sum()
+    guard luminance > 0 else { return .zero }
+    return scene * (greatest * powf(luminance, exponent - 1))
+  }
+}
+
+/// Light as it is up to a knee, and compressed above it, so that the peak becomes 1. It is smooth at the
+/// knee: (s·x + t) / (x + u), whose value and slope there are those of x.
+private struct MobiusCurve {
+  /// Of light; a level of 237 of 255. White becomes a level of 246 or more.
+  private static let knee: Float = 0.85
+
+  private let peak: Float
+  private let shift: Float
+  private let offset: Float
+  private let scale: Float
+
+  /// - Parameter peak: 1 or more; for 1, nothing is compressed.
+  init(peak: Float) {
+    self.peak = peak
+    let knee = Self.knee
+    guard peak > 1.001 else {
+      (shift, offset, scale) = (0, 0, 1)
+      return
+    }
+    shift = -knee * knee * (peak - 1) / (knee * knee - 2 * knee + peak)
+    offset = (knee * knee - 2 * knee * peak + peak) / (peak - 1)
+    scale = (offset * offset + 2 * offset * knee + knee * knee) / (offset - shift)
+  }
+
+  /// All channels by the same factor.
+  func compressed(_ light: SIMD3<Float>) -> SIMD3<Float> {
+    let greatest = light.max()
+    guard greatest > Self.knee, peak > 1.001 else { return light }
+    let bounded = min(greatest, peak)
+    return light * (scale * (bounded + shift) / (bounded + offset) / greatest)
+  }
+}

@@ -1,0 +1,222 @@
+import ImgFacts
+import ImgModel
+import TestPictures
+import Testing
+
+@testable import ImgDecode
+
+/// Colours that a file describes by code points, or by an exponent and primaries, in place of a profile.
+@Suite(.timeLimit(.minutes(20))) struct DescribedColourTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  private func raster(
+    of picture: [UInt8], side: Int = 32, kept: KeptData = .none
+  ) throws -> Raster {
+    let variant = try Variant(width: side, height: side, format: .png, keptData: kept)
+    let made = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
+    return try fixture.reader.raster(of: made.bytes)
+  }
+
+  private func differences(_ sample: ColourSample, side: Int) throws -> (
+    mean: Double, greatest: Int
+  ) {
+    try raster(of: sample.bytes(), side: side)
+      .differences(from: raster(of: ColourSample.standard.bytes(), side: side))
+  }
+
+  @Test(arguments: ColourSample.ofScreens)
+  func `a picture looks like the same in sRGB`(sample: ColourSample) throws {
+    for side in [24, 64] {
+      let (mean, greatest) = try differences(sample, side: side)
+      #expect(mean <= 3 && greatest <= 16, "\(side): \(mean), \(greatest)")
+    }
+  }
+
+  @Test(arguments: ColourSample.ofHDR)
+  func `up to white, HDR looks like the same in sRGB`(sample: ColourSample) throws {
+    for side in [24, 64] {
+      let (mean, greatest) = try differences(sample, side: side)
+      #expect(mean <= 6 && greatest <= 16, "\(side): \(mean), \(greatest)")
+    }
+  }
+
+  /// In AVIF by its property, in HEIC by the parameters of its stream, in JPEG XL by its header.
+  @Test(arguments: ["avif", "heic", "png", "jxl"])
+  func `facts name what a file says`(suffix: String) throws {
+    let picture = WholeBytes(try ColourSample("hlg.\(suffix)").bytes())
+    let facts = try PictureFacts.reading(picture, .header)
+    let colours = try #require(facts.colours)
+    #expect(colours.origin == .codePoints && colours.isHDR == true)
+    #expect(colours.primaries == "BT.2020" && colours.transfer == "ARIB STD-B67 (HLG)")
+    #expect(colours.range == "full")
+    #expect(facts.bitsPerSample == (["avif", "heic"].contains(suffix) ? 10 : 16))
+    let matrices = ["avif": "BT.2020, non-constant luminance", "heic": "BT.601"]
+    #expect(colours.matrix == matrices[suffix, default: "identity"])
+  }
+
+  // MARK: - Light brighter than white
+
+  @Test func `a ramp to 4,000 cd per square metre grows and keeps its hue`() throws {
+    let ramp = try raster(of: ColourSample("ramp.png").bytes(), side: 64)
+    for (row, colour) in [(4, "gray"), (12, "red"), (20, "blue")] {
+      let pixels = (0..<ramp.width).map { ramp[$0, row] }
+      for (before, after) in zip(pixels, pixels.dropFirst()) {
+        #expect(before.red <= after.red && before.green <= after.green, "\(colour)")
+        #expect(before.blue <= after.blue, "\(colour)")
+      }
+      let brightest = pixels[ramp.width - 1]
+      switch colour {
+      case "gray": #expect(brightest == Raster.Pixel(255, 255, 255))
+      case "red":
+        // 0.2 and 0.1 of the light of red, as in the whole row.
+        #expect(brightest.resembles(Raster.Pixel(255, 124, 89), tolerance: 3), "\(brightest)")
+      default:
+        #expect(brightest.resembles(Raster.Pixel(89, 124, 255), tolerance: 3), "\(brightest)")
+      }
+    }
+    // No step between the light that stays and the light that is compressed.
+    let grays = (0..<ramp.width).map { Int(ramp[$0, 4].red) }
+    #expect(zip(grays, grays.dropFirst()).allSatisfy { $1 - $0 <= 14 })
+  }
+
+  @Test func `light above white is compressed, and white hardly darker`() throws {
+    let light = try #require(
+      BrightLight(ColourCodePoints(primaries: 9, transfer: 16, matrix: 0, isFullRange: true)))
+    let levels = light.extendedLevels(upTo: 65_535, count: 65_536)
+    // PQ of 203 and 4,000 cd/m².
+    let pixels = [0.580_69, 0.902_57].map { level in
+      [UInt16](repeating: levels[Int(level * 65_535)], count: 3)
+    }
+    func shown(_ levels: [UInt16]) -> [UInt8] {
+      var samples = [UInt8](repeating: 0, count: levels.count)
+      var span = samples.mutableSpan
+      light.show(levels.span, bandCount: 3, in: &span)
+      return samples
+    }
+    let both = shown(pixels[0] + pixels[1])
+    #expect(both[0] >= 244 && both[0] < 255 && both[3] == 255, "\(both)")
+    // Alone, white has nothing above it.
+    #expect(shown(pixels[0])[0] >= 254)
+  }
+
+  @Test func `HDR is not kept with a profile`() throws {
+    let picture = try ColourSample("pq.png").bytes()
+    let kept = try raster(of: picture, side: 64, kept: KeptData(profile: true))
+    #expect(try kept.bytes == raster(of: picture, side: 64).bytes)
+  }
+
+  @Test func `a kept description becomes a profile`() throws {
+    let variant = try Variant(
+      width: 64, height: 64, format: .png, keptData: KeptData(profile: true))
+    for name in ["p3.avif", "p3.png", "linear.png", "gamma28.png"] {
+      let made = try fixture.thumbnailer.thumbnail(of: ColourSample(name).bytes(), as: variant)
+      let (mean, greatest) = try raster(of: made.bytes, side: 64)
+        .differences(from: raster(of: ColourSample.standard.bytes(), side: 64))
+      #expect(mean <= 3 && greatest <= 16, "\(name): \(mean), \(greatest)")
+      let facts = try PictureFacts.reading(WholeBytes(made.bytes), .all)
+      #expect(facts.colours?.origin == .profile, "\(name)")
+    }
+  }
+
+  // MARK: - PNG
+
+  /// A picture of one colour with these chunks behind its header.
+  private func picture(
+    _ chunks: [PNGChunk], of pixel: Raster.Pixel = original, as format: PictureFormat = .png
+  ) throws -> [UInt8] {
+    let raster = Raster(width: 8, height: 8) { _, _ in pixel }
+    var all = PNGChunk.chunks(of: try fixture.maker.encode(raster, as: format))
+    all.insert(contentsOf: chunks, at: 1)
+    return PNGChunk.file(all)
+  }
+
+  private func colour(_ chunks: PNGChunk...) throws -> Raster.Pixel {
+    try raster(of: picture(chunks))[4, 4]
+  }
+
+  private func gamma(_ value: Int) -> PNGChunk { PNGChunk("gAMA", PNGChunk.bigEndian(value)) }
+
+  /// White, red, green and blue in units of 1/100,000.
+  private func primaries(_ places: [Int]) -> PNGChunk {
+    PNGChunk("cHRM", places.flatMap { PNGChunk.bigEndian($0) })
+  }
+
+  private static let displayP3 = [31_270, 32_900, 68_000, 32_000, 26_500, 69_000, 15_000, 6_000]
+  private static let original = Raster.Pixel(188, 120, 60)
+
+  /// The right values are those that Chromium shows.
+  @Test func `gAMA and cHRM are obeyed`() throws {
+    #expect(try colour(gamma(100_000)).resembles(.init(222, 181, 133), tolerance: 2))
+    #expect(try colour(gamma(55_556)).resembles(.init(200, 139, 77), tolerance: 2))
+    #expect(
+      try colour(gamma(45_455), primaries(Self.displayP3))
+        .resembles(.init(201, 117, 39), tolerance: 3))
+    let gray = try raster(of: picture([gamma(100_000)], of: .init(128, 128, 128), as: .grayPNG))[
+      4, 4]
+    #expect(gray.resembles(.init(188, 188, 188), tolerance: 2))
+  }
+
+  @Test func `gAMA of a screen alone, cHRM alone and senseless numbers change nothing`() throws {
+    #expect(try colour(gamma(45_455)) == Self.original)
+    #expect(try colour(primaries(Self.displayP3)) == Self.original)
+    #expect(try colour(gamma(0)) == Self.original)
+    #expect(try colour(gamma(1)) == Self.original)
+    #expect(try colour(gamma(45_455), primaries([Int](repeating: 0, count: 8))) != .init(0, 0, 0))
+  }
+
+  @Test func `cICP goes before a profile, a profile before sRGB, sRGB before gAMA`() throws {
+    let sRGB = PNGChunk("sRGB", [0])
+    let cicp = { (numbers: [UInt8]) in PNGChunk("cICP", numbers) }
+    #expect(try colour(sRGB, gamma(100_000)) == Self.original)
+    let linear = Raster.Pixel(222, 181, 133)
+    #expect(try colour(cicp([1, 8, 0, 1]), sRGB, gamma(45_455)).resembles(linear, tolerance: 2))
+    // What no PNG may have is as if it were not there.
+    #expect(try colour(cicp([9, 16, 9, 1])) == Self.original)
+    #expect(try colour(cicp([2, 2, 0, 1]), gamma(100_000)).resembles(linear, tolerance: 2))
+
+    let raster = Raster(width: 8, height: 8) { _, _ in Self.original }
+    let profiled = PNGChunk.chunks(of: try fixture.maker.encode(raster, as: .displayP3PNG))
+    let converted = try self.raster(of: PNGChunk.file(profiled))[4, 4]
+    #expect(converted != Self.original)
+    func file(_ chunk: PNGChunk) -> [UInt8] {
+      var all = profiled
+      all.insert(chunk, at: 1)
+      return PNGChunk.file(all)
+    }
+    #expect(try self.raster(of: file(cicp([1, 13, 0, 1])))[4, 4] == Self.original)
+    #expect(try self.raster(of: file(gamma(100_000)))[4, 4] == converted)
+  }
+
+  @Test func `levels from 16 to 235 are widened`() throws {
+    let chunk = PNGChunk("cICP", [1, 13, 0, 0])
+    let white = try raster(of: picture([chunk], of: .init(235, 126, 16)))[4, 4]
+    #expect(white.resembles(.init(255, 128, 0), tolerance: 2), "\(white)")
+  }
+
+  // MARK: - Profiles
+
+  @Test(arguments: [PictureFormat.jpeg, .png])
+  func `a profile with code points of PQ is HDR`(format: PictureFormat) throws {
+    let codePoints = ColourCodePoints(primaries: 1, transfer: 16, matrix: 0, isFullRange: true)
+    let profile = ICCProfile.rgb(
+      RGBSpace.sRGB.colorants, .sRGB, codePoints: codePoints)
+    let picture = try fixture.maker.card(index: 2, format: format, profile: profile)
+    // 148 of 255 is about white.
+    let plain = try raster(of: fixture.maker.card(index: 2, format: format))
+    #expect(try raster(of: picture).bytes != plain.bytes)
+  }
+
+  @Test func `a profile of one's own says what it was made of`() throws {
+    let made = try #require(ICCProfile(ICCProfile.rgb(RGBSpace.sRGB.colorants, .sRGB)))
+    #expect(made.isSRGB && made.codePoints == nil && made.intent == .relativeColorimetric)
+    let gamma = try #require(
+      ICCProfile(ICCProfile.rgb(RGBSpace.sRGB.colorants, .power(2.2))))
+    #expect(!gamma.isSRGB && gamma.evened == nil)
+    let linear = try #require(ICCProfile(ICCProfile.gray(.power(1))))
+    #expect(linear.colourSpace == .gray && linear.evened != nil)
+  }
+}
