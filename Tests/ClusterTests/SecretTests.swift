@@ -108,7 +108,7 @@ import Testing
       #expect(!text.contains(Self.secret) && !text.contains("word-of-proxy"))
     }
     #expect(shown[2].contains(#""done":1"#))
-    #expect(shown[1].contains(#""source":"store""#))
+    #expect(shown[1].contains(#""from_cache":true"#))
     #expect(shown[3].contains("proxy        http://***@127.0.0.1:\(proxy.port)\n"))
     #expect(shown[4].contains(#""proxy":{"http":"http://***@127.0.0.1:\#(proxy.port)""#))
     #expect(shown[9].contains("--proxy"))

@@ -67,14 +67,13 @@ import Testing
 
   /// Black, a quarter, three quarters and white in the samples of a TIFF.
   enum Samples: CaseIterable, Sendable {
-    case signed8, signed16, signed32, unsigned32, float, floatInRange, double
+    case signed8, signed16, signed32, unsigned32, float, floatInRange
 
     fileprivate var bits: Int {
       switch self {
       case .signed8: 8
       case .signed16: 16
       case .signed32, .unsigned32, .float, .floatInRange: 32
-      case .double: 64
       }
     }
 
@@ -83,7 +82,7 @@ import Testing
       switch self {
       case .unsigned32: 1
       case .signed8, .signed16, .signed32: 2
-      case .float, .floatInRange, .double: 3
+      case .float, .floatInRange: 3
       }
     }
 
@@ -99,7 +98,6 @@ import Testing
       case .float: shares.flatMap { UnsupportedTests.bytes(Float($0).bitPattern) }
       case .floatInRange:
         shares.flatMap { UnsupportedTests.bytes(Float(-200 + 1_000 * $0).bitPattern) }
-      case .double: shares.flatMap { UnsupportedTests.bytes($0.bitPattern) }
       }
     }
   }

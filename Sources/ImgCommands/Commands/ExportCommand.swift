@@ -44,11 +44,13 @@ package struct ExportCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let jobs = isFetching ? JobSource.coordinator(try context.coordinator()) : try context.jobs()
-    var missing: MissingResults?
-    let status = try jobs.status(of: job)
     if case .coordinator(let client) = jobs {
       try client.requireStore(in: context.settings.storeDirectory)
-      if isFetching { missing = MissingResults(of: status, over: client) }
+    }
+    let status = try jobs.status(of: job)
+    var missing: MissingResults?
+    if isFetching, case .coordinator(let client) = jobs {
+      missing = MissingResults(of: status, over: client)
     }
     let export = try JobExport(of: status, to: directory, from: context.store, making: missing)
     if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }

@@ -43,7 +43,7 @@ package struct CommandContext {
   ///
   /// - Parameter error: a sentence without a full stop.
   package func report(error: String) {
-    try? messages.write("imgctl: \(error.withoutPasswords.printable)\n")
+    try? messages.write("imgctl: \(error.withoutPasswords.printableLines)\n")
   }
 
   /// Prints an error that has no result and does not end the command.
