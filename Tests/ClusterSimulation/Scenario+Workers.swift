@@ -36,7 +36,7 @@ extension Scenario {
     }
   }
 
-  /// A transfer turns slow, or is slow no more, also one of which that was said before.
+  /// A transfer turns slow or fast. The worker may report the same pace twice.
   mutating func changePace() {
     guard let worker = worker(where: { $0.transfers.contains { $0.state == .receiving } }),
       let transfer = worker.transfers.filter({ $0.state == .receiving })

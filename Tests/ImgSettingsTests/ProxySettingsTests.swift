@@ -70,7 +70,7 @@ import Testing
     #expect(throws: UsageError("NO_PROXY: at most 1024 hosts")) { try settings([], many) }
   }
 
-  @Test func `a password travels in the environment and is shown to nobody`() throws {
+  @Test func `a password travels in the environment and is not shown`() throws {
     let settings = try settings(
       ["--proxy=http://ada:secret@p:1"], ["no_proxy": "a.example"])
     #expect(settings.environment == ["IMGCTL_PROXY": "http://ada:secret@p:1"])

@@ -5,7 +5,7 @@ import ImgSystem
 /// Reads a file of cookies in Netscape's format, as browsers' extensions, curl, wget and yt-dlp write it: a
 /// cookie a line, and comments that begin with `#`. Errors do not contain what the file holds.
 enum CookieFile {
-  /// Most of a larger file would be cookies of sites that nobody asks for.
+  /// A larger file would mostly hold cookies of sites that the job does not ask.
   private static let maximumByteCount = 4 << 20
 
   /// Begins a line with a cookie that scripts of its site cannot read. It is no comment.

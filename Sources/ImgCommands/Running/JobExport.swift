@@ -102,8 +102,8 @@ final class JobExport {
       json: Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none))
   }
 
-  /// The file that an earlier export has written for a line; `nil` if there is none, or the job has several
-  /// files a line, of which the outcome tells one.
+  /// The file that an earlier export has written for a line; `nil` if there is none. Also `nil` if the
+  /// job has several files a line, because the outcome describes only one of them.
   private func presentFile(of entry: LineResult) -> Line.File? {
     guard case .done(let thumbnail, _, _) = entry.outcome, keep.includesResult,
       request.otherVariants.isEmpty

@@ -1,7 +1,7 @@
 internal import CBrotli
 
-/// Decodes `br` (RFC 7932) with brotli, which takes a window of at most 16 MiB, of which no more is
-/// touched than has been decoded.
+/// Decodes `br` (RFC 7932) with brotli, which takes a window of at most 16 MiB. It touches no more
+/// of the window than it has decoded.
 @safe
 final class BrotliDecoder: StreamDecoder {
   private let state: OpaquePointer

@@ -18,7 +18,7 @@ struct ProxyEnd {
   let isConnected: Bool
   let words: String
 
-  /// The failure of the proxy; `nil` if the origin, or nobody, is the reason.
+  /// The failure of the proxy; `nil` if the proxy did not fail.
   ///
   /// A proxy that could not reach the origin, and says so, has not failed: 502 and 504 for CONNECT
   /// (RFC 9110 sections 15.6.3 and 15.6.5), and the replies of SOCKS (RFC 1928 section 6).

@@ -102,7 +102,7 @@ struct MemoryTests {
     }
   }
 
-  @Test func `work that nobody waits for any more is left out`() async {
+  @Test func `work without a waiting request is left out`() async {
     let queue = DispatchQueue(label: "test")
     let gate = DispatchSemaphore(value: 0)
     queue.async { gate.wait() }

@@ -42,7 +42,7 @@ struct ImgproxyPath {
     return texts
   }
 
-  /// The two slashes after the scheme of a plain address, of which some proxies make one.
+  /// Puts back the second slash after the scheme of a plain address. Some proxies merge the two.
   private static func restoringSlashes(in text: String) -> String {
     var segments = text.split(separator: "/", omittingEmptySubsequences: false)
     guard let plain = segments.firstIndex(of: "plain"), plain + 2 < segments.count,
