@@ -140,6 +140,7 @@ extension ImageFormat {
     switch self {
     case .svg: "image/svg+xml"
     case .ico: "image/vnd.microsoft.icon"
+    case .pnm: "image/x-portable-anymap"
     default: "image/\(rawValue)"
     }
   }

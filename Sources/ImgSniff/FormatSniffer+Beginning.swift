@@ -6,6 +6,7 @@ extension FormatSniffer {
     return signatures.contains { $0.isBegun(by: head) }
       || isoMediaStarts.contains { $0.starts(with: head) || head.starts(with: $0) }
       || windowsStarts.contains { $0.starts(with: head) || head.starts(with: $0) }
+      || anymapStarts.contains { $0.starts(with: head) }
       || verdict(onXML: head) == .undecided || gzipStart.starts(with: head)
   }
 

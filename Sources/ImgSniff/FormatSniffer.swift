@@ -64,7 +64,7 @@ package enum FormatSniffer {
     if let finding = isoMedia(head) { return finding }
     if isWindowsBitmap(head) { return .picture(.bmp) }
     if isWindowsIcon(head) { return .picture(.ico) }
-    if isPortableAnymap(head) { return .unsupported("pnm") }
+    if isPortableAnymap(head) { return .picture(.pnm) }
     return verdict(onXML: head) == .svg ? .picture(.svg) : .notAnImage
   }
 
@@ -127,6 +127,13 @@ package enum FormatSniffer {
     // JPEG 2000 (ITU-T T.800): the container of boxes, then the bare codestream.
     Signature([0, 0, 0, 0x0C] + Array("jP  \r\n".utf8) + [0x87, 0x0A], .picture(.jp2)),
     Signature([0xFF, 0x4F, 0xFF, 0x51], .picture(.jp2)),
+    // The first line of an arbitrary anymap (PAM); thumbnails of the program xv begin with "P7", too.
+    Signature("P7\nWIDTH ", .picture(.pnm)),
+    Signature("P7\nHEIGHT ", .picture(.pnm)),
+    Signature("P7\nDEPTH ", .picture(.pnm)),
+    Signature("P7\nMAXVAL ", .picture(.pnm)),
+    Signature("P7\nTUPLTYPE ", .picture(.pnm)),
+    Signature("P7\n#", .picture(.pnm)),
     Signature("icns", .unsupported("icns")),
     Signature("8BPS", .unsupported("psd")),
     Signature("%PDF-", .unsupported("pdf")),
@@ -181,10 +188,16 @@ package enum FormatSniffer {
       && start[4...] != [0, 0]
   }
 
-  /// "P1" … "P7" and the floating-point "PF" and "Pf", each followed by white space.
+  /// "P1" … "P6" and the floating-point "PF" and "Pf", each followed by white space or a comment, and a number.
+  /// Lines of words begin the same.
   private static func isPortableAnymap(_ head: ArraySlice<UInt8>) -> Bool {
-    let start = Array(head.prefix(3))
-    guard start.count == 3, start[0] == UInt8(ascii: "P") else { return false }
-    return "1234567Ff".utf8.contains(start[1]) && " \t\r\n".utf8.contains(start[2])
+    let start = Array(head.prefix(4))
+    guard start.count >= 3, anymapStarts.contains(Array(start[..<3])) else { return false }
+    guard start[2] != UInt8(ascii: "#"), start.count > 3 else { return true }
+    return " \t\r\n#0123456789".utf8.contains(start[3])
+  }
+
+  static let anymapStarts = "123456Ff".utf8.flatMap { kind in
+    " \t\r\n#".utf8.map { [UInt8(ascii: "P"), kind, $0] }
   }
 }

@@ -228,8 +228,8 @@ import Testing
       --keep-metadata           Copy EXIF, XMP and IPTC, with the place if it is
                                 there.
       --keep-copyright          Copy the author and the rights alone, as EXIF.
-      --lenient                 Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO:
-                                its thumbnail shows what can be decoded, and is
+      --lenient                 Accept a damaged JPEG, PNG, GIF, TIFF, BMP, ICO or
+                                PNM: its thumbnail shows what can be decoded, and is
                                 marked as damaged. Default: it fails with
                                 corrupt_image.
       --keep WHAT               What to store: none, thumbnail, original (the

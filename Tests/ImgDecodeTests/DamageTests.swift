@@ -32,7 +32,7 @@ import Testing
       case .jpeg, .cmykJPEG, .grayJPEG, .tiff, .grayTIFF, .cmykTIFF: moved
       case .progressiveJPEG: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
       case .gif: [.cut, .cutAndClosed, .restZeroed, .holeZeroed]
-      case .webp, .losslessWebP, .avif, .heif, .bmp: shortened
+      case .webp, .losslessWebP, .avif, .heif, .bmp, .pnm: shortened
       case .ico: [.cut, .cutAndClosed]
       }
     return shown.map { (format, $0) }

@@ -46,7 +46,7 @@ struct PreviewProspectTests {
     #expect(try prospect(scene(.gif)[..<40]) == .now(byteCount: 40))
     let png = try scene(.interlacedPNG)
     #expect(prospect(png) == .now(byteCount: png.count))
-    for format in [PictureFormat.jpeg, .png, .webp, .tiff, .avif, .bmp, .jxl] {
+    for format in [PictureFormat.jpeg, .png, .webp, .tiff, .avif, .bmp, .pnm, .jxl] {
       #expect(try prospect(scene(format)) == .none, "\(format)")
     }
   }

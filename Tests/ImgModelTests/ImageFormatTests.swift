@@ -7,7 +7,8 @@ import Testing
       ("a.jpg", .jpeg), ("a.JPEG", .jpeg), ("a.jpe", .jpeg), ("a.jfif", .jpeg),
       ("/srv/b.c/a.b.png", .png), ("a.WebP", .webp), ("a.avif", .avif), ("a.gif", .gif),
       ("a.tif", .tiff), ("a.heic", .heif), ("a.jxl", .jxl), ("a.svgz", .svg), ("a.j2k", .jp2),
-      ("a.bmp", .bmp), ("a.DIB", .bmp), ("favicon.ico", .ico), ("a.cur", .ico),
+      ("a.bmp", .bmp), ("a.DIB", .bmp), ("favicon.ico", .ico), ("a.cur", .ico), ("a.PPM", .pnm),
+      ("a.pam", .pnm),
       ("a", nil), ("a.", nil), ("a.txt", nil), (".png", nil), ("b.png/a", nil), ("", nil),
       ("b/.png", nil), ("png", nil), ("a.png ", nil),
     ] as [(String, ImageFormat?)])

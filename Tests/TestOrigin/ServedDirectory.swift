@@ -14,6 +14,7 @@ package struct ServedDirectory: Sendable {
     "tif": "image/tiff", "tiff": "image/tiff", "avif": "image/avif", "heic": "image/heic",
     "heics": "image/heic-sequence", "heif": "image/heif", "jxl": "image/jxl",
     "svg": "image/svg+xml", "bmp": "image/bmp", "ico": "image/vnd.microsoft.icon",
+    "ppm": "image/x-portable-pixmap",
     "html": "text/html", "txt": "text/plain",
   ]
 

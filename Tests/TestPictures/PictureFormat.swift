@@ -11,6 +11,7 @@ package enum PictureFormat: String, CaseIterable, Sendable {
   case avif, heif
   case jxl
   case bmp, ico
+  case pnm
 
   /// The file name suffix and options by which libvips knows it; `nil` for formats that it does not
   /// write. Where an encoder can trade size for time, the faster way is taken.
@@ -29,13 +30,14 @@ package enum PictureFormat: String, CaseIterable, Sendable {
     case .heif: ".heic[Q=80]"
     case .jxl: ".jxl[effort=3]"
     case .bmp, .ico: nil
+    case .pnm: ".ppm"
     }
   }
 
   /// Whether a picture can be transparent in it.
   package var hasAlpha: Bool {
     switch self {
-    case .jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG, .grayPNG, .grayTIFF: false
+    case .jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG, .grayPNG, .grayTIFF, .pnm: false
     default: true
     }
   }

@@ -31,6 +31,8 @@ public struct ImageType: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let bmp = ImageType(.bmp)
   /// An icon or a cursor of Windows.
   public static let ico = ImageType(.ico)
+  /// A portable anymap: PBM, PGM, PPM, PAM or PFM.
+  public static let pnm = ImageType(.pnm)
 
   /// A type by its name.
   public init(rawValue: String) {
@@ -50,6 +52,7 @@ public struct ImageType: RawRepresentable, Hashable, Sendable, CustomStringConve
     switch self {
     case .svg: "image/svg+xml"
     case .ico: "image/x-icon"
+    case .pnm: "image/x-portable-anymap"
     case _ where ImageFormat(rawValue: rawValue) != nil: "image/\(rawValue)"
     default: "application/octet-stream"
     }

@@ -42,6 +42,9 @@ extension ImageFormat {
     case "image/avif-sequence": self = .avif
     case "image/x-icon", "image/ico", "image/icon", "image/x-win-bitmap": self = .ico
     case "image/x-ms-bmp", "image/x-bmp", "image/x-windows-bmp": self = .bmp
+    case "image/x-portable-bitmap", "image/x-portable-graymap", "image/x-portable-pixmap",
+      "image/x-portable-arbitrarymap", "image/x-portable-floatmap":
+      self = .pnm
     case "image/x-tiff": self = .tiff
     case "image/jpx", "image/jpm", "image/j2c", "image/jpeg2000": self = .jp2
     case "image/svg": self = .svg

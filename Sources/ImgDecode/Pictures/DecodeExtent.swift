@@ -14,7 +14,7 @@ extension ImageFormat {
   /// or not at all.
   var isDecodedInPart: Bool {
     switch self {
-    case .jpeg, .png, .gif, .tiff, .bmp, .ico: true
+    case .jpeg, .png, .gif, .tiff, .bmp, .ico, .pnm: true
     case .webp, .heif, .avif, .jxl, .svg, .jp2: false
     }
   }

@@ -49,7 +49,7 @@ package struct PreviewMaker: Sendable {
       return picture
     case .png: return try InterlacedPNG(input)
     case .gif: return try GIFPart(input)
-    case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico:
+    case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico, .pnm:
       throw .unsupported("a part of a picture in \(format.rawValue)")
     }
   }

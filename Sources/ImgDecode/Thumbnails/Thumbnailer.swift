@@ -200,6 +200,7 @@ package struct Thumbnailer: Sendable {
     case .jpeg: return try JPEGPicture(input, extent)
     case .bmp: return try BitmapPicture(input, extent)
     case .ico: return try IconPicture(input, extent)
+    case .pnm: return try AnymapPicture(input, extent)
     case .jxl:
       if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
     default: break

@@ -15,7 +15,7 @@ extension ImageFormat {
     case .jxl: "jxlload_buffer"
     case .svg: "svgload_buffer"
     case .jp2: "jp2kload_buffer"
-    case .bmp, .ico: nil
+    case .bmp, .ico, .pnm: nil
     }
   }
 

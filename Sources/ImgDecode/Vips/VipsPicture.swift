@@ -69,7 +69,8 @@ final class VipsPicture: OpenPicture {
       switch format {
       case .webp where page == 0, .svg: return try scaledWhileLoading(to: size)
       case .avif: return try inFullRange(image.retained())
-      case .jpeg, .png, .gif, .webp, .heif, .tiff, .jxl, .jp2, .bmp, .ico: return image.retained()
+      case .jpeg, .png, .gif, .webp, .heif, .tiff, .jxl, .jp2, .bmp, .ico, .pnm:
+        return image.retained()
       }
     }
   }

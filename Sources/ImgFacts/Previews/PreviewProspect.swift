@@ -38,7 +38,7 @@ package enum PreviewProspect: Hashable, Sendable {
     case .gif:
       let frameEnd = Self.endOfFirstFrame(ofGIF: part) ?? Int.max
       self = shownByteCount >= frameEnd ? .none : .now(byteCount: min(part.count, frameEnd))
-    case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico: self = .none
+    case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico, .pnm: self = .none
     }
   }
 

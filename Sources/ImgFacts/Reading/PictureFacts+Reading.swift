@@ -40,6 +40,7 @@ extension PictureFacts {
     case .svg: return try SVGFacts.facts(in: window)
     case .bmp: return try BitmapFacts.facts(in: window, extent)
     case .ico: return try IconFacts.facts(in: window, extent)
+    case .pnm: return try AnymapHeader.facts(in: window)
     }
   }
 

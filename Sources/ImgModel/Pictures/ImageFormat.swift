@@ -7,6 +7,8 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
   case bmp
   /// An icon or a cursor of Windows.
   case ico
+  /// A portable anymap: PBM, PGM, PPM, PAM or PFM.
+  case pnm
 
   /// Whether it is decoded only where ``Limits/allowedFormats`` names it, because known faults of its
   /// decoder corrupt memory.
@@ -35,6 +37,7 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     case "j2c", "j2k", "jp2", "jpc": self = .jp2
     case "bmp", "dib": self = .bmp
     case "cur", "ico": self = .ico
+    case "pnm", "pbm", "pgm", "ppm", "pam", "pfm": self = .pnm
     case let other:
       guard let format = ImageFormat(rawValue: other) else { return nil }
       self = format

@@ -16,6 +16,7 @@ extension ImageFormat {
     case .jp2: 10
     case .bmp: 11
     case .ico: 12
+    case .pnm: 13
     }
   }
 
@@ -33,6 +34,7 @@ extension ImageFormat {
     case 10: self = .jp2
     case 11: self = .bmp
     case 12: self = .ico
+    case 13: self = .pnm
     default: return nil
     }
   }

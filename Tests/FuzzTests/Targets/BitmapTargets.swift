@@ -16,6 +16,12 @@ extension FuzzTarget {
         }
       }
     },
+    FuzzTarget("pnm", seeds: anymaps.map { Array($0.utf8) }) { file in
+      let open = { (input, extent) throws(DecodeError) in try AnymapPicture(input, extent) }
+      let whole = size(of: file, .whole, open)
+      let part = size(of: file, .readablePart, open)
+      precondition(whole == nil || whole == part, "a whole picture is not readable in part")
+    },
   ]
 
   /// Whether libvips was started. Images are its own.
@@ -47,6 +53,13 @@ extension FuzzTarget {
   }
 
   // MARK: - Seeds
+
+  private static let anymaps = [
+    "P1\n3 2\n101 # row\n0 1 0", "P2 3 2 9\n1 2 3 4 5 6\n", "P3 1 2 255 1 2 3 4 5 6",
+    "P4 9 2\nabcd",
+    "P5 3 2 1000\nabcdefghijkl", "P6 1 2 255\nabcdef", "Pf 1 2 -1\nabcdefgh",
+    "P7\nWIDTH 1\nHEIGHT 2\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\nabcdefgh",
+  ]
 
   /// 3 × 2 pixels.
   private static func header(

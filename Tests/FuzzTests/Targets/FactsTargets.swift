@@ -45,6 +45,8 @@ extension FuzzTarget {
       + box("jxlc", [0xFF, 0x0A, 0xC1, 0x03, 0, 0, 0, 0]),
     [0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0, 0, 0, 0, 5, 0, 0, 0, 7]
       + Array(repeating: 0, count: 24) + [0, 1, 7, 1, 1],
+    Array("P7\nWIDTH 5\nHEIGHT 7\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\n".utf8),
+    Array("P6\n# a comment\n5 7 255\n".utf8), Array("PF 5 7 -1.0\n".utf8),
     Array("<svg width='5' height='7mm' viewBox='0 0 5 7'>".utf8),
   ]
 

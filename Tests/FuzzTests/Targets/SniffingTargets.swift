@@ -3,7 +3,10 @@
 /// The formats of bodies, by their first bytes.
 extension FuzzTarget {
   static let sniffing = [
-    FuzzTarget("format", seeds: heads(of: ["GIF89a", "\u{89}PNG\r\n", "BM", "<svg/>"])) { body in
+    FuzzTarget(
+      "format",
+      seeds: heads(of: ["GIF89a", "\u{89}PNG\r\n", "BM", "<svg/>", "P6 1", "P7\nWIDTH 1"])
+    ) { body in
       let rejection = FormatSniffer.rejection(of: body)
       let finding = FormatSniffer.sniff(body)
       // What is rejected by its first bytes is no format of all of them.

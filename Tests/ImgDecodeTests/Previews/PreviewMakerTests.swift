@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: [
-    PictureFormat.jpeg, .png, .webp, .tiff, .avif, .heif, .jxl, .bmp, .ico,
+    PictureFormat.jpeg, .png, .webp, .tiff, .avif, .heif, .jxl, .bmp, .ico, .pnm,
   ])
   func `other formats have no preview`(format: PictureFormat) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)

@@ -15,6 +15,7 @@ extension PictureFormat {
     case .jxl: .jxl
     case .bmp: .bmp
     case .ico: .ico
+    case .pnm: .pnm
     }
   }
 }

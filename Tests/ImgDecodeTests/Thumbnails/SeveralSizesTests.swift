@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [PictureFormat.jpeg, .png, .webp, .gif, .avif, .heif, .tiff, .jxl, .bmp])
+  @Test(arguments: [PictureFormat.jpeg, .png, .webp, .gif, .avif, .heif, .tiff, .jxl, .bmp, .pnm])
   func `each size looks like one that is made alone`(format: PictureFormat) throws {
     let picture = try fixture.maker.scene(width: 900, height: 600, format: format)
     try check(picture, as: variants(), tolerance: 4 * Raster.fortyDecibels)

@@ -173,7 +173,9 @@ enum Samples {
   ]).bytes
 
   static let all: [String: [UInt8]] = [
-    "bmp": bmp, "icon": icon,
+    "bmp": bmp, "icon": icon, "pgm": ascii("P5\n# 20 by 10\n20 10\n255\n") + zeros(200),
+    "pam": ascii("P7\nWIDTH 20\nHEIGHT 10\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n")
+      + zeros(800),
     "jpeg": jpeg, "png": png, "gif": gif, "webp": webp, "animated webp": animatedWebP,
     "tiff": tiff, "avif": avif, "avif sequence": sequence, "jxl": jxl, "jp2": jp2,
     "jpeg 2000 codestream": codestream, "svg": svg,

@@ -53,7 +53,7 @@ enum VariantOptions {
     "--keep-copyright", help: "Copy the author and the rights alone, as EXIF.")
   private static let lenient = OptionDescription(
     "--lenient",
-    help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP or ICO: its thumbnail shows what can be "
+    help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP, ICO or PNM: its thumbnail shows what can be "
       + "decoded, and is marked as damaged. Default: it fails with corrupt_image.")
 
   /// The options that select a thumbnail.

@@ -14,6 +14,7 @@ const formatNames = new Map([
   ["image/heif", "HEIF"], ["image/jp2", "JPEG 2000"], ["image/jpeg", "JPEG"],
   ["image/jxl", "JPEG XL"], ["image/png", "PNG"], ["image/svg+xml", "SVG"],
   ["image/tiff", "TIFF"], ["image/vnd.microsoft.icon", "ICO"], ["image/webp", "WebP"],
+  ["image/x-portable-anymap", "PNM"],
 ]);
 
 /** Such as `1,204`. */

@@ -9,6 +9,7 @@ struct Options {
   private static let usage = "usage: terminal-gallery [--sixel | --kitty] [DIRECTORY] [< URLS]"
   private static let extensions: Set = [
     "jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "heic", "avif", "jxl", "svg", "bmp", "ico",
+    "pbm", "pgm", "pnm", "ppm",
   ]
 
   private(set) var output = Output.halfBlocks
