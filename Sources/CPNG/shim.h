@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <png.h>
 
@@ -89,4 +90,67 @@ static inline bool img_png_decode_part(
   png_destroy_read_struct(&made_png, &made_info, NULL);
   free(decoder);
   return covers_picture;
+}
+
+/// A read of a whole PNG for what is wrong with it.
+struct img_png_check {
+  bool reads_pixels;
+  bool has_ended;
+  char *text;
+  size_t text_size;
+  jmp_buf failure;
+};
+
+static inline void img_png_note(struct img_png_check *_Nonnull check, const char *_Nonnull text) {
+  strncpy(check->text, text, check->text_size - 1);
+}
+
+static inline void img_png_note_fault(png_structp _Nonnull png, png_const_charp _Nonnull text) {
+  struct img_png_check *check = (struct img_png_check *) png_get_error_ptr(png);
+  img_png_note(check, text);
+  longjmp(check->failure, 1);
+}
+
+static inline void img_png_check_pixels(png_structp _Nonnull png, png_infop _Nonnull info) {
+  struct img_png_check *check = (struct img_png_check *) png_get_progressive_ptr(png);
+  if (!check->reads_pixels) longjmp(check->failure, 1);
+  png_read_update_info(png, info);
+}
+
+static inline void img_png_check_end(png_structp _Nonnull png, png_infop _Nonnull info) {
+  (void) info;
+  ((struct img_png_check *) png_get_progressive_ptr(png))->has_ended = true;
+}
+
+/// What libpng says of a damaged PNG.
+///
+/// - reads_pixels: whether the pixels are looked at, too.
+/// - text: zeroed.
+/// - Returns whether it says anything.
+static inline bool img_png_find_fault(
+    const uint8_t *_Nonnull bytes, size_t byte_count, bool reads_pixels, char *_Nonnull text,
+    size_t text_size) {
+  struct img_png_check *check = calloc(1, sizeof *check);
+  if (check == NULL) return false;
+  check->reads_pixels = reads_pixels;
+  check->text = text;
+  check->text_size = text_size;
+  // Both are changed after setjmp() only by libpng, through these variables' addresses.
+  png_structp volatile png = NULL;
+  png_infop volatile info = NULL;
+  if (setjmp(check->failure) == 0) {
+    png = png_create_read_struct(
+        PNG_LIBPNG_VER_STRING, check, img_png_note_fault, img_png_say_nothing);
+    if (png != NULL) info = png_create_info_struct(png);
+    if (info != NULL) {
+      png_set_progressive_read_fn(png, check, img_png_check_pixels, NULL, img_png_check_end);
+      png_process_data(png, info, (png_bytep) bytes, byte_count);
+      if (!check->has_ended) img_png_note(check, "the file ends before its last chunk");
+    }
+  }
+  png_structp made_png = png;
+  png_infop made_info = info;
+  png_destroy_read_struct(&made_png, &made_info, NULL);
+  free(check);
+  return text[0] != 0;
 }

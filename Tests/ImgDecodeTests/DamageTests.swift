@@ -132,6 +132,34 @@ import Testing
     #expect(failure?.detail == "the chunk \(name) declares more bytes than the file has")
   }
 
+  /// Where libvips keeps none of the words.
+  @Test func `a failure names what is wrong with the file`() throws {
+    let png = try fixture.maker.scene(width: 64, height: 64, format: .png)
+    let chunks = PNGChunk.chunks(of: png)
+    var withoutSize = chunks
+    withoutSize[0].data.replaceSubrange(0..<4, with: [0, 0, 0, 0])
+    var ended = chunks
+    let pixels = try #require(ended.firstIndex { $0.name == "IDAT" })
+    ended[pixels].data.removeLast(ended[pixels].data.count / 2)
+    var changed = png
+    changed[30] ^= 1
+    let webp = try fixture.maker.scene(width: 64, height: 64, format: .webp)
+    let files: [([UInt8], String)] = [
+      (PNGChunk.file(withoutSize), "IHDR"), (changed, "IHDR: CRC error"),
+      (PNGChunk.file(ended), "libpng: "), (Array(png[..<(png.count / 2)]), "libpng: "),
+      (PNGChunk.file([chunks[0]] + chunks.suffix(1)), "libpng: "),
+      (Array(webp[..<20]), "20 of \(webp.count) bytes"),
+      (Array(webp[..<(webp.count / 2)]), "of \(webp.count) bytes"),
+    ]
+    for (index, (file, words)) in files.enumerated() {
+      let failure = #expect(throws: Failure.self) {
+        try fixture.thumbnailer.thumbnail(of: file, as: .standard)
+      }
+      #expect(failure?.code == .corruptImage)
+      #expect(failure?.detail.contains(words) == true, "\(index): \(failure?.detail ?? "")")
+    }
+  }
+
   @Test func `a PNG that lacks only the end behind its pixels is whole`() throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: .png)
     let comment: [UInt8] = [0x3F, 0xFF, 0xFF, 0xFF] + Array("tEXt".utf8)

@@ -26,6 +26,18 @@ import Testing
         """)
     #expect(summary == "heif: Unexpected end of file: outside of file bounds (2.100)")
     #expect(VipsError.summary(of: "source: bad seek to 36\n") == "source: bad seek to 36")
+    let cut = "heif: Unexpected end of file: Extent in iloc box (points to 36)\n (2.100)"
+    #expect(
+      VipsError.summary(of: cut)
+        == "heif: Unexpected end of file: Extent in iloc box (points to 36) (2.100)")
+    let tags = (1...9).map {
+      "TIFFFetchNormalTag: Defined set_field_type of custom tag \($0) (Tag \($0)) is "
+        + "TIFF_SETGET_UNDEFINED and thus tag is not read from file\n"
+    }
+    let lines = tags + ["ZIPDecode: Decoding error at scanline 0\n", "tiff2vips: read error\n"]
+    #expect(
+      VipsError.summary(of: lines.joined()) == "ZIPDecode: Decoding error at scanline 0")
+    #expect(VipsError.summary(of: "tiff2vips: read error\n") == "tiff2vips: read error")
   }
 
   @Test func `only the modules of decoded formats are loaded`() throws {

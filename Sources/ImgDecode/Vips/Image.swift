@@ -40,6 +40,9 @@ import ImgModel
 
   // MARK: - From encoded bytes and from samples
 
+  /// What an error of ``loading(_:as:_:scale:isPreview:pages:)`` names.
+  static let headerOperation = "header"
+
   /// Opens the first frame; its pixels are decoded when they are asked for, in the order of the
   /// rows and once. The bytes of `input` must outlive the image.
   ///
@@ -57,9 +60,9 @@ import ImgModel
       page: pages.first, page_count: pages.count,
       major_brand: SequenceBrand.replacement(in: input, as: format) ?? 0)
     guard let loader = format.loader, let start = unsafe input.buffer.baseAddress else {
-      throw VipsError(operation: "header")
+      throw VipsError(operation: headerOperation)
     }
-    let image = try unsafe result(of: "header") {
+    let image = try unsafe result(of: headerOperation) {
       unsafe img_vips_load_buffer(loader, start, input.buffer.count, options, &$0)
     }
     if let colours = DescribedColours(input, as: format) { image.setColours(colours) }

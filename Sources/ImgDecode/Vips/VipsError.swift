@@ -18,20 +18,25 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
     detail = Self.summary(of: unsafe text.map { unsafe String(cString: $0) } ?? "")
   }
 
-  /// What libvips and the libraries below it said, each thing once.
+  /// What libvips and the libraries below it said, each thing once: the reason, rather than what followed from it.
   static func summary(of text: String) -> String {
     let lines = text.split(whereSeparator: \.isNewline).map(Self.withoutEmptyParts)
-    // A library that looks behind the end tells more about it afterwards.
-    let seek = "source: bad seek to "
-    let told = lines.contains { !$0.hasPrefix(seek) } ? lines.filter { !$0.hasPrefix(seek) } : lines
+    let reasons = lines.filter { line in !asides.contains { line.contains($0) } }
     var seen: Set<String> = []
-    return told.filter { seen.insert($0).inserted }.joined(separator: "; ")
+    return (reasons.isEmpty ? lines : reasons).filter { seen.insert($0).inserted }
+      .joined(separator: "; ").replacing("; (", with: " (")
   }
+
+  /// Where a library looked, which tags of a TIFF libtiff does not know, and that libvips gave up because libtiff did.
+  private static let asides = [
+    "source: bad seek to ", "is TIFF_SETGET_UNDEFINED and thus tag is not read from file",
+    "vips__tiff_openin_source: unable to open source for input", "tiff2vips: read error",
+  ]
 
   /// libheif leaves a separator without what it would separate.
   private static func withoutEmptyParts(_ line: Substring) -> String {
     line.split(separator: ";").map { $0.drop(while: \.isWhitespace) }.filter { !$0.isEmpty }
-      .joined(separator: "; ").replacing("; (", with: " (")
+      .joined(separator: "; ")
   }
 
   /// An allocation outside libvips that failed.
@@ -53,6 +58,14 @@ package struct VipsError: Error, Sendable, CustomStringConvertible {
   }
 
   var isOutOfMemory: Bool { detail.contains(Self.outOfMemoryText) }
+
+  /// Whether nothing is said but that reading failed.
+  var isWithoutReason: Bool { detail.isEmpty || Self.emptyReasons.contains(detail) }
+
+  private static let emptyReasons: Set = [
+    "vipspng: libpng read error", "webp: unable to parse image", "webp2vips: unable to read pixels",
+    "jxlload_buffer: error JxlDecoderProcessInput",
+  ]
 
   package var description: String {
     detail.isEmpty ? "\(operation): libvips gives no reason" : "\(operation): \(detail)"

@@ -164,10 +164,14 @@ final class VipsPicture: OpenPicture {
   private static func reason(
     for error: VipsError, of input: PictureInput, in format: ImageFormat
   ) -> DecodeError {
-    guard format == .tiff, !error.isOutOfMemory,
-      let feature = TIFFFeatures(of: input)?.undecoded
-    else { return DecodeError(error) }
-    return .unsupported(feature)
+    guard !error.isOutOfMemory else { return .outOfMemory }
+    if format == .tiff, let feature = TIFFFeatures(of: input)?.undecoded {
+      return .unsupported(feature)
+    }
+    guard error.isWithoutReason, let fault = FileFault.text(of: input, in: format, error) else {
+      return DecodeError(error)
+    }
+    return .corrupt("\(error.operation): \(fault)")
   }
 }
 

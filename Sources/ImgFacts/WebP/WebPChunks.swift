@@ -16,7 +16,7 @@ package struct WebPChunks {
   private let window: ByteWindow
   private var offset: Int
   /// Where the last chunk ends, as the header of the file says it.
-  let end: Int
+  package let end: Int
 
   /// The chunks of a file, as far as its header says that it goes.
   package init(file window: ByteWindow) throws(FactsError) {
