@@ -6,7 +6,7 @@ import ImgFacts
 /// Light up to white stays as it is. What is brighter is compressed by the Möbius curve that libplacebo and
 /// FFmpeg have, which ends at the brightest light of the picture. The curve is applied to the
 /// greatest of the three channels, and the others keep their share of that, so that no hue changes. Before
-/// that, colours that sRGB does not have lose colour until it has them.
+/// that, colours that sRGB does not have lose some colour, and the light that no screen can take away is left out.
 struct BrightLight {
   enum Transfer {
     case pq, hlg
@@ -132,6 +132,12 @@ struct BrightLight {
     }
   }
 
+  /// How far a colour that sRGB does not have moves towards gray, as a share of the way to the first one that it
+  /// has. What is still missing then is left out. The whole way makes the strongest red of BT.2020 a pink, none of it
+  /// moves hues the most; over all colours of BT.2020 this share makes the least difference to the eye, as the distance
+  /// in Oklab.
+  private static let shareOfGray: Float = 0.25
+
   /// Light of the primaries of sRGB, none of it negative.
   private func inSRGB(_ light: SIMD3<Float>) -> SIMD3<Float> {
     let light = transfer == .hlg ? displayed(light) : light
@@ -142,7 +148,8 @@ struct BrightLight {
     let luminance = (luminances * light).sum()
     guard luminance > 0 else { return .zero }
     let gray = SIMD3(repeating: luminance)
-    return (gray + (mixed - gray) * (luminance / (luminance - least)))
+    let kept = 1 + Self.shareOfGray * least / (luminance - least)
+    return (gray + (mixed - gray) * kept)
       .clamped(lowerBound: .zero, upperBound: SIMD3(repeating: .infinity))
   }
 

@@ -34,7 +34,9 @@ enum DescribedColours {
   init(_ codePoints: ColourCodePoints, asStored: Bool = false) {
     let space = Chromaticities(primaries: codePoints.primaries).flatMap(RGBSpace.init(checking:))
     let isLimited = asStored && !codePoints.isFullRange
-    let curve = ToneCurve(transfer: codePoints.transfer) ?? .sRGB
+    // As Chromium has it: levels of television in AVIF and HEIC are those of sRGB, in a PNG those of BT.1886.
+    let curve =
+      ToneCurve(transfer: codePoints.transfer, television: asStored ? .bt1886 : .sRGB) ?? .sRGB
     let shown = ColourCodePoints(
       primaries: codePoints.primaries, transfer: codePoints.transfer, matrix: 0,
       isFullRange: !isLimited)

@@ -35,16 +35,17 @@ enum ToneCurve {
 // MARK: - By ITU-T H.273
 
 extension ToneCurve {
-  /// Table 3. A formula there that makes levels of light is turned round.
+  /// Table 3. A formula there that makes levels of light is turned round, but for television.
   ///
+  /// - Parameter television: of BT.709, BT.601, xvYCC, BT.1361 and BT.2020. The formulas of the table are those of
+  ///   a camera there, and a picture is meant to be seen as a screen shows its levels.
   /// - Returns: `nil` for a number that is reserved or unspecified.
-  init?(transfer: Int) {
+  init?(transfer: Int, television: ToneCurve) {
     switch transfer {
-    // BT.709, BT.601, xvYCC and BT.1361 within 0 and 1, and BT.2020, which writes the numbers in full.
-    case 1, 6, 11, 12, 14, 15: self = Self.ofCamera(offset: 0.099_296_826_809_44, slope: 4.5)
+    case 1, 6, 11, 12, 14, 15: self = television
     case 4: self = .power(2.2)
     case 5: self = .power(2.8)
-    case 7: self = Self.ofCamera(offset: 0.1115, slope: 4)
+    case 7: self = .smpte240M
     case 8: self = .power(1)
     case 9: self = .sampled { $0 > 0 ? pow(10, 2 * ($0 - 1)) : 0 }
     case 10: self = .sampled { $0 > 0 ? pow(10, 2.5 * ($0 - 1)) : 0 }
@@ -56,14 +57,12 @@ extension ToneCurve {
     }
   }
 
-  /// (1 + offset)·x^0.45 - offset, and slope·x where that is dark, turned round.
-  private static func ofCamera(offset: Double, slope: Double) -> ToneCurve {
-    // Where both parts meet and have the same slope.
-    let darkest = pow(0.45 * (1 + offset) / slope, 1 / 0.55)
-    return .parameters(
-      g: 1 / 0.45, a: 1 / (1 + offset), b: offset / (1 + offset), c: 1 / slope,
-      d: slope * darkest)
-  }
+  /// 1.1115·x^0.45 - 0.1115, and 4·x where that is dark, turned round.
+  private static let smpte240M = ToneCurve.parameters(
+    g: 1 / 0.45, a: 1 / 1.1115, b: 0.1115 / 1.1115, c: 1 / 4.0, d: 4 * 0.022_8)
+
+  /// Of a screen of television (ITU-R BT.1886, with a perfect black).
+  static let bt1886 = power(2.4)
 
   private static func sampled(_ light: (Double) -> Double) -> ToneCurve {
     .samples((0...1_023).map { light(Double($0) / 1_023) })

@@ -103,6 +103,27 @@ import Testing
     #expect(shown(pixels[0])[0] >= 254)
   }
 
+  /// Between what Chromium shows, which leaves out all light that no screen can take away, and gray.
+  @Test(
+    arguments: [
+      ([1, 0, 0], Raster.Pixel(255, 0, 20)), ([0, 1, 0], Raster.Pixel(0, 255, 20)),
+      ([0, 0, 1], Raster.Pixel(0, 10, 250)), ([1, 1, 0], Raster.Pixel(255, 250, 0)),
+    ] as [([Int], Raster.Pixel)])
+  func `a strong colour stays strong where sRGB does not have it`(
+    channels: [Int], expected: Raster.Pixel
+  ) throws {
+    let light = try #require(
+      BrightLight(ColourCodePoints(primaries: 9, transfer: 16, matrix: 0, isFullRange: true)))
+    let levels = light.extendedLevels(upTo: 65_535, count: 65_536)
+    // PQ of 203 cd/m².
+    let pixel = channels.map { $0 == 0 ? 0 : levels[Int(0.580_69 * 65_535)] }
+    var samples = [UInt8](repeating: 0, count: 3)
+    var span = samples.mutableSpan
+    light.show(pixel.span, bandCount: 3, in: &span)
+    let shown = Raster.Pixel(samples[0], samples[1], samples[2])
+    #expect(shown.resembles(expected, tolerance: 20), "\(shown)")
+  }
+
   @Test func `HDR is not kept with a profile`() throws {
     let picture = try ColourSample("pq.png").bytes()
     let kept = try raster(of: picture, side: 64, kept: KeptData(profile: true))
@@ -189,6 +210,13 @@ import Testing
     }
     #expect(try self.raster(of: file(cicp([1, 13, 0, 1])))[4, 4] == Self.original)
     #expect(try self.raster(of: file(gamma(100_000)))[4, 4] == converted)
+  }
+
+  /// As Chromium shows it: by an exponent of 2.4.
+  @Test(arguments: [1, 6, 14, 15] as [UInt8])
+  func `levels of television in a PNG are those of a screen`(transfer: UInt8) throws {
+    let chunk = PNGChunk("cICP", [1, transfer, 0, 1])
+    #expect(try colour(chunk).resembles(.init(184, 113, 49), tolerance: 2))
   }
 
   @Test func `levels from 16 to 235 are widened`() throws {

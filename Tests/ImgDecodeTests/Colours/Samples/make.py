@@ -61,6 +61,13 @@ def bt709_level(v):
     return np.where(v < b, 4.5 * v, a * v**0.45 - (a - 1))
 
 
+def television_level(light, suffix):
+    """As Chromium shows BT.709 and BT.2020: AVIF and HEIC as sRGB, PNG by BT.1886. libjxl has the formula of cameras."""
+    if suffix == "jxl":
+        return bt709_level(light)
+    return np.maximum(light, 0) ** (1 / 2.4) if suffix == "png" else srgb_level(light)
+
+
 def pq_level(luminance):
     m1, m2 = 2610 / 16384, 2523 / 4096 * 128
     c1, c2, c3 = 3424 / 4096, 2413 / 4096 * 32, 2392 / 4096 * 32
@@ -78,16 +85,16 @@ def hlg_level(light):
         scene <= 1 / 12, np.sqrt(3 * scene), a * np.log(np.maximum(12 * scene - b, 1e-9)) + c)
 
 
-# Name: primaries, transfer, matrix of AVIF and HEIC, name for cjxl, levels of light of BT.709.
+# Name: primaries, transfer, matrix of AVIF and HEIC, name for cjxl, levels of light of BT.709 in a kind of file.
 WAYS = {
-    "p3": (12, 13, 6, "RGB_D65_DCI_Rel_SRG", lambda l: srgb_level(mixed(l, 12))),
-    "bt709": (1, 1, 1, "RGB_D65_SRG_Rel_709", bt709_level),
-    "bt2020": (9, 14, 9, "RGB_D65_202_Rel_709", lambda l: bt709_level(mixed(l, 9))),
-    "linear": (1, 8, 1, "RGB_D65_SRG_Rel_Lin", lambda l: l),
-    "gamma22": (1, 4, 1, None, lambda l: np.maximum(l, 0) ** (1 / 2.2)),
-    "gamma28": (1, 5, 1, None, lambda l: np.maximum(l, 0) ** (1 / 2.8)),
-    "pq": (9, 16, 9, "RGB_D65_202_Rel_PeQ", lambda l: pq_level(mixed(l, 9) * WHITE)),
-    "hlg": (9, 18, 9, "RGB_D65_202_Rel_HLG", lambda l: hlg_level(mixed(l, 9))),
+    "p3": (12, 13, 6, "RGB_D65_DCI_Rel_SRG", lambda l, _: srgb_level(mixed(l, 12))),
+    "bt709": (1, 1, 1, "RGB_D65_SRG_Rel_709", television_level),
+    "bt2020": (9, 14, 9, "RGB_D65_202_Rel_709", lambda l, suffix: television_level(mixed(l, 9), suffix)),
+    "linear": (1, 8, 1, "RGB_D65_SRG_Rel_Lin", lambda l, _: l),
+    "gamma22": (1, 4, 1, None, lambda l, _: np.maximum(l, 0) ** (1 / 2.2)),
+    "gamma28": (1, 5, 1, None, lambda l, _: np.maximum(l, 0) ** (1 / 2.8)),
+    "pq": (9, 16, 9, "RGB_D65_202_Rel_PeQ", lambda l, _: pq_level(mixed(l, 9) * WHITE)),
+    "hlg": (9, 18, 9, "RGB_D65_202_Rel_HLG", lambda l, _: hlg_level(mixed(l, 9))),
 }
 
 
@@ -137,10 +144,10 @@ def main():
     write_png("srgb.png", picture, 8)
     with tempfile.TemporaryDirectory() as directory:
         for name, (primaries, transfer, matrix, jxl, level) in WAYS.items():
-            levels = level(light)
             plain = os.path.join(directory, "plain.png")
-            write_png(plain, levels)
-            write_png(f"{name}.png", levels, 16, [(b"cICP", bytes([primaries, transfer, 0, 1]))])
+            write_png(f"{name}.png", level(light, "png"), 16,
+                      [(b"cICP", bytes([primaries, transfer, 0, 1]))])
+            write_png(plain, level(light, "avif"))
             run("avifenc", "-d", "10", "-y", "444", "--min", "0", "--max", "4", "-s", "2",
                 "--cicp", f"{primaries}/{transfer}/{matrix}", plain, f"{name}.avif")
             if name in ("p3", "bt2020", "pq", "hlg"):
@@ -149,6 +156,7 @@ def main():
                     "-p", f"x265:colorprim={X265[primaries]}",
                     "-p", f"x265:transfer={X265[transfer]}", plain, "-o", f"{name}.heic")
             if jxl:
+                write_png(plain, level(light, "jxl"))
                 run("cjxl", "-d", "0", "-x", f"color_space={jxl}", plain, f"{name}.jxl")
         write_png("ramp.png", ramp(), 16, [(b"cICP", bytes([9, 16, 0, 1]))])
 
