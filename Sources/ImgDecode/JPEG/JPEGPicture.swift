@@ -34,9 +34,10 @@ import ImgModel
 
   /// Reads the header.
   ///
-  /// - Parameter orientation: replaces that of the file.
+  /// - Parameter owner: the picture that it is the thumbnail of, whose orientation it has. A thumbnail without a
+  ///   profile has that of its owner, too.
   init(
-    _ input: PictureInput, _ extent: DecodeExtent, orientation: Int? = nil
+    _ input: PictureInput, _ extent: DecodeExtent, thumbnailOf owner: JPEGPicture? = nil
   ) throws(DecodeError) {
     guard let decoder = unsafe img_jpeg_new() else { throw .outOfMemory }
     do throws(DecodeError) {
@@ -54,8 +55,10 @@ import ImgModel
       stored: .init(
         width: Int(unsafe decoder.pointee.info.image_width),
         height: Int(unsafe decoder.pointee.info.image_height)),
-      orientation: orientation ?? (unsafe Self.orientation(of: decoder.pointee.info)), frames: 1)
-    profile = unsafe Self.profile(of: decoder)
+      orientation: owner?.header.orientation
+        ?? (unsafe Self.orientation(of: decoder.pointee.info)),
+      frames: 1)
+    profile = unsafe Self.profile(of: decoder) ?? owner?.profile
     self.input = input
     self.extent = extent
     unsafe self.decoder = decoder
@@ -84,7 +87,7 @@ import ImgModel
       let facts = try? PictureFacts.reading(input, .metadata), let thumbnail = facts.thumbnail,
       let start = thumbnail.byteOffset, let byteCount = thumbnail.byteCount,
       let part = input.part(at: start, byteCount: byteCount),
-      let picture = try? JPEGPicture(part, extent, orientation: header.orientation),
+      let picture = try? JPEGPicture(part, extent, thumbnailOf: self),
       picture.header.stored.width < header.stored.width,
       picture.header.stored.hasShape(of: header.stored)
     else { return nil }
