@@ -42,10 +42,32 @@ struct UnsafeSocketTests {
     #expect(result.messages.contains("run chmod go-w \(open)"))
   }
 
+  @Test(arguments: ["open/a/control.sock", "own/control.sock"])
+  func `a start below a directory that other users may write leaves nothing behind`(
+    socket: String
+  ) throws {
+    let cluster = try Cluster(socketName: socket, isStarted: false)
+    let open = cluster.directory.file("open")
+    try Directory.create(open)
+    #expect(unsafe chmod(open, 0o777) == 0)
+    let isSocketOpen = socket.hasPrefix("open")
+    let data = isSocketOpen ? cluster.directory.file("data/b") : "\(open)/data/b"
+    let result = try cluster.imgctl("start", "--data-dir", data)
+    #expect(result.exitCode == 3)
+    #expect(result.messages.contains("run chmod go-w \(open)"))
+    let run = try cluster.launch(["--data-dir", data])
+    #expect(run.message.contains("run chmod go-w \(open)"))
+    #expect(try run.run.wait().exitCode == 1)
+    let places = try FileManager.default.contentsOfDirectory(atPath: cluster.directory.path)
+    #expect(
+      !places.contains("own") && (isSocketOpen ? !places.contains("data") : true), "\(places)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: open) == [])
+  }
+
   @Test(arguments: [["status"], ["get", "http://127.0.0.1/"], ["export", "1", "files"]])
   func `a store that an untrusted coordinator names is not opened`(command: [String]) throws {
     let cluster = try Cluster(["DATA_DIR": ""], isStarted: false)
-    let store = cluster.directory.file("theirs/store")
+    let store = cluster.directory.file("theirs/store/thumbnails")
     let victim = cluster.directory.file("victim")
     let bytes = Array("a file that is not the store's\n".utf8)
     _ = try SharedStore(directory: store, access: .readWrite(budgetByteCount: 1 << 20))

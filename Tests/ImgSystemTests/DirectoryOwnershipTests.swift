@@ -48,6 +48,13 @@ struct DirectoryOwnershipTests {
     #expect(throws: SystemError.self) { try Directory.createPrivate(leaf) }
   }
 
+  @Test func `nothing is created below a directory that others may write`() throws {
+    #expect(unsafe chmod(above, 0o777) == 0)
+    let error = #expect(throws: SystemError.self) { try Directory.createPrivate(above + "/a/b") }
+    #expect(error?.operation.contains("run chmod go-w \(above)") == true)
+    #expect(throws: SystemError.self) { try FileStatus(at: above + "/a") }
+  }
+
   @Test func `an own link is followed, and its target is checked`() throws {
     let link = root.file("link")
     #expect(unsafe symlink("above/leaf", link) == 0)

@@ -30,9 +30,8 @@ enum CoordinatorSocket {
   }
 
   private static func ownerOfDirectory(of path: String) throws(ClientError) -> UInt32 {
-    let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     do throws(SystemError) {
-      return try Directory.requireExclusive(directory, mayBeForeign: true)
+      return try Directory.requireExclusive(UnixSocket.directory(of: path), mayBeForeign: true)
     } catch {
       throw Self.error(error, at: path)
     }

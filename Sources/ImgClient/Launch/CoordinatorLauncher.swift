@@ -81,6 +81,11 @@ package struct CoordinatorLauncher: Sendable {
   /// - Returns: its readiness message, or why there is none.
   private func startProcess() -> String {
     do throws(SystemError) {
+      try Directory.requireCreatable(UnixSocket.directory(of: socketPath))
+    } catch {
+      return "the control socket \(socketPath) cannot be opened: \(error)"
+    }
+    do throws(SystemError) {
       try Directory.createPrivate(dataDirectory)
     } catch {
       return "the data directory \(dataDirectory) cannot be used: \(error)"

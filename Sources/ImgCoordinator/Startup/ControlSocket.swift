@@ -10,9 +10,8 @@ enum ControlSocket {
       throw StartError("\(ReadinessMessage.taken) answers at \(path)")
     }
     do throws(SystemError) {
-      if let slash = path.lastIndex(of: "/"), slash > path.startIndex {
-        try Directory.createPrivate(String(path[..<slash]))
-      }
+      let directory = UnixSocket.directory(of: path)
+      if directory != "/" { try Directory.createPrivate(directory) }
       try UnixSocket.removeFile(at: path)
       return try UnixListener(path: path)
     } catch {

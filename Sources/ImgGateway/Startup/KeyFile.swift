@@ -6,7 +6,8 @@ import ImgSystem
 ///
 /// All users can read the secrets of Docker (mode 0444) and of Kubernetes (0644) in their container, which often has
 /// one user. So such a file is used, as nginx does, with a note for machines that have more users. ssh(1) refuses it,
-/// because such machines are its usual place. A file that all users can change is refused: each of them could sign.
+/// because such machines are its usual place. A file that another user owns or that all users can change is refused:
+/// they could sign.
 enum KeyFile {
   private static let maximumByteCount = 65_536
 
@@ -16,12 +17,19 @@ enum KeyFile {
     in path: String, note: (String) -> Void
   ) throws(UsageError) -> [SigningKey] {
     let (bytes, status): ([UInt8], FileStatus)
+    let trustedUsers: TrustedUsers
     do throws(SystemError) {
+      trustedUsers = try TrustedUsers()
       let file = try FileIO.open(readingFrom: path)
       status = try FileStatus(of: file.rawValue)
       bytes = try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
     } catch {
       throw UsageError("--key-file: \(path) cannot be read: \(error)")
+    }
+    guard trustedUsers.contains(status.userID) else {
+      throw UsageError(
+        "--key-file: \(path) belongs to user \(status.userID), who can change it: chown it to the "
+          + "user of the gateway or to root")
     }
     guard !status.isWritableByAll else {
       throw UsageError("--key-file: all users can change \(path): chmod 600 \(path)")

@@ -22,12 +22,35 @@ extension Directory {
   }
 }
 
-/// Follows a path like the kernel, and checks the owner and the mode of each step.
-private struct OwnershipWalk {
+extension Directory {
+  /// Checks the directories in which ``createPrivate(_:)`` would create the missing ones, so that
+  /// nothing is left where it would refuse the result.
+  ///
+  /// - Throws: EPERM as ``requireExclusive(_:mayBeForeign:)``. Nothing if the directory exists.
+  package static func requireCreatable(_ path: String) throws(SystemError) {
+    var walk = try OwnershipWalk(to: path)
+    try walk.runToMissing()
+  }
+}
+
+/// The users who may own what this process relies on: its own, and root.
+package struct TrustedUsers {
   private let userID = ThisProcess.userID
   /// The owner of `/`, who can replace everything. In a user namespace, this is the number of all
   /// users without a mapping (user_namespaces(7)).
-  private let rootID: UInt32
+  let rootID: UInt32
+
+  package init() throws(SystemError) {
+    rootID = try FileStatus(at: "/").userID
+  }
+
+  package func contains(_ user: UInt32) -> Bool { [0, rootID, userID].contains(user) }
+}
+
+/// Follows a path like the kernel, and checks the owner and the mode of each step.
+private struct OwnershipWalk {
+  private let userID = ThisProcess.userID
+  private let trustedUsers: TrustedUsers
   /// The names of the current path; empty for `/`.
   private var place: [Substring] = []
   /// The remaining names, the next one last.
@@ -40,7 +63,7 @@ private struct OwnershipWalk {
   private static let maximumLinkCount = 40
 
   init(to path: String) throws(SystemError) {
-    rootID = try FileStatus(at: "/").userID
+    trustedUsers = try TrustedUsers()
     let absolute = path.hasPrefix("/") ? path : "\(ThisProcess.currentDirectory ?? "/")/\(path)"
     rest = Self.names(in: absolute)
   }
@@ -52,6 +75,25 @@ private struct OwnershipWalk {
   private var path: String { "/" + place.joined(separator: "/") }
 
   mutating func run(mayBeForeign: Bool) throws(SystemError) -> UInt32 {
+    try follow()
+    let status = try directoryStatus()
+    if status.userID != userID, status.userID != 0, !(mayBeForeign && isRootsAlone) {
+      throw foreign(status)
+    }
+    guard !status.isWritableByOthers else { throw writable(status) }
+    return status.userID
+  }
+
+  /// Checks the directories as far as they exist.
+  mutating func runToMissing() throws(SystemError) {
+    do {
+      try follow()
+    } catch {
+      guard error.code == ENOENT else { throw error }
+    }
+  }
+
+  private mutating func follow() throws(SystemError) {
     while let name = rest.popLast() {
       switch name {
       case ".": continue
@@ -59,13 +101,6 @@ private struct OwnershipWalk {
       default: try descend(to: name)
       }
     }
-    let status = try FileStatus(at: path)
-    guard status.isDirectory else { throw refusal("use \(path) as a directory", ENOTDIR) }
-    if status.userID != userID, status.userID != 0, !(mayBeForeign && isRootsAlone) {
-      throw foreign(status)
-    }
-    guard !status.isWritableByOthers else { throw writable(status) }
-    return status.userID
   }
 
   private mutating func descend(to name: Substring) throws(SystemError) {
@@ -76,22 +111,27 @@ private struct OwnershipWalk {
     linkCount += 1
     guard linkCount <= Self.maximumLinkCount else { throw refusal("follow \(path)", ELOOP) }
     guard isTrusted(status) else { throw foreign(status) }
-    isRootsAlone = isRootsAlone && status.userID == rootID
+    isRootsAlone = isRootsAlone && status.userID == trustedUsers.rootID
     let target = try FileIO.target(ofLink: path)
     if target.hasPrefix("/") { place = [] } else { place.removeLast() }
     rest += Self.names(in: target)
   }
 
   private mutating func checkAncestor() throws(SystemError) {
-    let status = try FileStatus(at: path)
+    let status = try directoryStatus()
     guard isTrusted(status) else { throw foreign(status) }
     guard !status.isWritableByOthers || status.isSticky else { throw writable(status) }
-    isRootsAlone = isRootsAlone && status.userID == rootID && !status.isWritableByOthers
+    isRootsAlone =
+      isRootsAlone && status.userID == trustedUsers.rootID && !status.isWritableByOthers
   }
 
-  private func isTrusted(_ status: FileStatus) -> Bool {
-    [0, rootID, userID].contains(status.userID)
+  private func directoryStatus() throws(SystemError) -> FileStatus {
+    let status = try FileStatus(at: path)
+    guard status.isDirectory else { throw refusal("use \(path) as a directory", ENOTDIR) }
+    return status
   }
+
+  private func isTrusted(_ status: FileStatus) -> Bool { trustedUsers.contains(status.userID) }
 
   private func foreign(_ status: FileStatus) -> SystemError {
     refusal("use \(path), which belongs to user \(status.userID)")

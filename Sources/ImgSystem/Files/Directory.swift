@@ -4,12 +4,13 @@ import Glibc
 package enum Directory {
   /// Ensures that `path` is a directory of this user that no other user can write or replace, see
   /// ``requireExclusive(_:mayBeForeign:)``. Creates missing directories with mode 0700. Existing
-  /// ones keep their mode.
+  /// ones keep their mode. Creates nothing below a directory that another user could replace.
   ///
   /// - Throws: EPERM if the last component is a symbolic link, belongs to another user or is
   ///   writable by others; ENOTDIR if it is not a directory. In a shared place such as /tmp,
   ///   another user may have created it first.
   package static func createPrivate(_ path: String) throws(SystemError) {
+    try requireCreatable(path)
     // With a trailing slash, the kernel would follow a symbolic link.
     var path = path
     while path.utf8.count > 1, path.hasSuffix("/") { path.removeLast() }

@@ -64,6 +64,11 @@ package enum UnixSocket {
     }
   }
 
+  /// The directory of a socket's path.
+  package static func directory(of path: String) -> String {
+    path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+  }
+
   /// Two blocking sockets that are connected to each other.
   package static func pair() throws(SystemError) -> SocketPair {
     try SocketPair()

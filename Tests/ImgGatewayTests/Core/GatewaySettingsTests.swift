@@ -1,4 +1,6 @@
+import Glibc
 import ImgSettings
+import ImgSystem
 import TestFiles
 import Testing
 
@@ -114,6 +116,15 @@ struct GatewaySettingsTests {
     let path = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     #expect(error?.description.contains("chmod 600 \(path)") == true)
+  }
+
+  @Test(.enabled(if: ThisProcess.userID == 0, "only root can give a file away"))
+  func `a key file of another user is refused`() throws {
+    let directory = try TestDirectory()
+    let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
+    #expect(unsafe chown(path, 65_534, 65_534) == 0)
+    let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
+    #expect(error?.description.contains("\(path) belongs to user 65534") == true)
   }
 
   @Test(arguments: [(0o400, 0), (0o440, 0), (0o660, 0), (0o444, 1), (0o604, 1)] as [(UInt32, Int)])
