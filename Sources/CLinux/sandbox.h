@@ -4,12 +4,17 @@
 #ifndef IMG_CLINUX_SANDBOX_H
 #define IMG_CLINUX_SANDBOX_H
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/fs.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/ucontext.h>
 #include <unistd.h>
 
 #pragma clang assume_nonnull begin
@@ -104,9 +109,11 @@ enum {
 static inline int img_unshare(int namespaces) { return (int)syscall(SYS_unshare, namespaces); }
 
 enum {
+  /// The capabilities that reach files in spite of their permissions.
+  IMG_CAPABILITIES_OF_ACCESS = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH,
   /// The capabilities that only concern permissions of files.
-  IMG_CAPABILITIES_OF_FILES = 1 << CAP_CHOWN | 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH |
-      1 << CAP_FOWNER | 1 << CAP_FSETID,
+  IMG_CAPABILITIES_OF_FILES =
+      IMG_CAPABILITIES_OF_ACCESS | 1 << CAP_CHOWN | 1 << CAP_FOWNER | 1 << CAP_FSETID,
 };
 
 /// Gives up all capabilities but those of a mask of numbers below 32.
@@ -126,6 +133,63 @@ static inline int img_keep_capabilities(uint32_t kept) {
 /// Closes the descriptors from `first` to `last`, both included. Numbers without a descriptor are no error.
 static inline int img_close_range(unsigned int first, unsigned int last) {
   return (int)syscall(SYS_close_range, first, last, 0u);
+}
+
+// System calls of a filter (seccomp(2))
+
+enum {
+  // <fcntl.h> declares these two only under _GNU_SOURCE.
+  IMG_OPEN_PATH = 010000000,
+  IMG_AT_EMPTY_PATH = 0x1000,
+  // <linux/netlink.h>
+  IMG_NETLINK_ROUTE = 0,
+};
+
+static const unsigned int IMG_FS_IOC_SETFLAGS = FS_IOC_SETFLAGS;
+static const unsigned int IMG_FS_IOC_FSSETXATTR = FS_IOC_FSSETXATTR;
+
+/// The result of newfstatat, which asks for the state of a file by its name, or of an open file by an
+/// empty name: -errno on failure. It answers the second kind and refuses the first.
+static inline long img_answer_newfstatat(long file, const char *name, long status, long flags) {
+  if ((flags & IMG_AT_EMPTY_PATH) == 0 || *name != 0) return -EACCES;
+  return syscall(SYS_fstat, file, status) == 0 ? 0 : -errno;
+}
+
+/// Handles SIGSYS. The registers hold the arguments of the call, and then its result.
+static inline void img_answer_trapped_call(
+    int signal, siginfo_t *information, void *_Nullable context) {
+  (void)signal;
+  int code = errno;
+  mcontext_t *machine = &((ucontext_t *)context)->uc_mcontext;
+  long result = -ENOSYS;
+#if defined(__x86_64__)
+  // The positions of RDI, RSI, RDX, R10 and RAX in <sys/ucontext.h>, which names them only under
+  // _GNU_SOURCE.
+  enum { rdi = 8, rsi = 9, rdx = 12, r10 = 2, rax = 13 };
+  greg_t *registers = machine->gregs;
+  if (information->si_syscall == SYS_newfstatat)
+    result = img_answer_newfstatat(
+        registers[rdi], (const char *)registers[rsi], registers[rdx], registers[r10]);
+  registers[rax] = result;
+#elif defined(__aarch64__)
+  unsigned long long *registers = machine->regs;
+  if (information->si_syscall == SYS_newfstatat)
+    result = img_answer_newfstatat(
+        (long)registers[0], (const char *)registers[1], (long)registers[2], (long)registers[3]);
+  registers[0] = (unsigned long long)result;
+#else
+#error "the registers of a system call are unknown for this architecture"
+#endif
+  errno = code;
+}
+
+/// From now on, calls that a filter traps (SECCOMP_RET_TRAP) are answered in this process.
+static inline int img_answer_trapped_calls(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = img_answer_trapped_call;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  return sigaction(SIGSYS, &action, NULL);
 }
 
 #pragma clang assume_nonnull end

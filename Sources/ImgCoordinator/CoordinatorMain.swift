@@ -44,6 +44,11 @@ package enum CoordinatorMain {
     guard WritablePlace.around(settings.dataDirectory) != nil else {
       throw StartError("--data-dir: \(settings.dataDirectory) is the root of all files")
     }
+    do throws(SystemError) {
+      try Directory.requireCreatable(UnixSocket.directory(of: settings.socketPath))
+    } catch {
+      throw StartError("the control socket \(settings.socketPath) cannot be opened: \(error)")
+    }
     for directory in settings.allowedDirectories {
       do throws(SystemError) {
         _ = try OpenDirectory(directory)
@@ -83,18 +88,19 @@ package enum CoordinatorMain {
 
     let serviceManager = ServiceManager(environment: ThisProcess.environment)
     let log = Log()
+    let writablePaths = WritablePaths(
+      dataDirectory: settings.dataDirectory, socketPath: settings.socketPath,
+      storePlace: settings.storePlace)
     // Before the first thread and the first client.
     let confinement = try sandbox.lock(
-      .coordinator(writablePaths: WritablePaths.all(settings)),
+      .coordinator(writablePaths: writablePaths.all),
       isRequired: settings.requiresSandbox)
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let remarks = [
-      settings.remark, transferRemark, clientRemark, WritablePaths.remark(on: settings),
-    ]
+    let remarks = [settings.remark, transferRemark, clientRemark, writablePaths.remark]
     for remark in remarks.compactMap(\.self) { log.note(remark) }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")

@@ -23,8 +23,7 @@ package struct Sandbox: ~Copyable {
     let namespaces = start.isolatesNetwork ? Namespaces.leave() : Namespaces()
     try Self.attempt("prctl PR_SET_NO_NEW_PRIVS") { img_forbid_new_privileges() }
     try Self.attempt("capset") {
-      img_keep_capabilities(
-        start.keepsFileCapabilities ? UInt32(IMG_CAPABILITIES_OF_FILES) : 0)
+      img_keep_capabilities(start.keptCapabilities.mask)
     }
     ThisProcess.forbidDumps()
     if start.resetsFaultSignals { ThisProcess.resetFaultSignals() }

@@ -19,7 +19,7 @@ extension Bench {
   func fillStore(of cluster: Cluster, _ urls: [ImageURL]) throws {
     try note("storing \(urls.count) thumbnails")
     let store = try ThumbnailStore(
-      directory: cluster.dataDirectory + "/store",
+      directory: cluster.storeDirectory,
       access: .readWrite(budgetByteCount: Limits().storeBudgetByteCount))
     let rendered = try decoding.example()
     let now = WallTime.now

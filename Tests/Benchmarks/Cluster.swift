@@ -10,7 +10,7 @@ struct Cluster {
   let imgctl: Imgctl
   let dataDirectory: String
 
-  var storeDirectory: String { "\(dataDirectory)/store" }
+  var storeDirectory: String { "\(dataDirectory)/store/thumbnails" }
 
   /// - Parameter settings: options of `imgctl start`.
   static func start(

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/fs.h>
 #include <linux/io_uring.h>
 #include <linux/keyctl.h>
+#include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <netdb.h>
@@ -18,17 +20,22 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #pragma clang assume_nonnull begin
@@ -119,6 +126,75 @@ static inline int attempt_set_priority(pid_t process) {
   return setpriority(PRIO_PROCESS, (id_t)process, priority);
 }
 
+// Files
+
+static inline int attempt_read_link(const char *path) {
+  char target[4096];
+  return (int)readlink(path, target, sizeof target);
+}
+
+static inline int attempt_look_at(const char *path) {
+  struct stat status;
+  return stat(path, &status);
+}
+
+/// Asks for the state of a file with the flag that is for open files.
+static inline int attempt_look_at_with_flag(const char *path) {
+  enum { at_empty_path = 0x1000 };
+  struct stat status;
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, &status, at_empty_path);
+}
+
+static inline int attempt_extended_look_at(const char *path) {
+  enum { at_empty_path = 0x1000, basic_status = 0x7FF };
+  char status[256];
+  return (int)syscall(SYS_statx, AT_FDCWD, path, at_empty_path, basic_status, status);
+}
+
+/// Opens a path without a right to read the file.
+static inline int attempt_open_path(const char *path) {
+  enum { o_path = 010000000 };
+  return open(path, o_path);
+}
+
+/// Learns whether a path names a file: asks for one that exists, and for one that does not.
+static inline int attempt_find(const char *path) {
+  char other[4096];
+  size_t length = strlen(path);
+  if (length + 2 > sizeof other) return -1;
+  memcpy(other, path, length);
+  memcpy(other + length, "?", 2);
+  if (access(path, F_OK) != 0) return -1;
+  if (access(other, F_OK) != 0) return 0;
+  errno = EACCES;
+  return -1;
+}
+
+/// Sets the mode to what it is.
+static inline int attempt_set_mode(const char *path) { return chmod(path, 0600); }
+
+/// As chmod does, by the call that newer C libraries prefer.
+static inline int attempt_set_mode_at(const char *path) {
+  enum { fchmodat2 = 452 };
+  return (int)syscall(fchmodat2, AT_FDCWD, path, 0600, 0);
+}
+
+static inline int attempt_set_mode_of(int descriptor) { return fchmod(descriptor, 0600); }
+
+/// Sets the owner to what it is.
+static inline int attempt_set_owner(const char *path) {
+  return chown(path, (uid_t)-1, (gid_t)-1);
+}
+
+static inline int attempt_set_times(const char *path) {
+  return utimensat(AT_FDCWD, path, NULL, 0);
+}
+
+static inline int attempt_set_attribute(const char *path) {
+  if (setxattr(path, "user.attempt", "1", 1, 0) != 0) return -1;
+  return removexattr(path, "user.attempt");
+}
+
 // Memory
 
 static inline int attempt_map_executable(void) {
@@ -133,6 +209,14 @@ static inline int attempt_protect_executable(void) {
   return page == MAP_FAILED ? -1 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
 }
 
+/// As mprotect does, by the call that also names a key.
+static inline int attempt_protect_executable_by_key(void) {
+  void *page =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return -1;
+  return (int)syscall(SYS_pkey_mprotect, page, 4096L, (long)(PROT_READ | PROT_EXEC), -1L);
+}
+
 static inline int attempt_map(int flags) {
   void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
   return page == MAP_FAILED ? -1 : 0;
@@ -144,6 +228,28 @@ static inline int attempt_map_growing(void) { return attempt_map(MAP_PRIVATE | M
 
 static inline int attempt_memory_file(void) {
   return (int)syscall(SYS_memfd_create, "attempt", 0u);
+}
+
+// What processes find by number or name
+
+static inline int attempt_shared_segment(void) {
+  int segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+  return segment < 0 ? -1 : shmctl(segment, IPC_RMID, NULL);
+}
+
+static inline int attempt_message_queue(void) {
+  int queue = msgget(IPC_PRIVATE, IPC_CREAT | 0600);
+  return queue < 0 ? -1 : msgctl(queue, IPC_RMID, NULL);
+}
+
+static inline int attempt_semaphore(void) {
+  int semaphore = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
+  return semaphore < 0 ? -1 : semctl(semaphore, 0, IPC_RMID);
+}
+
+static inline int attempt_named_queue(void) {
+  int queue = (int)syscall(SYS_mq_open, "imgsandboxtest", O_RDONLY | O_CREAT, 0600, NULL);
+  return queue < 0 ? -1 : (int)syscall(SYS_mq_unlink, "imgsandboxtest");
 }
 
 // Sockets
@@ -186,14 +292,9 @@ static inline int attempt_packet_socket(void) {
   return descriptor;
 }
 
-static inline int attempt_read_link(const char *path) {
-  char target[4096];
-  return (int)readlink(path, target, sizeof target);
-}
-
-static inline int attempt_look_at(const char *path) {
-  struct stat status;
-  return stat(path, &status);
+/// Opens a socket for the messages of the kernel to device managers.
+static inline int attempt_netlink(void) {
+  return socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT);
 }
 
 static inline int attempt_shut_down(int descriptor) { return shutdown(descriptor, SHUT_RDWR); }
@@ -207,6 +308,12 @@ static inline int attempt_set_flags(int descriptor) {
 static inline int attempt_socket_pair(void) {
   int descriptors[2];
   return socketpair(AF_UNIX, SOCK_STREAM, 0, descriptors);
+}
+
+/// A pair whose ends can send to other sockets.
+static inline int attempt_datagram_pair(void) {
+  int descriptors[2];
+  return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, descriptors);
 }
 
 static inline int attempt_resolve(const char *name) {

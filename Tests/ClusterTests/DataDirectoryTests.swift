@@ -42,7 +42,7 @@ struct DataDirectoryTests {
     let job = try cluster.submit(origin.pictures(600))
     for count in [100, 300] {
       try #require(origin.origin.waitUntil { $0.totals.requests >= count })
-      try removeData(of: cluster, part: "/store")
+      try removeData(of: cluster, part: "/store/thumbnails")
     }
     let status = try cluster.finished(job)
     #expect(status.total == 600)
@@ -77,6 +77,20 @@ struct DataDirectoryTests {
 
     try cluster.start()
     #expect(try cluster.jobs() == (part == "/coordinator.lock" ? [ended] : []))
+    #expect(try cluster.run([origin.url("/p/1")]).done == 1)
+  }
+
+  @Test func `without the directory of its store, a coordinator ends, and the next makes another`()
+    throws
+  {
+    let cluster = try Cluster()
+    let coordinator = try cluster.runningCoordinator()
+    try removeData(of: cluster, part: "/store")
+    let end = try coordinator.wait()
+    #expect(end.exitCode == 1)
+    #expect(
+      end.messages.contains("giving up: the directory \(cluster.dataDirectory)/store of the store"))
+    try cluster.start()
     #expect(try cluster.run([origin.url("/p/1")]).done == 1)
   }
 

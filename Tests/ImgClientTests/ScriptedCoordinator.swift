@@ -45,7 +45,7 @@ final class ScriptedCoordinator {
 
 extension Hello {
   /// What a coordinator says first.
-  static let sample = Hello(processID: 7, storeDirectory: "/data/store")
+  static let sample = Hello(processID: 7, storeDirectory: "/data/store/thumbnails")
 }
 
 extension JobStatus {

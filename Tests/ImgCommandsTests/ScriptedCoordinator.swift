@@ -77,7 +77,7 @@ final class ScriptedCoordinator: Sendable {
       ending.set(Self.ending(of: commandLine, in: directory))
     }
     defer { thread.join() }
-    let hello = Hello(processID: 1, storeDirectory: directory + "/store")
+    let hello = Hello(processID: 1, storeDirectory: directory + "/store/thumbnails")
     let requests = try listener.serve(hello: .hello(hello), replies)
     thread.join()
     var result = ending.get()

@@ -42,6 +42,7 @@ enum AttemptResults {
   static let unlocked = attempts("none")
   static let decoder = attempts("decoder")
   static let worker = attempts("worker")
+  static let gateway = attempts("gateway")
   static let coordinator = attempts("coordinator")
   /// Where the kernel has no Landlock.
   static let decoderOfFilter = attempts("decoder", on: ["without", "landlock"])

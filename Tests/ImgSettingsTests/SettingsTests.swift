@@ -350,7 +350,7 @@ import Testing
     let resolved = given.resolved(in: "/home/user")
     #expect(resolved.socketPath == "/home/user/run/s.sock")
     #expect(resolved.dataDirectory == "/home/user/data")
-    #expect(resolved.storeDirectory == "/home/user/data/store")
+    #expect(resolved.storeDirectory == "/home/user/data/store/thumbnails")
     #expect(resolved.resolved(in: "/elsewhere") == resolved)
   }
 

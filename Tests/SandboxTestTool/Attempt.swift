@@ -8,11 +8,25 @@ enum Attempt: String, CaseIterable {
   case readPasswords = "read /etc/passwd"
   case readKey = "read ~/.ssh/id_ed25519"
   case lookAtKey = "look at ~/.ssh/id_ed25519"
+  case lookAtKeyWithFlag = "look at ~/.ssh/id_ed25519 as at an open file"
+  case lookAtKeyFurther = "look at ~/.ssh/id_ed25519 by statx"
+  case findKey = "learn whether ~/.ssh/id_ed25519 exists"
+  case openKeyPath = "open the path ~/.ssh/id_ed25519"
+  case lookAtOpenFile = "look at an open file"
   case readLink = "read a symbolic link"
   case readStore = "read the store"
   case writeStore = "write the store"
+  case readSecrets = "read the headers of a job"
+  case writeLog = "write the log"
   case writeFile = "create a file"
+  case setMode = "set the mode of a file"
+  case setModeAt = "set the mode of a file, by fchmodat2"
+  case setModeOfOpenFile = "set the mode of an open file"
+  case setOwner = "set the owner of a file"
+  case setTimes = "set the times of a file"
+  case setAttribute = "set an extended attribute of a file"
   case removeFile = "remove a file"
+  case readParentState = "read /proc/PARENT/stat"
   case readParentEnvironment = "read /proc/PARENT/environ"
   case readInitEnvironment = "read /proc/1/environ"
   case writeOwnMemory = "open /proc/self/mem for writing"
@@ -23,7 +37,9 @@ enum Attempt: String, CaseIterable {
   case connectAbstractSocket = "connect to an abstract socket"
   case bindPort = "bind a port"
   case packetSocket = "open a packet socket"
+  case deviceSocket = "open a socket for messages about devices"
   case socketPair = "create a socket pair"
+  case datagramPair = "create a pair of datagram sockets"
   case shutDown = "shut down a socket"
   case setFlags = "set the flags of a socket"
   case resolveName = "resolve a name"
@@ -44,9 +60,14 @@ enum Attempt: String, CaseIterable {
   // Memory and limits.
   case mapExecutable = "map executable memory"
   case protectExecutable = "make memory executable"
+  case protectExecutableByKey = "make memory executable, by a key"
   case mapShared = "map shared memory of no file"
   case mapGrowing = "map memory that grows"
   case memoryFile = "create a memory file"
+  case sharedSegment = "create a segment of shared memory"
+  case messageQueue = "create a message queue"
+  case semaphore = "create a semaphore"
+  case namedQueue = "create a named message queue"
   case raiseLimit = "raise a limit"
   // The kernel.
   case newUsers = "create a user namespace"
@@ -58,18 +79,8 @@ enum Attempt: String, CaseIterable {
 
   /// - Throws: the error with which the kernel refuses it.
   func perform(in scene: Scene) throws(SystemError) {
+    if try performOnFiles(of: scene) { return }
     switch self {
-    case .readPasswords: try Self.open("/etc/passwd", O_RDONLY)
-    case .readKey: try Self.open(scene.keyFile, O_RDONLY)
-    case .lookAtKey: try Self.call { unsafe attempt_look_at(scene.keyFile) }
-    case .readLink: try Self.call { unsafe attempt_read_link("/proc/self/exe") }
-    case .readStore: try Self.open(scene.storeFile, O_RDONLY)
-    case .writeStore: try Self.open(scene.storeFile, O_RDWR)
-    case .writeFile: try Self.open("\(scene.directory)/new", O_WRONLY | O_CREAT)
-    case .removeFile: try Self.call { unsafe unlink(scene.keyFile) }
-    case .readParentEnvironment: try Self.open("/proc/\(scene.processID)/environ", O_RDONLY)
-    case .readInitEnvironment: try Self.open("/proc/1/environ", O_RDONLY)
-    case .writeOwnMemory: try Self.open("/proc/self/mem", O_RDWR)
     case .connectLoopback:
       try Self.call { attempt_connect_port(CInt(SOCK_STREAM.rawValue), scene.port) }
     case .sendDatagram:
@@ -79,7 +90,9 @@ enum Attempt: String, CaseIterable {
       try Self.call { unsafe attempt_connect_name(scene.abstractSocket) }
     case .bindPort: try Self.call { attempt_bind_port() }
     case .packetSocket: try Self.call { attempt_packet_socket() }
+    case .deviceSocket: try Self.call { attempt_netlink() }
     case .socketPair: try Self.call { attempt_socket_pair() }
+    case .datagramPair: try Self.call { attempt_datagram_pair() }
     case .shutDown: try Self.call { attempt_shut_down(STDIN_FILENO) }
     case .setFlags: try Self.call { attempt_set_flags(STDIN_FILENO) }
     case .resolveName: try Self.call { unsafe attempt_resolve("localhost") }
@@ -100,9 +113,14 @@ enum Attempt: String, CaseIterable {
     case .setParentPriority: try Self.call { attempt_set_priority(scene.processID) }
     case .mapExecutable: try Self.call { attempt_map_executable() }
     case .protectExecutable: try Self.call { attempt_protect_executable() }
+    case .protectExecutableByKey: try Self.call { attempt_protect_executable_by_key() }
     case .mapShared: try Self.call { attempt_map_shared() }
     case .mapGrowing: try Self.call { attempt_map_growing() }
     case .memoryFile: try Self.call { attempt_memory_file() }
+    case .sharedSegment: try Self.call { attempt_shared_segment() }
+    case .messageQueue: try Self.call { attempt_message_queue() }
+    case .semaphore: try Self.call { attempt_semaphore() }
+    case .namedQueue: try Self.call { attempt_named_queue() }
     case .raiseLimit: try Self.raiseCoreLimit(to: scene.coreLimit)
     case .newUsers: try Self.call { attempt_new_users() }
     case .mount: try Self.call { unsafe attempt_mount(scene.directory) }
@@ -110,7 +128,44 @@ enum Attempt: String, CaseIterable {
     case .ring: try Self.call { attempt_ring() }
     case .bpf: try Self.call { attempt_bpf() }
     case .performanceCounter: try Self.call { attempt_performance_counter() }
+    default: preconditionFailure("\(rawValue) is an attempt on files")
     }
+  }
+
+  /// - Returns: whether it is an attempt on files.
+  private func performOnFiles(of scene: Scene) throws(SystemError) -> Bool {
+    switch self {
+    case .readPasswords: try Self.open("/etc/passwd", O_RDONLY)
+    case .readKey: try Self.open(scene.keyFile, O_RDONLY)
+    case .lookAtKey: try Self.call { unsafe attempt_look_at(scene.keyFile) }
+    case .lookAtKeyWithFlag:
+      try Self.call { unsafe attempt_look_at_with_flag(scene.keyFile) }
+    case .lookAtKeyFurther: try Self.call { unsafe attempt_extended_look_at(scene.keyFile) }
+    case .findKey: try Self.call { unsafe attempt_find(scene.keyFile) }
+    case .openKeyPath: try Self.call { unsafe attempt_open_path(scene.keyFile) }
+    case .lookAtOpenFile:
+      var status = stat()
+      try Self.call { unsafe fstat(STDIN_FILENO, &status) }
+    case .readLink: try Self.call { unsafe attempt_read_link("/proc/self/exe") }
+    case .readStore: try Self.open(scene.storeFile, O_RDONLY)
+    case .writeStore: try Self.open(scene.storeFile, O_RDWR)
+    case .readSecrets: try Self.open(scene.secretsFile, O_RDONLY)
+    case .writeLog: try Self.open(scene.logFile, O_WRONLY | O_APPEND)
+    case .writeFile: try Self.open("\(scene.directory)/new", O_WRONLY | O_CREAT)
+    case .removeFile: try Self.call { unsafe unlink(scene.keyFile) }
+    case .setMode: try Self.call { unsafe attempt_set_mode(scene.keyFile) }
+    case .setModeAt: try Self.call { unsafe attempt_set_mode_at(scene.keyFile) }
+    case .setModeOfOpenFile: try Self.call { attempt_set_mode_of(STDIN_FILENO) }
+    case .setOwner: try Self.call { unsafe attempt_set_owner(scene.keyFile) }
+    case .setTimes: try Self.call { unsafe attempt_set_times(scene.keyFile) }
+    case .setAttribute: try Self.call { unsafe attempt_set_attribute(scene.keyFile) }
+    case .readParentState: try Self.open("/proc/\(scene.processID)/stat", O_RDONLY)
+    case .readParentEnvironment: try Self.open("/proc/\(scene.processID)/environ", O_RDONLY)
+    case .readInitEnvironment: try Self.open("/proc/1/environ", O_RDONLY)
+    case .writeOwnMemory: try Self.open("/proc/self/mem", O_RDWR)
+    default: return false
+    }
+    return true
   }
 
   private static func open(_ path: String, _ flags: CInt) throws(SystemError) {

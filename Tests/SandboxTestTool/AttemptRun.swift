@@ -47,7 +47,7 @@ struct AttemptRun {
   /// Locks this process, makes one attempt, and exits with its errno value, 0 for success.
   static func perform(_ attempt: Attempt, lock: Lock, scene: Scene) -> Never {
     do {
-      try lock.apply(dataDirectory: scene.dataDirectory)
+      try lock.apply(in: scene)
     } catch {
       try? FileIO.writeAll(STDERR_FILENO, "imgsandboxtest: \(error)\n")
       _exit(failedLockStatus)

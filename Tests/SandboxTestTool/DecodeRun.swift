@@ -33,7 +33,7 @@ struct DecodeRun {
       try decode(pictures, runtime: runtime)
     case .none:
       try decode(pictures, runtime: try VipsRuntime.start())
-    case .worker, .coordinator:
+    case .worker, .gateway, .coordinator:
       throw UsageError(description: "only a decoder decodes")
     }
   }

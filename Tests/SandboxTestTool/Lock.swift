@@ -4,10 +4,10 @@ import ImgSandbox
 
 /// The process whose sandbox an attempt is made in.
 enum Lock: String {
-  case none, decoder, worker, coordinator
+  case none, decoder, worker, gateway, coordinator
 
   /// Locks this process as the programs do.
-  func apply(dataDirectory: String) throws(SandboxError) {
+  func apply(in scene: Scene) throws(SandboxError) {
     switch self {
     case .none: break
     case .decoder:
@@ -16,13 +16,17 @@ enum Lock: String {
       _ = try sandbox.lock(.decoder, isRequired: false)
     case .worker:
       let places = WorkerPlaces(
-        dataDirectories: [dataDirectory], spoolDirectories: [], allowedDirectories: [],
+        dataDirectories: [scene.storePlace], spoolDirectories: [], allowedDirectories: [],
         authorityFile: nil)
       _ = try Sandbox(start: .worker(keeping: Self.streams))
         .lock(.worker(places), isRequired: false)
+    case .gateway:
+      let places = GatewayPlaces(
+        storePlace: scene.storePlace, listeningPath: nil, hasAbstractManager: false)
+      _ = try Sandbox(start: .gateway).lock(.gateway(places), isRequired: false)
     case .coordinator:
       _ = try Sandbox(start: .coordinator)
-        .lock(.coordinator(writablePaths: [dataDirectory]), isRequired: false)
+        .lock(.coordinator(writablePaths: [scene.dataDirectory]), isRequired: false)
     }
   }
 

@@ -15,7 +15,10 @@ struct Scene {
   let port: UInt16
 
   var dataDirectory: String { "\(directory)/data" }
-  var storeFile: String { "\(dataDirectory)/store.mdb" }
+  var storePlace: String { "\(dataDirectory)/store" }
+  var storeFile: String { "\(storePlace)/thumbnails/data.mdb" }
+  var secretsFile: String { "\(dataDirectory)/journal/headers/1" }
+  var logFile: String { "\(dataDirectory)/coordinator.log" }
   var keyFile: String { "\(directory)/home/.ssh/id_ed25519" }
   var socket: String { "\(directory)/control.sock" }
   var abstractSocket: String { "@\(directory)" }
@@ -35,7 +38,7 @@ struct Scene {
     let scene = Scene(
       processID: ThisProcess.processID, address: unsafe UInt(bitPattern: environ),
       coreLimit: core.rlim_max, directory: directory, port: port)
-    for file in [scene.storeFile, scene.keyFile] {
+    for file in [scene.storeFile, scene.secretsFile, scene.logFile, scene.keyFile] {
       try Directory.create(String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)]))
       _ = try FileIO.create(file)
     }

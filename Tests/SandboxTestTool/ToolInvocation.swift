@@ -15,8 +15,8 @@ enum ToolInvocation {
     usage: imgsandboxtest attempts LOCK
            imgsandboxtest decode LOCK COUNT FILE...
            imgsandboxtest without FEATURE[,FEATURE...] PROGRAM [ARGUMENT...]
-      attempts  makes every attempt in a process that is locked like LOCK: none, decoder, worker or
-                coordinator, and prints whether it was allowed
+      attempts  makes every attempt in a process that is locked like LOCK: none, decoder, worker,
+                gateway or coordinator, and prints whether it was allowed
       decode    makes a thumbnail of each file COUNT times, unlocked (none) or in the sandbox of a
                 decoder, and prints its checksum
       without   runs a program as on a kernel that lacks landlock, filters, namespaces or

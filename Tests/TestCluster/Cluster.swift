@@ -18,7 +18,7 @@ package final class Cluster {
 
   package let socketPath: String
   package var dataDirectory: String { directory.file("data") }
-  package var storeDirectory: String { "\(dataDirectory)/store" }
+  package var storeDirectory: String { "\(dataDirectory)/store/thumbnails" }
   /// What a coordinator that a command started has to say.
   package var logPath: String { "\(dataDirectory)/coordinator.log" }
 

@@ -7,8 +7,9 @@ import ImgTransport
 final class DataDirectory: Sendable {
   let path: String
   private let lock: OwnedDescriptor
+  private let storePlace: FileStatus
 
-  /// Creates the directory if need be and takes it.
+  /// Creates the directory and that of the store if need be, and takes both.
   ///
   /// - Parameter socketPath: where the coordinator will listen; the lock names it to others.
   init(taking path: String, socketPath: String) throws(DataDirectoryError) {
@@ -16,6 +17,9 @@ final class DataDirectory: Sendable {
     do throws(SystemError) {
       try Directory.createPrivate(path)
       if let lock = try FileLock.acquire(path: Self.lockPath(path), note: socketPath) {
+        let place = Settings.storePlace(in: path)
+        try Directory.create(place, mode: 0o700)
+        storePlace = try FileStatus(following: place)
         self.lock = lock
         return
       }
@@ -28,6 +32,12 @@ final class DataDirectory: Sendable {
   /// Whether the directory still has the lock that this object holds. A lock without a name keeps no
   /// other coordinator off.
   var isOwned: Bool { FileLock.isHeld(by: lock, at: Self.lockPath(path)) }
+
+  /// Whether the directory of the store is the one that workers may use. They reach no other.
+  var hasStorePlace: Bool {
+    let found = try? FileStatus(following: Settings.storePlace(in: path))
+    return found.map(storePlace.isSameFile) ?? false
+  }
 
   private static func lockPath(_ path: String) -> String { Settings.lockPath(in: path) }
 }

@@ -19,6 +19,7 @@ package struct FileRights: OptionSet, Hashable, Sendable {
   static let createAndRemove = FileRights(
     IMG_LANDLOCK_MAKE_REG, IMG_LANDLOCK_MAKE_DIR, IMG_LANDLOCK_REMOVE_FILE,
     IMG_LANDLOCK_REMOVE_DIR, IMG_LANDLOCK_REFER)
+  static let removeFiles = FileRights(IMG_LANDLOCK_REMOVE_FILE)
   static let createSpecialFiles = FileRights(
     IMG_LANDLOCK_MAKE_CHAR, IMG_LANDLOCK_MAKE_BLOCK, IMG_LANDLOCK_MAKE_FIFO,
     IMG_LANDLOCK_MAKE_SOCK, IMG_LANDLOCK_MAKE_SYM)

@@ -65,7 +65,7 @@ extension SystemCallRules {
     add(
       .allow, "mmap", where: .hasNone(of: PROT_EXEC, in: 2),
       .bitsOf(MAP_TYPE | MAP_GROWSDOWN | MAP_ANONYMOUS, are: MAP_SHARED, in: 3))
-    for call in ["mmap", "mprotect"] { add(.fail(EACCES), call, where: .has(PROT_EXEC, in: 2)) }
+    refuseExecutableMemory(by: ["mmap", "mprotect"])
   }
 
   fileprivate mutating func addThreads(of processID: Int32) {
@@ -76,21 +76,22 @@ extension SystemCallRules {
     add(.allow, "tgkill", where: .equals(processID, argument: 0))
   }
 
-  /// Fonts are opened when a text needs them, after `access` has said that they can be. There may be
-  /// thousands, so they cannot all be open before. No filter sees a path: which files the process can
-  /// open, Landlock says. Without it, it can read all files of its user.
+  /// Fonts are opened when a text needs them. There may be thousands, so they cannot all be open
+  /// before. No filter sees a path: which files the process can open, Landlock says. Without it, it can
+  /// read all files of its user.
   ///
-  /// Nothing else is asked of a path. What looks like a path in `newfstatat` and `statx` is how the C
-  /// library asks for the state of a descriptor.
+  /// Landlock limits neither `access` nor O_PATH nor the state of a file, so nothing of these tells
+  /// about a path. fontconfig asks whether it may read a font: it is told that it may, and finds out
+  /// when it opens the font. The C library asks for the state of a descriptor by `newfstatat` with an
+  /// empty path, which no filter tells from another path, so a handler does.
   fileprivate mutating func addFiles() {
-    add(.allow, ["access", "faccessat", "faccessat2"])
-    for (call, flags) in [("newfstatat", UInt32(3)), ("statx", UInt32(2))] {
-      add(.allow, call, where: .has(Self.emptyPath, in: flags))
-      add(.fail(EACCES), call, where: .hasNone(of: Self.emptyPath, in: flags))
-    }
-    let writing = [O_WRONLY, O_RDWR, O_CREAT, O_TRUNC]
-    add(.allow, "openat", where: .hasNone(of: writing.reduce(0, |), in: 2))
-    for flag in writing { add(.fail(EACCES), "openat", where: .has(flag, in: 2)) }
+    add(.fail(0), ["access", "faccessat", "faccessat2"])
+    add(.trap, "newfstatat")
+    // Libraries then use the call above.
+    add(.fail(ENOSYS), "statx")
+    let refused = [O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, CInt(IMG_OPEN_PATH)]
+    add(.allow, "openat", where: .hasNone(of: refused.reduce(0, |), in: 2))
+    for flag in refused { add(.fail(EACCES), "openat", where: .has(flag, in: 2)) }
     // Libraries look for files, and write caches, in these ways. They can do without.
     add(
       .fail(EACCES),
@@ -99,9 +100,6 @@ extension SystemCallRules {
         "statfs", "unlink", "unlinkat",
       ])
   }
-
-  /// AT_EMPTY_PATH, which <fcntl.h> declares only under _GNU_SOURCE.
-  private static let emptyPath: CInt = 0x1000
 
   fileprivate mutating func addControl() {
     for command in [F_GETFD, F_SETFD, F_GETFL] {

@@ -28,7 +28,9 @@ extension SandboxProfile {
   /// For a process that fetches and stores. It executes nothing, starts no process, accepts no
   /// connection, and reaches no files but its own and those that name resolution and TLS need.
   ///
-  /// No version of Landlock limits the addresses of connections, so it may connect to all.
+  /// No version of Landlock limits the addresses of connections, so it may connect to all of the
+  /// internet's families. It has no Unix sockets but those that it was given: what it shares with its
+  /// decoders, and its coordinator.
   package static func worker(_ places: WorkerPlaces) -> SandboxProfile {
     var access = AccessRules()
     access.refusesTCPConnect = false
@@ -54,48 +56,18 @@ extension SandboxProfile {
   static func workerCalls(processID: Int32) -> SystemCallRules {
     var rules = SystemCallRules(otherwise: .allow)
     rules.addNeverNeeded()
-    rules.add(
-      .fail(EPERM),
-      [
-        "accept", "accept4", "chroot", "execve", "execveat", "fork", "listen", "setns", "unshare",
-        "vfork",
-      ])
-    rules.add(.fail(ENOSYS), "clone3")
-    rules.add(.fail(EPERM), "clone", where: .hasNone(of: CInt(IMG_CLONE_THREAD), in: 0))
+    rules.add(.fail(EPERM), ["accept", "accept4", "listen"])
+    rules.refuseNewProcesses()
     rules.refuseOtherProcesses(than: processID)
-    // Of other domains there are raw packets, kernel cryptography, Bluetooth, virtual machines.
-    let domains = [AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6, AF_NETLINK]
-    for domain in 0..<Self.domainCount where !domains.contains(domain) {
-      rules.add(.fail(EAFNOSUPPORT), "socket", where: .equals(domain, argument: 0))
-    }
+    rules.refuseExecutableMemory(by: ["mmap", "mprotect", "pkey_mprotect"])
+    rules.refuseFileAttributes()
+    rules.refuseSharedObjects()
+    rules.refuseConnectablePairs()
+    rules.refuseSockets(except: [AF_UNSPEC, AF_INET, AF_INET6, AF_NETLINK])
+    // Which addresses this machine has: what the C library asks to sort those of a host.
+    rules.add(
+      .fail(EPROTONOSUPPORT), "socket", where: .equals(AF_NETLINK, argument: 0),
+      .differs(from: CInt(IMG_NETLINK_ROUTE), argument: 2))
     return rules
-  }
-
-  /// AF_MAX of <linux/socket.h>, with room for new ones.
-  private static let domainCount: CInt = 64
-}
-
-extension SystemCallRules {
-  /// Refuses to signal, limit or slow down other processes of the user. Landlock refuses signals since
-  /// version 6, and never the rest.
-  fileprivate mutating func refuseOtherProcesses(than processID: Int32) {
-    add(
-      .fail(EPERM),
-      [
-        "ioprio_set", "kill", "pidfd_open", "pidfd_send_signal", "rt_sigqueueinfo",
-        "rt_tgsigqueueinfo", "sched_setaffinity", "sched_setattr", "sched_setparam",
-        "sched_setscheduler", "setpriority", "tkill",
-      ])
-    // What abort(3) and pthread_kill(3) send to a thread of this process.
-    add(.fail(EPERM), "tgkill", where: .differs(from: processID, argument: 0))
-    // 0 is this process. A CPU limit would end another.
-    add(.fail(EPERM), "prlimit64", where: .differs(from: 0, argument: 0))
-    // Whom the kernel sends a signal, which may be SIGKILL, when a descriptor becomes ready.
-    for command in [__F_SETOWN, __F_SETSIG, __F_SETOWN_EX] {
-      add(.fail(EPERM), "fcntl", where: .equals(command, argument: 1))
-    }
-    for request in [FIOSETOWN, SIOCSPGRP] {
-      add(.fail(EPERM), "ioctl", where: .equals(CInt(request), argument: 1))
-    }
   }
 }

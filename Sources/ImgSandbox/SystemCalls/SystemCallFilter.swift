@@ -1,3 +1,4 @@
+import CLinux
 import CSeccomp
 import Glibc
 import ImgSystem
@@ -17,6 +18,9 @@ import ImgSystem
 
   /// Puts the rules in force for all threads. There is no way back.
   static func enforce(_ rules: SystemCallRules) throws(SystemError) {
+    if rules.rules.contains(where: { $0.action == .trap }) {
+      _ = try systemCall("sigaction SIGSYS") { img_answer_trapped_calls() }
+    }
     let filter = try SystemCallFilter(otherwise: rules.otherwise)
     try filter.set(SCMP_FLTATR_ACT_BADARCH, to: UInt32(SCMP_ACT_KILL_PROCESS))
     try filter.set(SCMP_FLTATR_CTL_TSYNC, to: 1)
@@ -36,10 +40,7 @@ import ImgSystem
   }
 
   private func add(_ rule: SystemCallRules.Rule) throws(SystemError) {
-    let number = unsafe seccomp_syscall_resolve_name(rule.call)
-    guard number != Self.unknownCall else {
-      throw SystemError(operation: "seccomp_syscall_resolve_name \(rule.call)", code: ENOSYS)
-    }
+    let number = try Self.number(of: rule.call)
     let conditions = rule.conditions.map(Self.comparison)
     let result = unsafe conditions.withUnsafeBufferPointer { conditions in
       unsafe seccomp_rule_add_array(
@@ -59,13 +60,28 @@ import ImgSystem
     }
   }
 
+  private static func number(of call: String) throws(SystemError) -> CInt {
+    let number = unsafe seccomp_syscall_resolve_name(call)
+    guard number == unknownCall else { return number }
+    guard let number = recentCalls[call] else {
+      throw SystemError(operation: "seccomp_syscall_resolve_name \(call)", code: ENOSYS)
+    }
+    return number
+  }
+
   /// __NR_SCMP_ERROR.
   private static let unknownCall: CInt = -1
+  /// Calls that libseccomp 2.5 does not know. Since Linux 5.1, a new call has the same number on all
+  /// architectures (<asm-generic/unistd.h>).
+  private static let recentCalls: [String: CInt] = [
+    "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
+  ]
 
   private static func action(_ action: SystemCallRules.Action) -> UInt32 {
     switch action {
     case .allow: UInt32(SCMP_ACT_ALLOW)
     case .fail(let code): img_seccomp_fail_action(UInt16(code))
+    case .trap: UInt32(SCMP_ACT_TRAP)
     case .kill: UInt32(SCMP_ACT_KILL_PROCESS)
     }
   }

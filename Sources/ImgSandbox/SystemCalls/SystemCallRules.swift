@@ -3,8 +3,10 @@ package struct SystemCallRules: Hashable, Sendable {
   /// What the kernel does with a system call.
   package enum Action: Hashable, Sendable {
     case allow
-    /// The call does nothing and returns this errno value.
+    /// The call does nothing and returns this errno value; with 0, it claims to have succeeded.
     case fail(CInt)
+    /// The call does nothing, and a handler of SIGSYS answers in its place, see `img_answer_trapped_calls`.
+    case trap
     /// The kernel ends the process with SIGSYS.
     case kill
   }

@@ -1,7 +1,10 @@
 /// The paths in the data directory.
 extension Settings {
+  /// The directory in which the store lies, with what replaces it. Of the data directory, workers reach
+  /// this alone.
+  package var storePlace: String { Self.storePlace(in: dataDirectory) }
   /// The shared store of thumbnails.
-  package var storeDirectory: String { "\(dataDirectory)/store" }
+  package var storeDirectory: String { "\(storePlace)/thumbnails" }
   /// The coordinator's journal of jobs.
   package var journalDirectory: String { "\(dataDirectory)/journal" }
   /// The file that the coordinator of this data directory locks, see `FileLock`.
@@ -13,6 +16,9 @@ extension Settings {
   package static func lockPath(in dataDirectory: String) -> String {
     "\(dataDirectory)/coordinator.lock"
   }
+
+  /// The directory of the store in any data directory.
+  package static func storePlace(in dataDirectory: String) -> String { "\(dataDirectory)/store" }
 
   /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
   /// service, which its manager starts: /run is for services, except /run/user (file-hierarchy(7)).

@@ -65,7 +65,7 @@ struct JobReconnectionTests {
     let directory = try TestDirectory()
     let coordinator = try ScriptedCoordinator(
       socketPath: directory.file("socket"),
-      hello: .hello(Hello(processID: 7, storeDirectory: "/data/store")))
+      hello: .hello(Hello(processID: 7, storeDirectory: "/data/store/thumbnails")))
     let jobs = try client(directory).jobs
     let error = await #expect(throws: ImageError.self) { try await jobs.cancel(7) }
     #expect(error?.code == .disconnected)
@@ -80,7 +80,7 @@ struct JobReconnectionTests {
     let directory = try TestDirectory()
     let coordinator = try ScriptedCoordinator(
       socketPath: directory.file("socket"),
-      hello: .hello(Hello(processID: 7, storeDirectory: "/data/store"))
+      hello: .hello(Hello(processID: 7, storeDirectory: "/data/store/thumbnails"))
     ) { request in
       switch request {
       case .submitLines where !isComplete: [nil]
