@@ -13,6 +13,7 @@ final class ErrorStream {
   private let reader: OwnedDescriptor
   private var output: ErrorOutput
   private var reads = TokenBucket()
+  private var lines = LineAllowance()
   /// Whether the process, which may live on, has closed its end.
   private(set) var isClosed = false
 
@@ -33,18 +34,24 @@ final class ErrorStream {
 
   /// Reads what was written.
   ///
-  /// - Returns: the complete lines of the program itself.
+  /// - Returns: the complete lines of the program itself that may be logged.
   func read(at now: ContinuousClock.Instant) -> [String] {
     reads.take(at: now, rate: Self.rate)
-    return readOnce(at: now)
+    return lines.admit(readOnce(at: now), at: now)
   }
 
   /// Reads all that a process has left behind that has ended.
   ///
-  /// - Returns: the lines of the program itself.
+  /// - Returns: the lines of the program itself that may be logged.
   func readToEnd(at now: ContinuousClock.Instant) -> [String] {
-    readOnce(at: now) + [output.end(at: now)].compactMap(\.self)
+    lines.admit(readOnce(at: now) + [output.end(at: now)].compactMap(\.self), at: now)
   }
+
+  /// When ``takeOmissions()`` has something that waited long enough for more.
+  var omissionsDeadline: ContinuousClock.Instant? { lines.reportDeadline }
+
+  /// Takes a predicate that says how many lines were not logged; `nil` when all were.
+  func takeOmissions() -> String? { lines.takeReport() }
 
   /// When ``takeMessage()`` has a message that waited long enough for others.
   var messageDeadline: ContinuousClock.Instant? { output.messageDeadline }

@@ -1,7 +1,8 @@
 import ImgSystem
 
 /// What all workers and decoders write to standard error, each into a pipe of its own: lines of the
-/// workers pass into the log, and of what libraries say as much as the log has room for.
+/// workers pass into the log, as many as each may have, and of what libraries say as much as the log has
+/// room for.
 final class ErrorStreams {
   private var streams: [ErrorSource: ErrorStream] = [:]
   /// Those that the poller does not watch until they may be read again.
@@ -38,6 +39,7 @@ final class ErrorStreams {
     guard let stream = streams.removeValue(forKey: source) else { return nil }
     paused.remove(source)
     stream.readToEnd(at: now).forEach(log.write)
+    noteOmissions(of: stream)
     poller.unregister(stream.descriptor)
     return stream.takeMessage()
   }
@@ -60,16 +62,18 @@ final class ErrorStreams {
   /// When ``doWhatIsDue(at:)`` has something to do.
   func deadline(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
     let resumptions = paused.compactMap { streams[$0]?.nextRead(at: now) ?? now }
-    return (streams.values.compactMap(\.messageDeadline) + resumptions).min()
+    let messages = streams.values.flatMap { [$0.messageDeadline, $0.omissionsDeadline] }
+    return (messages.compactMap(\.self) + resumptions).min()
   }
 
-  /// Logs what libraries said in processes that have not ended meanwhile, and watches again what may
-  /// be read again.
+  /// Logs what libraries said in processes that have not ended meanwhile, and how many lines it has
+  /// left out, and watches again what may be read again.
   func doWhatIsDue(at now: ContinuousClock.Instant) {
     for stream in streams.values {
       if let due = stream.messageDeadline, due <= now, let message = stream.takeMessage() {
         note(message, of: stream, at: now)
       }
+      if let due = stream.omissionsDeadline, due <= now { noteOmissions(of: stream) }
     }
     for source in paused { resume(source, at: now) }
   }
@@ -78,6 +82,10 @@ final class ErrorStreams {
     guard let skipped = allowance.take(at: now) else { return }
     let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
     log.note("\(stream.name) says\(before): \(message)")
+  }
+
+  private func noteOmissions(of stream: ErrorStream) {
+    if let omissions = stream.takeOmissions() { log.note("\(stream.name) \(omissions)") }
   }
 
   private func resume(_ source: ErrorSource, at now: ContinuousClock.Instant) {

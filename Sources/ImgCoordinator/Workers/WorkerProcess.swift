@@ -28,15 +28,11 @@ final class WorkerProcess {
     heartbeat = try WorkerHeartbeat()
     var pair = try UnixSocket.pair()
     let theirs = pair.takeSecond()
-    var environment = ThisProcess.environment
-    // The backtracer would keep a crashed worker and its memory for seconds.
-    environment["SWIFT_BACKTRACE"] = "enable=no"
-    environment[ReadinessMessage.variable] = nil
-    environment[ServiceManager.variable] = nil
     // Before there is a child that a failure would have to end.
     channel = try Channel(pair.takeFirst())
     child = try ChildProcess.spawn(
-      executable: executable, arguments: [], environment: environment,
+      executable: executable, arguments: [],
+      environment: WorkerEnvironment.variables(from: ThisProcess.environment),
       descriptors: [
         (parent: errorStream, child: STDERR_FILENO),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),

@@ -7,8 +7,15 @@ package struct TransferRate: Equatable {
 
   /// - Parameter perMinute: at least 1; what comes in a second may come at once.
   package init(perMinute: Int) {
+    self.init(perMinute: perMinute, burst: max(1, perMinute / 60))
+  }
+
+  /// - Parameters:
+  ///   - perMinute: at least 1.
+  ///   - burst: how many may come at once, at least 1.
+  package init(perMinute: Int, burst: Int) {
     interval = .seconds(60) / perMinute
-    burst = max(1, perMinute / 60)
+    self.burst = burst
   }
 }
 

@@ -125,4 +125,38 @@ final class ErrorStreamsTests {
     #expect(streams.end(worker, at: start) == "abort")
     #expect(streams.deadline(at: start) == nil)
   }
+
+  @Test func `lines of a worker beyond its allowance are counted, and the log says how many`()
+    throws
+  {
+    var written = try OutputPipe()
+    let logged = written.takeReader()
+    let streams = ErrorStreams(poller: poller, log: Log(descriptor: written.writerDescriptor))
+    var pipe = try OutputPipe()
+    try streams.add(pipe.takeReader(), from: worker, named: "worker 0")
+    func lines() throws -> [String] {
+      var bytes: [UInt8] = []
+      _ = try OutputPipe.read(logged.rawValue, into: &bytes)
+      return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+    func flood() throws {
+      let flood = String(repeating: "t imgworker: x\n", count: 1_000)
+      try FileIO.writeAll(pipe.writerDescriptor, Array(flood.utf8))
+    }
+    try flood()
+    streams.isReady(worker, at: start)
+    #expect(try lines().count == 60)
+    let deadline = try #require(streams.deadline(at: start))
+    #expect(deadline == start + LineAllowance.reportInterval)
+    streams.doWhatIsDue(at: deadline)
+    #expect(try lines().map { $0.hasSuffix("worker 0 wrote 940 more lines, not shown") } == [true])
+    #expect(streams.deadline(at: deadline) == nil)
+
+    // Five came in ten seconds.
+    try flood()
+    #expect(streams.end(worker, at: deadline) == nil)
+    let last = try lines()
+    #expect(last.count == 6)
+    #expect(last.last?.hasSuffix("worker 0 wrote 995 more lines, not shown") == true)
+  }
 }
