@@ -64,7 +64,7 @@ package enum DecoderMain {
       let thumbnailer = Thumbnailer(runtime: runtime, limits: start.limits)
       let previewMaker = PreviewMaker(runtime: runtime, limits: start.limits)
       let report = try sandbox.lock(.decoder, isRequired: start.requiresSandbox)
-      try channel.send(.ready(DecoderReady(sandbox: report)))
+      try channel.send(.ready(DecoderReady(processID: ThisProcess.processID, sandbox: report)))
       return PictureServer(
         channel: channel, thumbnailer: thumbnailer, previewMaker: previewMaker,
         limits: start.limits, picture: picture, thumbnail: thumbnail)

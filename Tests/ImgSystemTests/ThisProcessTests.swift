@@ -19,6 +19,16 @@ struct ThisProcessTests {
     #expect(ThisProcess.residentByteCount(of: 1 << 30) == nil)
   }
 
+  @Test func `the processor time of a process grows with its work`() throws {
+    let before = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
+    let start = ThreadClock.time()
+    while ThreadClock.time() < start + .milliseconds(20) {}
+    let after = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
+    #expect(after >= before + .milliseconds(20))
+    // No process has a larger number (proc_sys_kernel(5), pid_max).
+    #expect(ProcessClock.time(ofProcess: 1 << 22) == nil)
+  }
+
   @Test func `the descriptor limit is raised to the hard one`() throws {
     let limit = ThisProcess.raiseDescriptorLimit()
     let limits = try FileIO.contents(of: "/proc/self/limits", upTo: 1 << 16)

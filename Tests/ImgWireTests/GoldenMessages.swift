@@ -199,7 +199,7 @@ enum GoldenMessages {
     [
       "described": .described(description(), picture: 7),
       "described_animation": .described(description(frameDelays: [40, 1_320]), picture: 7),
-      "ready": .ready(DecoderReady(sandbox: sandbox)),
+      "ready": .ready(DecoderReady(processID: 4_713, sandbox: sandbox)),
       "refused": .refused(
         DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
       "decoded": .decoded(

@@ -17,6 +17,19 @@ package enum ThreadClock {
   }
 }
 
+/// The processor time of all threads of a process (clock_getcpuclockid(3)).
+package enum ProcessClock {
+  /// - Returns: `nil` if there is no such process.
+  package static func time(ofProcess processID: Int32) -> Duration? {
+    var clock = clockid_t()
+    var time = timespec()
+    guard unsafe clock_getcpuclockid(processID, &clock) == 0,
+      unsafe clock_gettime(clock, &time) == 0
+    else { return nil }
+    return Duration(time)
+  }
+}
+
 private func read(_ clock: clockid_t) -> timespec {
   var time = timespec()
   let result = unsafe clock_gettime(clock, &time)

@@ -104,9 +104,11 @@ final class DecoderPool {
     startMissing()
   }
 
-  /// Keeps two decoders: replaces those that have exited and one that has had its pictures.
+  /// Keeps two decoders: replaces those that have exited, those that work without a picture, and one
+  /// that has had its pictures.
   private func replaceLost() {
     removeExited()
+    endBusyWithoutPicture()
     if let spare = decoders.dropFirst().first, !spare.isReady {
       waitUntilReady(spare, until: .now)
     }
@@ -114,6 +116,17 @@ final class DecoderPool {
       commands.post(.end(decoders.removeFirst().id))
     }
     startMissing()
+  }
+
+  /// Ends decoders that use the processor although none of these has a picture.
+  private func endBusyWithoutPicture() {
+    for decoder in decoders {
+      guard let time = decoder.idleTimeInExcess else { continue }
+      WorkerLog.note(
+        "a decoder is ended: it has used \(time) of processor time since its last picture")
+      commands.post(.end(decoder.id))
+      decoders.removeAll { $0 === decoder }
+    }
   }
 
   // MARK: - Starts
@@ -192,7 +205,10 @@ final class DecoderPool {
       return end
     }
     commands.post(.end(id))
-    return waitForExit(of: id, until: .now + Self.killTime)
+    let end = waitForExit(of: id, until: .now + Self.killTime)
+    // One that closed its channel and did not exit ended by the signal that was just asked for, which
+    // says nothing about it.
+    return end == .signalled(SIGKILL) ? nil : end
   }
 
   private func waitForExit(

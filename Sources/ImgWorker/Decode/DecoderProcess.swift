@@ -21,9 +21,14 @@ final class DecoderProcess {
   /// machine, and a picture that took over the decoder has it no longer. A start costs as much time
   /// as about ten photographs.
   private static let maximumPictureCount: UInt64 = 1_000
+  /// A decoder without a picture gives memory back, which takes less processor time than this.
+  private static let maximumIdleTime = Duration.seconds(1)
 
   let id: DecoderID
-  private(set) var isReady = false
+  /// The process, which it names before it sees a picture; `nil` until then.
+  private(set) var processID: Int32?
+  /// Its processor time when it had answered last.
+  private var answeredTime = Duration.zero
   /// Where the next picture is put.
   private(set) var picture: PictureMemory
   private let thumbnail: ThumbnailMemory
@@ -53,6 +58,17 @@ final class DecoderProcess {
   /// Whether an allocation was refused since the last picture began.
   var wasRefusedMemory: Bool { thumbnail.hasRefusedAllocation(within: limits) }
 
+  var isReady: Bool { processID != nil }
+
+  /// The processor time that it has used since its last answer, if that is more than a decoder without
+  /// a picture needs: a picture may have taken it over.
+  var idleTimeInExcess: Duration? {
+    guard let time = processorTime, time - answeredTime > Self.maximumIdleTime else { return nil }
+    return time - answeredTime
+  }
+
+  private var processorTime: Duration? { processID.flatMap(ProcessClock.time) }
+
   /// Whether it has decoded as many pictures as one decoder may.
   var isSpent: Bool { pictureCount >= Self.maximumPictureCount }
 
@@ -74,7 +90,8 @@ final class DecoderProcess {
     }
     switch report {
     case .ready(let ready):
-      isReady = true
+      processID = ready.processID
+      answeredTime = processorTime ?? .zero
       return ready.sandbox
     case .refused(let refusal): throw .refused(refusal)
     case .decoded, .described, .failed: throw .misbehaved("answered before it was asked")
@@ -261,7 +278,9 @@ final class DecoderProcess {
     until deadline: ContinuousClock.Instant, _ lateText: String
   ) throws(DecoderFault) -> DecoderReport {
     do throws(ChannelError) {
-      return try channel.next(until: deadline)
+      let report = try channel.next(until: deadline)
+      answeredTime = processorTime ?? answeredTime
+      return report
     } catch {
       throw Self.fault(error, lateText)
     }

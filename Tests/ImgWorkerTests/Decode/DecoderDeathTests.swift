@@ -5,6 +5,7 @@ import ImgSystem
 import ImgTransport
 import ImgWire
 import ImgWorkerMachine
+import TestCluster
 import TestPictures
 import Testing
 
@@ -143,6 +144,39 @@ import Testing
     #expect(failure?.code == .outOfMemory)
   }
 
+  @Test
+  func `a decoder that closes its channel and lives on has crashed, and was not out of memory`()
+    throws
+  {
+    // It ends only when it is told to.
+    let script: Script = { role in
+      _ = try role.takePicture()
+      return nil
+    }
+    let failure = try end(with: [script, script])?.failure
+    #expect(failure?.code == .decodeCrash)
+    #expect(failure?.detail == "the decoder closed its connection")
+  }
+
+  @Test func `a decoder that works without a picture is replaced`() throws {
+    let busy = try ChildProcess.spawn(
+      executable: "/bin/sh", arguments: ["-c", "while :; do :; done"], environment: [:],
+      descriptors: [])
+    defer {
+      busy.signal(SIGKILL)
+      _ = busy.waitForExit(until: .now + ProgramRun.patience)
+    }
+    let processID = busy.processID
+    let script: Script = { role in
+      try role.channel.send(.ready(ScriptedDecoder.ready(processID: processID)))
+      role.waitForClose()
+      return .exited(0)
+    }
+    let running = try RunningDecodeThread(scripts: [script])
+    try running.run { running.endedDecoders == [DecoderID(rawValue: 1)] }
+    #expect(try running.decode(picture)?.thumbnail?.width == 256)
+  }
+
   @Test func `a refused allocation before the death is out_of_memory`() throws {
     let script: Script = { role in
       _ = try role.takePicture()
@@ -235,7 +269,7 @@ import Testing
       decoded(picture: 0), decoded(picture: 2), decoded(isDamaged: true),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),
       .failed(Failure(stage: .decode, code: .storeFull, detail: ""), picture: 1),
-      .ready(DecoderReady(sandbox: SandboxReport())),
+      .ready(ScriptedDecoder.ready()),
       .refused(DecoderRefusal(reason: "no", isLasting: true)),
     ]
     for report in reports {
@@ -380,7 +414,7 @@ import Testing
 
   @Test func `spares that die after they were ready are no failed starts`() throws {
     let spare: Script = { role in
-      try role.channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      try role.channel.send(.ready(ScriptedDecoder.ready()))
       return .signalled(SIGTERM)
     }
     let spares = Array(repeating: spare, count: 10)

@@ -6,8 +6,17 @@ import ImgWire
 
 /// A decoder that a test plays, on a thread of its own.
 final class ScriptedDecoder {
-  /// Plays a decoder from its start to its end, which it returns.
-  typealias Script = @Sendable (Role) throws -> DecoderExit.End
+  /// Plays a decoder from its start to its end, which it returns; `nil` if it closes its channel and
+  /// does not end by itself.
+  typealias Script = @Sendable (Role) throws -> DecoderExit.End?
+
+  /// A number that no process has.
+  static let noProcess: Int32 = 1 << 30
+
+  /// - Parameter processID: the process whose time counts as the decoder's.
+  static func ready(processID: Int32 = noProcess) -> DecoderReady {
+    DecoderReady(processID: processID, sandbox: SandboxReport())
+  }
 
   /// The decoder's side of the connection.
   final class Role {
@@ -30,13 +39,13 @@ final class ScriptedDecoder {
 
     /// Says that it is ready, and waits for a picture.
     func takePicture() throws -> DecodeRequest {
-      try channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      try channel.send(.ready(ScriptedDecoder.ready()))
       return try nextPicture()
     }
 
     /// Says that it is ready, and waits for a picture whose pixels it describes.
     func takeDescription() throws -> DescribeRequest {
-      try channel.send(.ready(DecoderReady(sandbox: SandboxReport())))
+      try channel.send(.ready(ScriptedDecoder.ready()))
       guard case .describe(let request) = try channel.next(until: nil) else { throw Unexpected() }
       return request
     }
@@ -61,14 +70,14 @@ final class ScriptedDecoder {
     self.ends = ends
     let descriptor = fcntl(channel.descriptor, F_DUPFD_CLOEXEC, 0)
     thread = try ServiceThread(name: "scripted", capacity: 1) { _ in
-      let end: DecoderExit.End
+      let end: DecoderExit.End?
       do {
         // Closed before its end is told, like that of a process.
         end = try script(Role(OwnedDescriptor(adopting: descriptor)))
       } catch {
         end = .exited(1)
       }
-      ends.post(end)
+      if let end { ends.post(end) }
     }
   }
 
