@@ -2,6 +2,7 @@ import Glibc
 import ImgClient
 import ImgHTTP
 import ImgModel
+import ImgSandbox
 import ImgSettings
 import ImgSystem
 
@@ -14,7 +15,6 @@ package enum GatewayMain {
 
   /// - Returns: the exit status: 0 after a signal, 1 if it cannot start, 2 on wrong use.
   package static func run(arguments: [String]) -> Int32 {
-    ThisProcess.forbidDumps()
     ThisProcess.ignoreBrokenPipe()
     do {
       // Before any thread starts: every thread has the signals blocked.
@@ -36,8 +36,11 @@ package enum GatewayMain {
   }
 
   private static func serve(
-    _ settings: GatewaySettings, _ places: Settings, until signals: SignalSource
+    _ settings: GatewaySettings, _ given: Settings, until signals: SignalSource
   ) throws {
+    let places = given.resolved(in: ThisProcess.currentDirectory ?? "/")
+    let confinement = Confinement(places: places, isMock: settings.isMock)
+    var sandbox: Sandbox? = try Sandbox(start: confinement.start)
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
     if !settings.unreadVariables.isEmpty {
       note(
@@ -46,12 +49,17 @@ package enum GatewayMain {
     }
     // Before it listens, so that what is wrong with keys, presets and origins is told first.
     let queries = try ImageQueries(settings, note: note)
-    let cluster: any PictureLists.Transport =
-      settings.isMock ? MockCluster.make() : try ClusterTransport(places)
     let configuration = try configuration(settings, descriptorCount: descriptorCount)
     var gateway: Gateway?
+    var protections = SandboxReport()
     let server = try HTTPServer(configuration) { address in
       try settings.requireSafety(isLocal: address.isLocal)
+      // It listens, and has one thread.
+      if let sandbox = sandbox.take() {
+        protections = try confinement.lock(sandbox, listeningAt: address)
+      }
+      let cluster: any PictureLists.Transport =
+        settings.isMock ? MockCluster.make() : try ClusterTransport(places)
       let made = Gateway(
         cluster, settings: settings, queries: queries, isLocal: address.isLocal, note: note)
       gateway = made
@@ -60,8 +68,10 @@ package enum GatewayMain {
     gateway?.measure(server)
     let address = server.address.printedText
     note("serving at \(address)")
+    note("sandbox: \(protections)")
     if settings.isJSON {
-      let report = StartReport(address: address, pid: ThisProcess.processID)
+      let report = StartReport(
+        address: address, pid: ThisProcess.processID, sandbox: protections)
       try FileIO.writeAll(STDOUT_FILENO, GatewayJSON.bytes(of: report) + [UInt8(ascii: "\n")])
     }
     let manager = ServiceManager(environment: ThisProcess.environment)

@@ -53,7 +53,7 @@ struct LayeringTests {
 
     "ImgGateway": platform.union([
       "ImgClient", "ImgCollections", "ImgCrypto", "ImgFacts", "ImgHTTP", "ImgModel",
-      "ImgSettings", "ImgSystem",
+      "ImgSandbox", "ImgSettings", "ImgSystem",
     ]),
 
     "imgctl": platform.union(["ImgCommands"]),

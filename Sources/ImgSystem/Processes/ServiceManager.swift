@@ -19,6 +19,9 @@ package struct ServiceManager {
     address = environment[Self.variable].flatMap { $0.isEmpty ? nil : $0 }
   }
 
+  /// Whether it listens at an abstract socket (unix(7)).
+  package var isAbstract: Bool { address?.hasPrefix("@") == true }
+
   /// - Parameter status: a line for people, which `systemctl status` shows.
   package func notify(_ state: State, status: String) {
     guard let address else { return }
