@@ -10,6 +10,10 @@ state_directory=$root_directory/.build/imgctl-scripts
 
 programs=(imgctl imgcoordinator imgworker imgdecoder imggateway)
 
+# How they are built. All symbols are bound at the start, so that the addresses of functions are read-only
+# afterwards (ld(1), -z now). No library is looked for beside the programs: they contain Swift's.
+release_options=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now)
+
 # The Debian packages that building and running need.
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
@@ -214,7 +218,7 @@ build_programs() {
   # One call for each program: the package manager takes one product, and without a product it also
   # builds the tools of the tests.
   for program in "${programs[@]}"; do
-    if ! swift build --package-path "$root_directory" -c release --static-swift-stdlib \
+    if ! swift build --package-path "$root_directory" "${release_options[@]}" \
       --product "$program" >>"$log" 2>&1 </dev/null 9>&-; then
       cat "$log" >&2
       die "The build failed. Its output is above and in $log."
