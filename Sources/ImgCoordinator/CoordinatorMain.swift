@@ -100,7 +100,9 @@ package enum CoordinatorMain {
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let remarks = [settings.remark, transferRemark, clientRemark, writablePaths.remark]
+    let remarks = [
+      settings.remark, transferRemark, clientRemark, writablePaths.remark, dataDirectory.remark,
+    ]
     for remark in remarks.compactMap(\.self) { log.note(remark) }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")

@@ -94,6 +94,27 @@ struct DataDirectoryTests {
     #expect(try cluster.run([origin.url("/p/1")]).done == 1)
   }
 
+  @Test func `a coordinator takes over the store of an earlier release, and says so`() throws {
+    let cluster = try Cluster()
+    #expect(try cluster.run([origin.url("/p/1")]).done == 1)
+    let first = try cluster.runningCoordinator()
+    first.signal(SIGTERM)
+    #expect(try first.wait().exitCode == 0)
+    for name in ["data.mdb", "lock.mdb", "access"] {
+      try Directory.move(
+        "\(cluster.storeDirectory)/\(name)", to: "\(cluster.dataDirectory)/store/\(name)")
+    }
+    try cluster.start()
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    #expect(origin.origin.counters("/p/1").requests == 1)
+    let second = try cluster.runningCoordinator()
+    second.signal(SIGTERM)
+    #expect(
+      try second.wait().messages.contains(
+        "the store of an earlier version in \(cluster.dataDirectory)/store was moved to "
+          + cluster.storeDirectory))
+  }
+
   @Test func `a coordinator without work notices the removal by itself`() throws {
     let cluster = try Cluster()
     try removeData(of: cluster)

@@ -1,4 +1,5 @@
 import ImgSettings
+import ImgStore
 import ImgSystem
 import ImgTransport
 
@@ -8,8 +9,11 @@ final class DataDirectory: Sendable {
   let path: String
   private let lock: OwnedDescriptor
   private let storePlace: FileStatus
+  /// What the log should say of the store of an earlier release; `nil` for nothing.
+  let remark: String?
 
-  /// Creates the directory and that of the store if need be, and takes both.
+  /// Creates the directory and that of the store if need be, and takes both. Moves the store of an
+  /// earlier release.
   ///
   /// - Parameter socketPath: where the coordinator will listen; the lock names it to others.
   init(taking path: String, socketPath: String) throws(DataDirectoryError) {
@@ -19,6 +23,7 @@ final class DataDirectory: Sendable {
       if let lock = try FileLock.acquire(path: Self.lockPath(path), note: socketPath) {
         let place = Settings.storePlace(in: path)
         try Directory.create(place, mode: 0o700)
+        remark = EarlierStore.move(to: Settings.storeDirectory(in: path))
         storePlace = try FileStatus(following: place)
         self.lock = lock
         return

@@ -4,7 +4,7 @@ extension Settings {
   /// this alone.
   package var storePlace: String { Self.storePlace(in: dataDirectory) }
   /// The shared store of thumbnails.
-  package var storeDirectory: String { "\(storePlace)/thumbnails" }
+  package var storeDirectory: String { Self.storeDirectory(in: dataDirectory) }
   /// The coordinator's journal of jobs.
   package var journalDirectory: String { "\(dataDirectory)/journal" }
   /// The file that the coordinator of this data directory locks, see `FileLock`.
@@ -19,6 +19,11 @@ extension Settings {
 
   /// The directory of the store in any data directory.
   package static func storePlace(in dataDirectory: String) -> String { "\(dataDirectory)/store" }
+
+  /// The store of any data directory.
+  package static func storeDirectory(in dataDirectory: String) -> String {
+    "\(storePlace(in: dataDirectory))/thumbnails"
+  }
 
   /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
   /// service, which its manager starts: /run is for services, except /run/user (file-hierarchy(7)).

@@ -116,7 +116,7 @@ struct StoreReplacement: ~Copyable {
     }
   }
 
-  private static func lockPath(of directory: String) -> String { directory + ".lock" }
+  static func lockPath(of directory: String) -> String { directory + ".lock" }
 
   private static func spareDirectory(of directory: String) -> String { directory + ".spare" }
 }
