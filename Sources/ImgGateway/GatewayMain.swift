@@ -17,13 +17,20 @@ package enum GatewayMain {
   package static func run(arguments: [String]) -> Int32 {
     ThisProcess.ignoreBrokenPipe()
     do {
-      // Before any thread starts: every thread has the signals blocked.
-      let signals = try SignalSource(endingSignals)
+      let startsCoordinators = CoordinatorStarter.isRequested()
       let invocation = try GatewayInvocation(
         arguments: arguments, environment: ThisProcess.environment, userID: ThisProcess.userID)
       switch invocation {
       case .print(let text): try FileIO.writeAll(STDOUT_FILENO, Array(text.utf8))
-      case .run(let settings, let places): try serve(settings, places, until: signals)
+      case .run(let settings, let given):
+        let places = given.resolved(in: ThisProcess.currentDirectory ?? "/")
+        if startsCoordinators {
+          try Confinement.serveStarts(at: places)
+        } else {
+          let confinement = try Confinement(
+            arguments: arguments, places: places, isMock: settings.isMock, note: note)
+          try serve(settings, places, in: confinement)
+        }
       }
       return 0
     } catch {
@@ -36,11 +43,12 @@ package enum GatewayMain {
   }
 
   private static func serve(
-    _ settings: GatewaySettings, _ given: Settings, until signals: SignalSource
+    _ settings: GatewaySettings, _ places: Settings, in given: consuming Confinement
   ) throws {
-    let places = given.resolved(in: ThisProcess.currentDirectory ?? "/")
-    let confinement = Confinement(places: places, isMock: settings.isMock)
-    var sandbox: Sandbox? = try Sandbox(start: confinement.start)
+    // Before any thread starts: every thread has the signals blocked.
+    let signals = try SignalSource(endingSignals)
+    let starter = given.starter
+    var confinement: Confinement? = consume given
     let descriptorCount = ThisProcess.raiseDescriptorLimit()
     if !settings.unreadVariables.isEmpty {
       note(
@@ -55,11 +63,11 @@ package enum GatewayMain {
     let server = try HTTPServer(configuration) { address in
       try settings.requireSafety(isLocal: address.isLocal)
       // It listens, and has one thread.
-      if let sandbox = sandbox.take() {
-        protections = try confinement.lock(sandbox, listeningAt: address)
+      if let confinement = confinement.take() {
+        protections = try confinement.lock(listeningAt: address)
       }
       let cluster: any PictureLists.Transport =
-        settings.isMock ? MockCluster.make() : try ClusterTransport(places)
+        settings.isMock ? MockCluster.make() : try ClusterTransport(places, starter: starter)
       let made = Gateway(
         cluster, settings: settings, queries: queries, isLocal: address.isLocal, note: note)
       gateway = made

@@ -4,8 +4,13 @@ import Synchronization
 
 extension ClusterTransport {
   /// Uses the cluster of a program that has its own settings, with a coordinator beside it.
-  package convenience init(_ settings: Settings) throws(ImageError) {
-    let places = ClusterPlaces(settings.resolved(in: ThisProcess.currentDirectory ?? "/"))
+  ///
+  /// - Parameter starter: for a process that is confined; `nil` if this process starts coordinators.
+  package convenience init(
+    _ settings: Settings, starter: CoordinatorStarter? = nil
+  ) throws(ImageError) {
+    let places = ClusterPlaces(
+      settings.resolved(in: ThisProcess.currentDirectory ?? "/"), starter: starter)
     try self.init(places) { () throws(ClientError) in try places.connect() }
   }
 

@@ -6,6 +6,8 @@ import ImgSystem
 struct ClusterPlaces: Sendable {
   private let settings: Settings
   private let executable: String
+  /// What starts coordinators for this process; `nil` if it starts them itself.
+  private let starter: CoordinatorStarter?
   private let lastCoordinator = LastCoordinator()
 
   private static let settings = [Setting.socket, .dataDirectory, .autostart]
@@ -27,11 +29,13 @@ struct ClusterPlaces: Sendable {
     executable =
       configuration.coordinatorExecutable
       ?? Self.coordinatorExecutable(path: environment["PATH"] ?? "")
+    starter = nil
   }
 
   /// The places of a program that has its own settings, with a coordinator beside it.
-  init(_ settings: Settings) {
+  init(_ settings: Settings, starter: CoordinatorStarter? = nil) {
     self.settings = settings
+    self.starter = starter
     executable = Self.coordinatorExecutable(path: "")
   }
 
@@ -62,6 +66,7 @@ struct ClusterPlaces: Sendable {
     guard settings.startsCoordinator else {
       return try ofOwnStore(Client(socketPath: settings.socketPath))
     }
+    if let starter { return try connect(startingBy: starter) }
     let replacement = replacementSettings
     let launcher = CoordinatorLauncher(
       executable: executable, arguments: replacement.arguments,
@@ -69,6 +74,18 @@ struct ClusterPlaces: Sendable {
       dataDirectory: settings.dataDirectory, logPath: settings.logPath)
     let client = try ofOwnStore(launcher.connect().client)
     lastCoordinator.remember(client)
+    return client
+  }
+
+  private func connect(startingBy starter: CoordinatorStarter) throws(ClientError) -> Client {
+    let client: Client
+    do throws(ClientError) {
+      client = try ofOwnStore(Client(socketPath: settings.socketPath))
+    } catch .unreachable {
+      if let reason = starter.start() { throw .notStarted(reason: reason) }
+      client = try ofOwnStore(Client(socketPath: settings.socketPath))
+    }
+    starter.remember(client)
     return client
   }
 

@@ -1,55 +1,74 @@
+import ImgClient
 import ImgHTTP
 import ImgModel
 import ImgSandbox
 import ImgSettings
 import ImgSystem
 
-/// What the gateway gives up before its first request. A coordinator that it starts inherits the loss, so a
-/// gateway that may start one keeps what that needs.
-struct Confinement {
+/// What the gateway gives up before its first request, and the process that does what it then cannot: start
+/// a coordinator.
+struct Confinement: ~Copyable {
+  /// What starts coordinators; `nil` if the gateway starts none.
+  let starter: CoordinatorStarter?
   private let places: Settings
   private let isMock: Bool
-  private let startsCoordinator: Bool
+  private let sandbox: Sandbox
 
+  /// Gives up privileges, and launches the process that starts coordinators before, which needs them.
+  ///
   /// - Parameters:
+  ///   - arguments: of the gateway.
   ///   - places: of the cluster; absolute.
   ///   - isMock: whether the cluster is in memory, so that the places mean nothing.
-  init(places: Settings, isMock: Bool) {
+  ///   - note: takes a line for the log.
+  init(
+    arguments: [String], places: Settings, isMock: Bool, note: @escaping @Sendable (String) -> Void
+  ) throws {
+    let starter =
+      places.startsCoordinator && !isMock
+      ? try CoordinatorStarter(
+        executable: "\(ThisProcess.executableDirectory ?? ".")/imggateway", arguments: arguments,
+        note: note)
+      : nil
+    let sandbox = try Sandbox(start: .gateway)
+    self.starter = starter
     self.places = places
     self.isMock = isMock
-    startsCoordinator = places.startsCoordinator && !isMock
+    self.sandbox = sandbox
   }
-
-  var start: SandboxStart { startsCoordinator ? .coordinator : .gateway }
 
   /// Locks this process, which has one thread.
   ///
   /// - Parameter address: where it listens already.
   /// - Returns: the protections in force.
-  func lock(
-    _ sandbox: consuming Sandbox, listeningAt address: HTTPServer.Address
-  ) throws(SandboxError) -> SandboxReport {
-    if !isMock {
-      // A rule for a directory needs the directory. Where it cannot be made, nothing is stored.
-      try? Directory.createPrivate(places.dataDirectory)
-      try? Directory.create(places.storePlace, mode: 0o700)
-    }
-    return try sandbox.lock(profile(listeningAt: address.path), isRequired: false)
+  consuming func lock(listeningAt address: HTTPServer.Address) throws(SandboxError) -> SandboxReport
+  {
+    if !isMock { Self.makeDirectories(of: places) }
+    let manager = ServiceManager(environment: ThisProcess.environment)
+    let needed = GatewayPlaces(
+      storePlace: places.storePlace, listeningPath: address.path,
+      hasAbstractManager: manager.isAbstract)
+    return try sandbox.lock(.gateway(needed), isRequired: false)
   }
 
-  private func profile(listeningAt path: String?) -> SandboxProfile {
-    guard startsCoordinator else {
-      let manager = ServiceManager(environment: ThisProcess.environment)
-      return .gateway(
-        GatewayPlaces(
-          storePlace: places.storePlace, listeningPath: path,
-          hasAbstractManager: manager.isAbstract))
-    }
+  /// Is the process that starts coordinators until the gateway ends. A coordinator inherits what this
+  /// process gives up.
+  ///
+  /// - Parameter places: of the cluster; absolute.
+  static func serveStarts(at places: Settings) throws {
+    let sandbox = try Sandbox(start: .coordinator)
+    makeDirectories(of: places)
     let paths = WritablePaths(
       dataDirectory: places.dataDirectory, socketPath: places.socketPath,
       storePlace: places.storePlace)
-    return .coordinator(
-      writablePaths: paths.all + [path.map(UnixSocket.directory)].compactMap(\.self))
+    _ = try sandbox.lock(.coordinator(writablePaths: paths.all), isRequired: false)
+    try CoordinatorStarter.serve(places)
+  }
+
+  /// A rule for a directory needs the directory. Where it cannot be made, nothing is stored.
+  private static func makeDirectories(of places: Settings) {
+    try? Directory.createPrivate(places.dataDirectory)
+    try? Directory.create(places.storePlace, mode: 0o700)
   }
 }
 
