@@ -17,7 +17,7 @@ import Testing
     #expect(fixture.failureCode(of: Array(body.utf8)) == .notAnImage)
   }
 
-  @Test(arguments: ["%PDF-1.7\n1 0 obj", "P6\n1 1\n255\nabc"])
+  @Test(arguments: ["%PDF-1.7\n1 0 obj", "qoif\0\0\0\u{1}"])
   func `a format that is not decoded is named so`(body: String) {
     #expect(fixture.failureCode(of: Array(body.utf8)) == .unsupportedFormat)
   }
