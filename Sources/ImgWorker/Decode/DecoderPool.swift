@@ -10,6 +10,8 @@ final class DecoderPool {
   /// coordinator has the news.
   private static let exitTime = Duration.seconds(1)
   private static let killTime = Duration.seconds(5)
+  /// How often processor time is compared, which takes system calls for each decoder.
+  private static let busyCheckInterval = Duration.seconds(1)
 
   private let limits: Limits
   private let requiresSandbox: Bool
@@ -22,6 +24,7 @@ final class DecoderPool {
   private var lastID: UInt64 = 0
   private var backoff = StartBackoff()
   private var nextStart = ContinuousClock.now
+  private var nextBusyCheck = ContinuousClock.now
   private var isReported = false
   private var hasFailed = false
 
@@ -120,6 +123,8 @@ final class DecoderPool {
 
   /// Ends decoders that use the processor although none of these has a picture.
   private func endBusyWithoutPicture() {
+    guard nextBusyCheck <= .now else { return }
+    nextBusyCheck = .now + Self.busyCheckInterval
     for decoder in decoders {
       guard let time = decoder.idleTimeInExcess else { continue }
       WorkerLog.note(
