@@ -35,9 +35,9 @@ struct ClientTests {
     do {
       let client = try Client(socketPath: path)
       #expect(client.coordinatorProcessID == 7)
-      try client.requireStore(in: "/data/store")
+      try client.requireStore(in: "/data/store/thumbnails")
       let error = #expect(throws: ClientError.self) { try client.requireStore(in: "/mine") }
-      #expect(error?.description.contains("keeps /data/store, not /mine") == true)
+      #expect(error?.description.contains("keeps /data/store/thumbnails, not /mine") == true)
     }
     #expect(coordinator.requests().isEmpty)
   }
