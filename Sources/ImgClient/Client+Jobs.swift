@@ -8,6 +8,7 @@ extension Client {
   ///
   /// - Parameters:
   ///   - order: in which the lines are fetched.
+  ///   - pinPolicy: how long the job pins what it stores.
   ///   - nextLines: the list's next lines, within ``SubmissionLines/maximumCount`` and
   ///     ``SubmissionLines/maximumByteCount``; `nil` at its end.
   /// - Returns: the job and the number of its lines, once it is durable.
@@ -15,10 +16,12 @@ extension Client {
   ///   the coordinator said why before.
   package func submit(
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
-    nextLines: () throws -> [String]?
+    pinPolicy: PinPolicy = .none, nextLines: () throws -> [String]?
   ) throws -> (job: JobID, total: Int) {
     let id = connection.newRequest()
-    try sendPart(.submit(Submission(id: id, name: name, options: options, order: order)))
+    try sendPart(
+      .submit(
+        Submission(id: id, name: name, options: options, order: order, pinPolicy: pinPolicy)))
     while let lines = try nextLines() {
       try sendPart(.submitLines(SubmissionLines(id: id, lines: lines)))
     }

@@ -59,7 +59,8 @@ final class Coordinator {
       executable: workerExecutable, settings: settings, scheduler: scheduler,
       files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: sandbox,
       log: log)
-    sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
+    sweeps = StoreSweeps(
+      scheduler: scheduler, workers: workers, journal: self.journal, lifecycle: lifecycle, at: now)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
     self.listener = try ControlListener(
       listener, at: settings.socketPath, clients: clients, poller: poller, log: log)
@@ -234,7 +235,9 @@ final class Coordinator {
     case .reportProgress(let progress, let viewer):
       requests.viewers.report(progress, to: viewer)
     case .release(let file): files.release(file)
-    case .jobEnded(let record): requests.jobs.jobEnded(record)
+    case .jobEnded(let record):
+      requests.jobs.jobEnded(record)
+      if record.pinPolicy == .whileActive { sweeps.pinsEnded(at: .now) }
     case .storeErrorBegan(let error):
       log.note("thumbnails cannot be stored: \(error.reason)")
     case .storeErrorEnded(let error):
@@ -265,6 +268,7 @@ final class Coordinator {
         scheduler.handle(.journaled(operations))
         performEffects()
         operations.forEach(requests.didBecomeDurable)
+        if operations.contains(where: \.endsPins) { sweeps.pinsEnded(at: .now) }
       case .refused(let operations, let reason):
         requests.wereRefused(operations, because: reason)
       case .stuck:

@@ -81,6 +81,11 @@ package enum CoordinatorMain {
       taking: settings.dataDirectory, socketPath: settings.socketPath)
     // Owned until the process ends: one coordinator a data directory.
     defer { withExtendedLifetime(dataDirectory) {} }
+    if settings.isStoreBudgetAutomatic {
+      settings.setStoreBudget(
+        ofAvailable: try StoreBudget.availableByteCount(
+          for: settings.storeDirectory, in: settings.dataDirectory))
+    }
     let journal = try Journal(directory: settings.journalDirectory)
     let listener = try ControlSocket.listen(at: settings.socketPath)
     let executable =

@@ -250,16 +250,16 @@ final class Worker {
     case .findOriginal(let order):
       return [Input(.originalFound(order.lease, records.hasOriginal(for: order)))]
     case .findStale(let order):
-      return [Input(.staleFound(order.lease, records.staleThumbnail(for: order)))]
+      return records.findStale(order).map { Input($0) }
     case .renew(let order):
       let finding = records.renew(order, confirmedBy: payload.notModified)
       return [Input(.renewalFound(order.lease, finding))]
     case .put(let request): return put(request, payload)
-    case .extendOriginal(let order): records.extendOriginal(of: order)
     case .storePartial(let transfer, let name):
       records.put(transfers.partial(of: transfer), leftBy: transfer, of: name)
     case .removePartial(let name): records.removePartial(of: name)
     case .sweep(let moment): records.sweep(at: moment)
+    case .unpin(let jobs): records.unpin(jobs)
 
     case .readRobots(let url):
       return [Input(.robotsRead(of: url, records.robots(of: url.origin)))]

@@ -14,20 +14,21 @@ extension WorkerMachine {
     case lookUp(Batch)
     /// Find out whether the store has an original that the order accepts.
     case findOriginal(FetchOrder)
-    /// Find a stale thumbnail that may be used after an error, and keep it for longer.
+    /// Find a stale thumbnail that may be used after an error, and keep it for longer. If the order pins it,
+    /// the answer follows once it is pinned.
     case findStale(FetchOrder)
     /// Renew the records of the order, if their validators are those that the origin confirmed in the
     /// event.
     case renew(FetchOrder)
     case put(StoreRequest)
-    /// Keep the original for as long as the order asks. Nothing waits for it.
-    case extendOriginal(FetchOrder)
     /// Store the partial body that the transfer left.
     case storePartial(TransferID, of: PictureName)
     /// Remove the partial body, which the origin no longer continues. Nothing waits for it.
     case removePartial(of: PictureName)
     /// Remove what has expired at this moment. Nothing waits for it.
     case sweep(WallTime)
+    /// Remove the pins of these jobs. Nothing waits for it.
+    case unpin([JobID])
 
     /// Read the robots.txt rules of the URL's origin from the store.
     case readRobots(of: ImageURL)

@@ -18,6 +18,11 @@ extension WorkerMachine {
     case renewalFound(LeaseID, RenewalFinding)
     /// The end of an ``Effect/put(_:)`` or of a renewal.
     case stored(LeaseID, StoreEnd)
+    /// The end of look-ups, and of an ``Effect/findStale(_:)``, ``Effect/put(_:)`` or renewal: the store has
+    /// the pictures, but no room to pin them.
+    case unpinned([LeaseID])
+    /// The answer to ``Effect/sweep(_:)`` and ``Effect/unpin(_:)``.
+    case storeReported(StoreReport)
     /// The end of an ``Effect/storePartial(_:of:)``, stored or not.
     case partialStored(TransferID)
 
@@ -77,7 +82,7 @@ package enum StoreEnd: Hashable, Sendable {
   case stored
   /// The driver holds the thumbnail.
   case refused(StoreRefusal)
-  /// The record to be renewed is no longer there.
+  /// A record to be renewed or extended is no longer there.
   case missing
   /// There was nothing to store, because the body cannot be read.
   case failed(Failure)

@@ -22,21 +22,20 @@ extension WorkerMachine {
     guard maker.isStored else { return deliver(thumbnails[0], for: lease, refused: nil) }
     var records = task.order.request.keep.includesResult ? thumbnails : []
     let body = transfers.bodyToStore(of: lease)
-    if task.order.request.keep.includesOriginal {
-      if body != nil || task.order.isUpload {
-        records.append(maker.originalRecord)
-      } else {
-        effects.append(.extendOriginal(task.order))
-      }
-    }
-    let outcome = maker.outcome(bytesFetched: task.bytesFetched)
-    guard !records.isEmpty else { return finish(lease, with: outcome) }
-    let storedBody = task.order.request.keep.includesOriginal ? body : nil
+    let keepsOriginal = task.order.request.keep.includesOriginal
+    let hasOriginal = body != nil || task.order.isUpload
+    if keepsOriginal, hasOriginal { records.append(maker.originalRecord) }
+    let storedBody = keepsOriginal ? body : nil
     let storing = FetchTask.Storing(
-      outcome: outcome, thumbnail: thumbnails[0], storesBody: storedBody != nil, since: now.instant)
+      outcome: maker.outcome(bytesFetched: task.bytesFetched), thumbnail: thumbnails[0],
+      storesBody: storedBody != nil, since: now.instant)
     tasks.update(lease) { $0.stage = .storing(storing) }
     if storedBody == nil { detach(lease) }
-    effects.append(.put(StoreRequest(order: task.order, records: records, body: storedBody)))
+    effects.append(
+      .put(
+        StoreRequest(
+          order: task.order, records: records, body: storedBody,
+          extendsOriginal: keepsOriginal && !hasOriginal)))
   }
 
   /// The records of a lease are in the store, or cannot be.
@@ -67,6 +66,12 @@ extension WorkerMachine {
     case .failed(let failure): finish(lease, with: .failed(failure))
     case .missing: release(lease)
     }
+  }
+
+  /// The store has the pictures of leases, look-ups or fetches, but no room to pin them.
+  mutating func unpinned(_ leases: [LeaseID]) {
+    for lease in leases where tasks.contains(lease) { remove(lease) }
+    report.unpinned += leases
   }
 
   // MARK: - Uncached results

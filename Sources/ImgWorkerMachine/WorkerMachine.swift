@@ -76,6 +76,8 @@ package struct WorkerMachine {
     case .staleFound(let lease, let thumbnail): staleFound(lease, thumbnail)
     case .renewalFound(let lease, let finding): renewalFound(lease, finding)
     case .stored(let lease, let end): stored(lease, end)
+    case .unpinned(let leases): unpinned(leases)
+    case .storeReported(let report): effects.append(.send(.store(report)))
     case .partialStored(let transfer): partialStored(transfer)
 
     case .robotsRead(let url, let known): robotsRead(of: url, known)
@@ -116,6 +118,7 @@ package struct WorkerMachine {
     case .progress(let list): list.leases.forEach { want(.progress, of: $0) }
     case .cancel(let list): list.leases.forEach { cancel($0) }
     case .sweep(let sweep): effects.append(.sweep(sweep.moment))
+    case .unpin(let list): effects.append(.unpin(list.jobs))
     case .drain: isDraining = true
     // The driver's.
     case .welcome, .decoderExited: break
@@ -149,7 +152,7 @@ package struct WorkerMachine {
   }
 
   @discardableResult
-  private mutating func remove(_ lease: LeaseID) -> FetchTask {
+  mutating func remove(_ lease: LeaseID) -> FetchTask {
     detach(lease)
     return tasks.remove(lease)
   }

@@ -12,21 +12,26 @@ struct WorkerReport {
   var progress: [ProgressReport.Entry] = []
   var transferred: [LeaseID] = []
   var released: [LeaseID] = []
+  var unpinned: [LeaseID] = []
   var finished: [FetchResults.Result] = []
 
   var isEmpty: Bool {
-    saysNothingOfTransfers && transferred.isEmpty && released.isEmpty && finished.isEmpty
+    saysNothingOfTransfers && saysNothingOfEndedTransfers && finished.isEmpty
   }
 
   /// Whether it says only what may wait a little: results that no client waits for.
   var mayWait: Bool {
-    saysNothingOfTransfers && transferred.isEmpty && released.isEmpty && !hasUrgentResult
+    saysNothingOfTransfers && saysNothingOfEndedTransfers && !hasUrgentResult
       && finished.count < Self.resultsPerFrame
   }
 
   private var saysNothingOfTransfers: Bool {
     extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty && fast.isEmpty
       && redirections.isEmpty && progress.isEmpty
+  }
+
+  private var saysNothingOfEndedTransfers: Bool {
+    transferred.isEmpty && released.isEmpty && unpinned.isEmpty
   }
 
   /// Whether a client waits for one of the results.
@@ -56,6 +61,7 @@ struct WorkerReport {
     if !transferred.isEmpty { effects.append(.send(.transferred(LeaseList(leases: transferred)))) }
     effects.append(.sendUncached)
     if !released.isEmpty { effects.append(.send(.released(LeaseList(leases: released)))) }
+    if !unpinned.isEmpty { effects.append(.send(.unpinned(LeaseList(leases: unpinned)))) }
     // Many may fail at once, each with a long sentence: in parts that fit a frame.
     for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
       let part = Array(finished[start...].prefix(Self.resultsPerFrame))

@@ -7,11 +7,11 @@ extension ClusterModel {
   func submit(
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
     priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Duration = .zero,
-    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none
   ) -> JobID {
     submit(
       count: lines.count, variant: variant, expiry: expiry, priority: priority,
-      order: order, delay: delay, keep: keep, fetch: fetch
+      order: order, delay: delay, keep: keep, fetch: fetch, pinPolicy: pinPolicy
     ) { lines[$0] }
   }
 
@@ -19,7 +19,7 @@ extension ClusterModel {
   func submit(
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
     order: LineOrder = .firstInFirstOut, delay: Duration = .zero, keep: Keep = .thumbnail,
-    fetch: FetchOptions = .standard, lacksHeaders: Bool = false,
+    fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none, lacksHeaders: Bool = false,
     line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
@@ -28,7 +28,8 @@ extension ClusterModel {
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
         delay: delay, keep: keep, fetch: fetch),
-      order: order, state: .queued, counts: JobCounts(total: count), submittedAt: now.wall)
+      order: order, pinPolicy: pinPolicy, state: .queued, counts: JobCounts(total: count),
+      submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders
     journal.add(record, line: line)
     handle(.jobAccepted(record))
@@ -113,6 +114,15 @@ extension ClusterModel {
       file: MemoryFileID(rawValue: lastFile), byteCount: byteCount, url: url)
     handle(.viewerUploaded(viewer, picture, options))
     return viewer
+  }
+
+  /// A worker tells how many bytes of the store are pinned.
+  func reportStore(pinned byteCount: Int64, of budgetByteCount: Int64) {
+    handle(
+      .storeReported(
+        StoreReport(
+          budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: byteCount,
+          pinningJobs: [])))
   }
 
   func leave(_ viewer: ViewerID) {

@@ -28,6 +28,8 @@ extension ClusterModel {
       lastFile += 1
       handle(.workerMadePreview(id, preview, MemoryFileID(rawValue: lastFile)))
     case .progress(let list): handle(.workerReportedProgress(id, list.entries))
+    case .unpinned(let list): handle(.workerUnpinned(id, list.leases))
+    case .store(let report): handle(.storeReported(report))
     case .startDecoder, .endDecoder, .sandboxed: fail("a machine has no decoders: \(message)")
     }
     return true

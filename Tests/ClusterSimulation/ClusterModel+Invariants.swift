@@ -333,6 +333,18 @@ extension ClusterModel {
       let line = job.line(index)
     else { return }
     checkExpiry(of: line, job.record.options)
+    if job.record.holdsPins { checkPin(of: line, by: job.record) }
+  }
+
+  /// What a job that pins its thumbnails counts as done is pinned.
+  private func checkPin(of line: String, by job: JobRecord) {
+    guard fleet == nil else { return }
+    let key = StoreModel.Key(
+      url: line, variant: job.options.variant, part: job.options.keep.part)
+    guard job.options.keep.includesResult, !store.evicted.contains(key),
+      let retention = store.thumbnails[key]
+    else { return }
+    if !retention.pins.contains(job.id) { fail("\(line) is done and not pinned by \(job.id)") }
   }
 
   // MARK: - Choices

@@ -15,7 +15,8 @@ extension ClusterModel {
 
   private func note(_ message: CoordinatorMessage) {
     switch message {
-    case .welcome, .sweep, .decoderExited: fail("the driver sends \(message), not the scheduler")
+    case .welcome, .sweep, .unpin, .decoderExited:
+      fail("the driver sends \(message), not the scheduler")
     case .lookup(let batch):
       if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
@@ -72,7 +73,7 @@ extension ClusterModel {
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
     // A model makes no previews and reports no progress; a real machine does.
-    case .welcome, .preview, .progress, .sweep, .decoderExited: break
+    case .welcome, .preview, .progress, .sweep, .unpin, .decoderExited: break
     }
   }
 

@@ -22,10 +22,17 @@ extension ClusterModel {
   }
 
   /// Answers the worker's oldest look-up.
-  func answerLookup(of worker: WorkerID) {
+  ///
+  /// - Parameter refusesPins: whether there is no room to pin what is found.
+  func answerLookup(of worker: WorkerID, refusingPins refusesPins: Bool = false) {
     guard let batch = workers[worker]?.lookups.first else { return }
     workers[worker]?.lookups.removeFirst()
-    let found = Dictionary(grouping: batch.items) { store.finding(of: $0.url, in: batch) }
+    var found = Dictionary(grouping: batch.items) { store.finding(of: $0.url, in: batch) }
+    if refusesPins, !batch.retention.pins.isEmpty {
+      let hits = found.removeValue(forKey: .hit) ?? []
+      let staleHits = found.removeValue(forKey: .staleHit) ?? []
+      say(.workerUnpinned(worker, (hits + staleHits).map(\.lease)))
+    }
     let stale = found[.staleHit, default: []]
     let served = found[.hit, default: []] + stale
     // Kept for longer before the answer.
@@ -154,6 +161,18 @@ extension ClusterModel {
   func refuse(_ url: String) {
     guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
     makeUncached(fetch, of: worker, isStoreDegraded: true)
+  }
+
+  /// The fetch of `url` ends with a picture that the store has no room to pin.
+  func refusePin(_ url: String) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    refusePin(fetch, of: worker)
+  }
+
+  func refusePin(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
+    store.keep(fetch.withoutPins)
+    workers[worker]?.remove(fetch.lease)
+    say(.workerUnpinned(worker, [fetch.lease]))
   }
 
   /// - Parameters:

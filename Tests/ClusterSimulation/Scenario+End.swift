@@ -50,6 +50,8 @@ extension Scenario {
       for id in cluster.livingWorkers where cluster.isReady(id) && !cluster.killed.contains(id) {
         cluster.handle(.workerObserved(id, Observation(heartbeatAge: .zero)))
       }
+      // Less and less is pinned.
+      for byteCount in [1, 0] { cluster.reportStore(pinned: Int64(byteCount), of: 1_000) }
       cluster.advance(by: .seconds(6))
       finishEverything()
     }

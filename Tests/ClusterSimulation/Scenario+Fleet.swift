@@ -26,6 +26,7 @@ extension Scenario {
     case 274..<276: fleet.store.evict(&random)
     case 276: fleet.store.isFull.toggle()
     case 277: fleet.store.servesStale.toggle()
+    case 278..<282: reportStore()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }

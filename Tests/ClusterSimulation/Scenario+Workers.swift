@@ -9,7 +9,8 @@ extension Scenario {
 
   mutating func answerLookup() {
     guard let worker = worker(where: { !$0.lookups.isEmpty }) else { return }
-    cluster.answerLookup(of: worker.id)
+    cluster.answerLookup(
+      of: worker.id, refusingPins: Int.random(in: 0..<5, using: &random) == 0)
   }
 
   /// A body is in, or its transfer has failed, or those who wanted it have all left.
@@ -92,7 +93,10 @@ extension Scenario {
     guard Int.random(in: 0..<4, using: &random) > 0 else {
       return cluster.finish(fetch, of: worker.id, .failure(.corruptImage, stage: .decode))
     }
-    // Now and then the store has no room.
+    // Now and then the store has no room: to pin it, or at all.
+    if !fetch.retention.pins.isEmpty, Int.random(in: 0..<5, using: &random) == 0 {
+      return cluster.refusePin(fetch, of: worker.id)
+    }
     let isRefused = Int.random(in: 0..<5, using: &random) == 0
     if fetch.bypassesStore || fetch.keep == .none || isRefused {
       let isKept = !fetch.bypassesStore && fetch.keep != .none
@@ -122,6 +126,11 @@ extension Scenario {
     let urls = cluster.store.thumbnails.keys.map(\.url) + cluster.store.originals.keys
     guard let url = urls.sorted().randomElement(using: &random) else { return }
     cluster.store.stale[url] = Bool.random(using: &random)
+  }
+
+  /// A worker tells how much of the store is pinned.
+  mutating func reportStore() {
+    cluster.reportStore(pinned: .random(in: 0...1_000, using: &random), of: 1_000)
   }
 
   // MARK: - Answers on their way

@@ -71,7 +71,7 @@ struct Scenario {
   mutating func happen() {
     if !cluster.stopReasons.isEmpty { restart() }
     if let fleet = cluster.fleet { return happen(in: fleet) }
-    switch Int.random(in: 0..<203, using: &random) {
+    switch Int.random(in: 0..<206, using: &random) {
     case 0..<8: submit()
     case 8..<24: view()
     case 24..<32: leave()
@@ -95,6 +95,7 @@ struct Scenario {
     case 194: goStale()
     case 195: cluster.refuseChanges()
     case 196..<199: changePace()
+    case 199..<202: reportStore()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }
@@ -175,7 +176,8 @@ extension Scenario {
       lines, variant: randomVariant(), expiry: randomExpiry(),
       priority: .random(in: -2...2, using: &random),
       order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut,
-      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness())
+      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
+      pinPolicy: PinPolicy.allCases.randomElement(using: &random) ?? .none)
   }
 
   private mutating func upload() {
@@ -209,7 +211,7 @@ extension Scenario {
   mutating func changeJob() {
     let changes: [JobChange] = [
       .pause, .resume, .resume, .cancel, .retry(includesFinal: false), .retry(includesFinal: true),
-      .prioritise(.random(in: -2...2, using: &random)), .remove,
+      .prioritise(.random(in: -2...2, using: &random)), .unpin, .remove,
     ]
     guard let job = cluster.journal.jobs.keys.sorted().randomElement(using: &random),
       let change = changes.randomElement(using: &random)

@@ -151,7 +151,8 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .decoderExited, .drain:
+    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .unpin, .decoderExited,
+      .drain:
       []
     }
   }
@@ -163,11 +164,11 @@ extension WorkerMessage {
     switch self {
     case .lookedUp(let results):
       results.hits.map(\.lease) + results.originals + results.misses
-    case .released(let list): list.leases
+    case .released(let list), .unpinned(let list): list.leases
     case .finished(let list): list.results.map(\.lease)
     case .uncached(let result): [result.lease]
     case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .preview,
-      .progress, .startDecoder, .endDecoder, .sandboxed:
+      .progress, .startDecoder, .endDecoder, .store, .sandboxed:
       []
     }
   }

@@ -14,6 +14,13 @@ struct WorkerModel {
     let bypassesStore: Bool
     /// The transfer on which it lives.
     let transfer: LeaseID
+
+    /// The same, pinned by no job.
+    var withoutPins: Fetch {
+      Fetch(
+        lease: lease, url: url, variant: variant, keep: keep, retention: retention.withoutPins,
+        policy: policy, bypassesStore: bypassesStore, transfer: transfer)
+    }
   }
 
   /// A body on its way from the origin or held, or an original being decoded.

@@ -39,11 +39,12 @@ struct JSONTests {
     let out = cluster.directory.file("out")
     let put = ["put", "http://127.0.0.1/put", file]
     let commands: [(String, [String])] = [
-      ("submit", [list, "--name", "first"]), ("submit", [list, "--wait"]),
+      ("submit", [list, "--name", "first", "--pin"]), ("submit", [list, "--wait"]),
       ("submit", [list, "--delay", "1h"]), ("wait", ["1"]), ("watch", ["1"]),
       ("status", []), ("status", ["--limits"]), ("status", ["2"]), ("list", []),
       ("failures", ["2"]), ("retry", ["2", "--all", "--wait"]), ("pause", ["3"]),
-      ("resume", ["3"]), ("priority", ["3", "1"]), ("cancel", ["3"]), ("remove", ["3"]),
+      ("resume", ["3"]), ("priority", ["3", "1"]), ("unpin", ["1"]), ("cancel", ["3"]),
+      ("remove", ["3"]),
       ("get", [origin.url("/p/5")]), ("get", [origin.url("/p/5"), "--no-cache"]),
       ("get", [origin.url("/missing/2")]), ("get", [file]), ("info", [origin.url("/p/5")]),
       ("info", [file, "--full", "--gps"]), ("info", ["--list", list]), ("export", ["2", out]),

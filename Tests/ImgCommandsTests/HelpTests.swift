@@ -38,6 +38,7 @@ import Testing
           resume         continue a paused job
           cancel         stop a job; its thumbnails stay in the store
           priority       set the priority of a job
+          unpin          let the store evict a job's thumbnails
           remove         remove ended jobs with their lists and outcomes
           recover        extract the intact jobs of a damaged journal
           list           list the jobs, newest first
@@ -138,7 +139,8 @@ import Testing
 
   @Test(arguments: [
     "submit", "status", "wait", "failures", "retry", "pause", "resume", "cancel", "priority",
-    "remove", "list", "get", "info", "export", "cache stat", "cache ls", "cache get", "cache rm",
+    "unpin", "remove", "list", "get", "info", "export", "cache stat", "cache ls", "cache get",
+    "cache rm",
     "cache clean",
     "cache reset", "cache verify", "limits", "start", "stop",
     "version",
@@ -291,6 +293,12 @@ import Testing
                                 first. Transfers start in this order, but a line
                                 whose host must wait does not delay later lines.
                                 Default: fifo.
+      --pin                     Keep the thumbnails in the store until they are
+                                exported, or imgctl unpin JOB. Default: until the
+                                job ends. While pinned thumbnails use up the store,
+                                jobs wait for room.
+      --no-pin                  Do not wait for room in the store: the job's later
+                                thumbnails may replace earlier ones.
       --name TEXT               The name of the job in lists.
       --wait                    Show the progress, and return when the job has
                                 ended.

@@ -38,6 +38,9 @@ import Testing
     #expect(plain.options == RequestOptions(variant: .standard, fetch: politeness))
     #expect(plain.order == .firstInFirstOut)
     #expect(!plain.isWaiting && !plain.isJSON)
+    #expect(plain.pinPolicy == .whileActive)
+    #expect(try command("submit - --pin", as: SubmitCommand.self).pinPolicy == .untilExported)
+    #expect(try command("submit - --no-pin", as: SubmitCommand.self).pinPolicy == .none)
 
     let full = try command(
       "submit - --size 640x480 --mode fill --crop --format webp --quality 90 "
@@ -85,6 +88,7 @@ import Testing
   @Test func `pause, resume, retry and priority take a job`() throws {
     let job = JobID(rawValue: 7)
     #expect(try command("pause 7", as: PauseCommand.self).job == job)
+    #expect(try command("unpin 7", as: UnpinCommand.self).job == job)
     let resume = try command("resume 7 --wait", as: ResumeCommand.self)
     #expect(resume.job == job && resume.isWaiting)
     let retry = try command("retry 7", as: RetryCommand.self)
@@ -284,6 +288,7 @@ import Testing
       "imgctl submit: --crop needs --mode fill, fill-down or auto, because other modes have "
         + "nothing to crop"
     ),
+    ("submit a --pin --no-pin", "imgctl submit: --pin and --no-pin exclude each other"),
     ("submit a --priority 3", "imgctl submit: --priority: \"3\" is not from -2 to 2"),
     (
       "submit a --expire-after 7w",

@@ -49,6 +49,53 @@ import Testing
         .hasSuffix("5 failed, all of them temporarily: imgctl retry 7\n"))
   }
 
+  @Test func `the summary counts what is no longer stored, and tells what the disk has room for`() {
+    let text = JobSummary(
+      status(.finished, done: 20), lostCount: 12, diskNote: "the disk has room for 5.0 MiB"
+    ).text
+    #expect(
+      text.hasSuffix(
+        """
+        12 of 20 thumbnails are no longer stored; to fetch them again: imgctl export 7 DIR --fetch
+        the disk has room for 5.0 MiB
+
+        """))
+  }
+
+  /// - Parameter diskByteCount: of a disk that is nearly full.
+  private func tooLarge(_ pinPolicy: PinPolicy, diskByteCount: Int64? = nil) -> JobStatus {
+    let record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), pinPolicy: pinPolicy,
+      state: .queued, counts: JobCounts(total: 60_000), submittedAt: WallTime(rawValue: 0))
+    let report = StoreReport(
+      budgetByteCount: 400 << 20, diskByteCount: diskByteCount, pinnedByteCount: 0, pinningJobs: [])
+    let shortage = StoreShortage(record, store: report, budgetByteCount: 0)
+    return JobStatus(record, wait: Wait(.storePinned), shortage: shortage)
+  }
+
+  @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
+    #expect(
+      ShortageText(tooLarge(.whileActive))?.warning == """
+        job 7 needs about 469 MiB of the store, but the store's budget is 400 MiB: the job will wait when it is full
+        to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop, then imgctl start \
+        --store-budget 590M; or imgctl unpin 7, to keep only what comes last
+
+        """)
+    #expect(
+      ShortageText(tooLarge(.none, diskByteCount: 5 << 20))?.warning == """
+        job 7 needs about 469 MiB of the store, but the disk has room for 5.0 MiB of the store's budget of 400 MiB: \
+        later thumbnails will replace earlier ones
+        to make room: imgctl export 7 DIR, repeatedly while the job runs; or free space on the disk
+
+        """)
+    let bar = ProgressBar(
+      tooLarge(.whileActive, diskByteCount: 5 << 20), at: .zero, wall: WallTime(rawValue: 0))
+    #expect(
+      bar.plainLine
+        == "job 7: 0/60000, 0 %, waiting: pinned thumbnails use up the store (imgctl export, "
+        + "imgctl unpin, or --store-budget), needs 469 MiB of a store of 5.0 MiB on a full disk")
+  }
+
   @Test func `the summary has the reason if all lines failed with one code`() {
     let failure = Failure(stage: .fetch, code: .blockedAddress, detail: "10.0.0.1 is refused")
     #expect(

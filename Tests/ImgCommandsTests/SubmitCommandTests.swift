@@ -49,9 +49,16 @@ import Testing
   }
 
   @Test func `a list that is accepted prints the job's number`() async throws {
+    let record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard),
+      submittedAt: WallTime(rawValue: 0))
     let result = try await submit { request in
-      guard case .submitEnd(let end) = request else { return [] }
-      return [.submitted(Submitted(id: end.id, job: JobID(rawValue: 7), total: 100_000))]
+      switch request {
+      case .submitEnd(let end):
+        [.submitted(Submitted(id: end.id, job: record.id, total: 100_000))]
+      case .job(let request): [.job(JobReply(id: request.id, status: JobStatus(record)))]
+      default: []
+      }
     }
     #expect(result.exitCode == .success)
     #expect(result.output == "7\n")

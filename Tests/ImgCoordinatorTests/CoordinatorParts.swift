@@ -60,7 +60,8 @@ final class CoordinatorParts {
       executable: workerExecutable, settings: settings, scheduler: scheduler,
       files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: SandboxReport(),
       log: log)
-    sweeps = StoreSweeps(scheduler: scheduler, workers: workers, lifecycle: lifecycle, at: now)
+    sweeps = StoreSweeps(
+      scheduler: scheduler, workers: workers, journal: journal, lifecycle: lifecycle, at: now)
     requests = ClientRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers, sweeps: sweeps,
       files: files, lifecycle: lifecycle, settings: settings,

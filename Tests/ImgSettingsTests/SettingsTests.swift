@@ -186,6 +186,12 @@ import Testing
   @Test func `a small store budget is raised to the minimum`() throws {
     #expect(try settings(["--store-budget=1M"]).limits.storeBudgetByteCount == 10 << 20)
     #expect(try settings(["--store-budget=11M"]).limits.storeBudgetByteCount == 11 << 20)
+    var automatic = try settings(["--store-budget=auto"])
+    #expect(automatic.arguments.contains("auto"))
+    automatic.setStoreBudget(ofAvailable: 8 << 30)
+    #expect(automatic.limits.storeBudgetByteCount == 2 << 30)
+    automatic.setStoreBudget(ofAvailable: 0)
+    #expect(automatic.limits.storeBudgetByteCount == 2 << 30, "it is set once")
     let remark = try settings(["--store-budget=1M"]).remark
     #expect(remark == "the store budget is 10M, the minimum, instead of 1M")
     #expect(try settings(["--store-budget=11M"]).remark == nil)

@@ -31,9 +31,12 @@ extension NewThumbnail {
   }
 
   /// A thumbnail of equal bytes, which is fast to make.
-  init(large number: Int, byteCount: Int, expiresAt: WallTime = .now(plusSeconds: 60)) throws {
+  init(
+    large number: Int, byteCount: Int, expiresAt: WallTime = .now(plusSeconds: 60),
+    pins: [JobID] = []
+  ) throws {
     try self.init(
-      picture: number, expiresAt: expiresAt,
+      picture: number, retention: Retention(until: expiresAt, pins: pins),
       bytes: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount))
   }
 

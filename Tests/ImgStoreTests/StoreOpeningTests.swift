@@ -101,7 +101,7 @@ struct StoreOpeningTests {
     let key = try ContentKey(picture: 1)
     let new = try NewThumbnail(picture: 1)
     for change in [
-      { try store.put([new], at: .now) },
+      { _ = try store.put([new], at: .now) },
       { _ = try store.remove([key]) },
       { _ = try store.removeExpired(at: .now, limit: 1) },
       { try store.reset() },
@@ -117,7 +117,7 @@ struct StoreOpeningTests {
       let store = try ThumbnailStore(directory)
       try store.environment.write { transaction throws(StoreError) in
         let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([7, 0, 0, 0], for: Array("schema".utf8), in: meta)
+        try transaction.put([8, 0, 0, 0], for: Array("schema".utf8), in: meta)
       }
     }
     for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {

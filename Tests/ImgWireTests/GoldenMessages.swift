@@ -85,6 +85,10 @@ enum GoldenMessages {
           allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem",
           proxies: proxies, requiresSandbox: true)),
       "lookup": .lookup(batch),
+      "lookup_pinning": .lookup(
+        Batch(
+          batch.request, retention: Retention(pins: [JobID(rawValue: 7), JobID(rawValue: 9)]),
+          isUrgent: false, items: batch.items)),
       "fetch": .fetch(
         Batch(
           ThumbnailRequest(variant: .standard), retention: Retention(after: .milliseconds(1)),
@@ -110,6 +114,7 @@ enum GoldenMessages {
       "follow_redirects": .followRedirects(
         TransferList(transfers: [TransferID(startedBy: lease)])),
       "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
+      "unpin": .unpin(JobList(jobs: [JobID(rawValue: 7)])),
       "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
       "decoder_exited_killed": .decoderExited(DecoderExit(decoder: decoder, end: .signalled(11))),
       "decoder_exited_not_started": .decoderExited(
@@ -127,6 +132,7 @@ enum GoldenMessages {
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
+      "unpinned": .unpinned(LeaseList(leases: [LeaseID(rawValue: 19)])),
       "host_updates": .hostUpdates(
         HostUpdates(
           cooldowns: [HostCooldown(host: "example.com", seconds: 120, httpStatus: 503)],
@@ -165,6 +171,10 @@ enum GoldenMessages {
         ])),
       "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
       "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
+      "store": .store(
+        StoreReport(
+          budgetByteCount: 419_430_400, diskByteCount: 104_857_600, pinnedByteCount: 8_192,
+          pinningJobs: [JobID(rawValue: 7)])),
       "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
     ]
   }

@@ -18,10 +18,11 @@ extension WorkerMachine.Effect {
       "put \(request.order.lease.rawValue) "
         + "[\(request.records.map(\.kind.summary).joined(separator: ", "))]"
         + (request.body.map { " of body \($0.rawValue)" } ?? "")
-    case .extendOriginal(let order): "extend original \(order.lease.rawValue)"
+        + (request.extendsOriginal ? " beside the original" : "")
     case .storePartial(let transfer, _): "store partial \(transfer.rawValue)"
     case .removePartial(let name): "remove partial \(name.text)"
     case .sweep(let moment): "sweep \(moment.rawValue)"
+    case .unpin(let jobs): "unpin \(jobs.map(\.rawValue))"
     case .readRobots(let url): "read robots \(url.origin)"
     case .fetchRobots(let url): "fetch robots \(url.origin)"
     case .storeRobots(_, let origin): "store robots \(origin)"
@@ -59,13 +60,15 @@ extension WorkerMessage {
     case .redirected(let list): "redirected \(list.redirections.map(\.transfer.rawValue))"
     case .transferred(let list): "transferred \(list.leases.map(\.rawValue))"
     case .released(let list): "released \(list.leases.map(\.rawValue))"
+    case .unpinned(let list): "unpinned \(list.leases.map(\.rawValue))"
     case .finished(let list):
       "finished "
         + list.results.map { "\($0.lease.rawValue) \($0.outcome.summary)" }
         .joined(separator: ", ")
     case .progress(let list):
       "progress " + list.entries.map(\.summary).joined(separator: ", ")
-    case .hello, .ready, .refused, .uncached, .preview, .startDecoder, .endDecoder, .sandboxed:
+    case .hello, .ready, .refused, .uncached, .preview, .startDecoder, .endDecoder, .store,
+      .sandboxed:
       "unexpected"
     }
   }

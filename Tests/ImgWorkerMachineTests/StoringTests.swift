@@ -70,9 +70,23 @@ struct StoringTests {
     driver.receiveBody(of: 1)
     driver.decode(1)
     driver.handle(.stored(1, .stored))
-    #expect(driver.decode(2) == ["extend original 2", "put 2 [thumbnail]"])
-    #expect(driver.decode(3) == ["extend original 3", "release body 1"])
-    #expect(driver.endTurn() == ["transferred [1, 2, 3]", "finished 1 done, 3 done"])
+    #expect(driver.decode(2) == ["put 2 [thumbnail] beside the original"])
+    #expect(driver.decode(3) == ["release body 1", "put 3 [] beside the original"])
+    driver.handle(.stored(2, .missing))
+    driver.handle(.stored(3, .stored))
+    #expect(
+      driver.endTurn() == ["transferred [1, 2, 3]", "released [2]", "finished 1 done, 3 done"])
+  }
+
+  @Test mutating func `what cannot be pinned has no result, whatever it was stored or renewed for`()
+  {
+    #expect(fetchAndDecode(1, .sample(keep: .all)) == ["put 1 [thumbnail, original] of body 1"])
+    #expect(driver.handle(.unpinned([1])) == ["release body 1"])
+    #expect(driver.endTurn() == ["unpinned [1]"])
+    // A look-up.
+    driver.handle(.unpinned([7, 8]))
+    #expect(driver.hasReport && !driver.mayReportLater)
+    #expect(driver.endTurn() == ["unpinned [7, 8]"])
   }
 
   @Test mutating func `each lease stores the body until the store has it`() {

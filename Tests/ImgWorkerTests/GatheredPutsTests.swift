@@ -11,8 +11,8 @@ import Testing
   private mutating func add(_ lease: UInt64, isUrgent: Bool = false, after delay: Duration = .zero)
   {
     puts.add(
-      StorePut(lease: LeaseID(rawValue: lease), records: [], thumbnail: []), isUrgent: isUrgent,
-      at: now + delay)
+      StorePut(lease: LeaseID(rawValue: lease), records: [], accesses: [], thumbnail: []),
+      isUrgent: isUrgent, at: now + delay)
   }
 
   @Test mutating func `a put of a list waits for others, counted from the first`() {

@@ -94,7 +94,9 @@ final class RunningWorker {
 
   /// What the worker says until it has told the ends of so many leases.
   func messages(untilEnded count: Int) throws -> Said {
-    try messages { $0.released.count + $0.outcomes.count + $0.uncached.count >= count }
+    try messages { said in
+      said.released.count + said.unpinned.count + said.outcomes.count + said.uncached.count >= count
+    }
   }
 
   /// What the worker says until that is enough; `said` is what it said before.
@@ -111,6 +113,7 @@ final class RunningWorker {
         }
       case .transferred(let list): said.transferred += list.leases
       case .released(let list): said.released += list.leases
+      case .unpinned(let list): said.unpinned += list.leases
       case .finished(let results):
         for result in results.results { said.outcomes[result.lease] = result.outcome }
         said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
@@ -126,7 +129,7 @@ final class RunningWorker {
         for entry in report.entries {
           said.progress[entry.lease, default: []].append(entry.progress)
         }
-      case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .sandboxed:
+      case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .store, .sandboxed:
         throw Unexpected()
       }
     }
@@ -171,7 +174,7 @@ final class RunningWorker {
           guard let end = delivery.file else { throw Unexpected() }
           try decoders.start(reference.decoder, channel: end)
         case .endDecoder(let reference): decoders.end(reference.decoder)
-        case .sandboxed: break
+        case .sandboxed, .store: break
         default: return delivery
         }
       }
@@ -217,6 +220,7 @@ final class RunningWorker {
     var redirections: [Redirections.Redirection] = []
     var transferred: [LeaseID] = []
     var released: [LeaseID] = []
+    var unpinned: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]
     /// Those that have failed behind a redirect.
     var redirected: [LeaseID] = []

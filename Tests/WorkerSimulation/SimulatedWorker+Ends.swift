@@ -18,9 +18,12 @@ extension SimulatedWorker {
         return .stored(request.order.lease, .refused(refusal))
       }
       store.put(request)
-      return .stored(request.order.lease, .stored)
-    case .renewal(let lease):
-      return .stored(lease, Bool.random(using: &random) ? .stored : .missing)
+      if refusesPins(of: request.order, &random) { return .unpinned([request.order.lease]) }
+      let isThere = !request.extendsOriginal || store.hasOriginal(of: request.order.name)
+      return .stored(request.order.lease, isThere ? .stored : .missing)
+    case .renewal(let order):
+      if refusesPins(of: order, &random) { return .unpinned([order.lease]) }
+      return .stored(order.lease, Bool.random(using: &random) ? .stored : .missing)
     case .partial(let transfer): return .partialStored(transfer)
     case .robotsRecord(let origin):
       store.putRobots(of: origin)
@@ -30,6 +33,11 @@ extension SimulatedWorker {
       let ends: [PreviewEnd] = [.made(.simulated, shownByteCount: 1), .later, .busy, .never]
       return .previewed(order, ends[Int.random(in: ends.indices, using: &random)])
     }
+  }
+
+  /// Whether there is no room to pin what the order stores.
+  private func refusesPins(of order: FetchOrder, _ random: inout SeededGenerator) -> Bool {
+    !order.retention.pins.isEmpty && !store.isCalm && Int.random(in: 0..<5, using: &random) == 0
   }
 
   // MARK: - Transfers

@@ -14,7 +14,7 @@ package final class SimulatedWorker {
     case robots(ImageURL)
     case decode(FetchOrder, DecodeSource)
     case put(StoreRequest)
-    case renewal(LeaseID)
+    case renewal(FetchOrder)
     case partial(TransferID)
     case robotsRecord(String)
     case lookup(LookupResults)
@@ -65,7 +65,8 @@ package final class SimulatedWorker {
     case .fetch(let batch), .attach(let batch), .decode(let batch):
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
-    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .decoderExited, .drain:
+    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .unpin, .decoderExited,
+      .drain:
       break
     }
     feed(.received(message), at: now)
@@ -193,7 +194,7 @@ package final class SimulatedWorker {
     case .storePartial(let transfer, _):
       checkHeld(transfer)
       operations.append(.partial(transfer))
-    case .extendOriginal, .removePartial, .sweep: break
+    case .removePartial, .sweep, .unpin: break
 
     case .readRobots(let url):
       let isKnown = store.hasRobots(of: url.origin)
@@ -237,7 +238,7 @@ package final class SimulatedWorker {
   private func renew(_ order: FetchOrder) -> RenewalFinding {
     guard order.mayRevalidate, store.answers(order) else { return .unmatched }
     guard order.request.keep != .original else { return .original(.none) }
-    operations.append(.renewal(order.lease))
+    operations.append(.renewal(order))
     return .thumbnail(.simulated)
   }
 
@@ -298,7 +299,8 @@ package final class SimulatedWorker {
           report("transfer \(redirection.transfer.rawValue) is not redirected")
         }
       }
-    case .released(let list): list.leases.forEach { end($0) }
+    case .released(let list), .unpinned(let list):
+      for lease in list.leases where lookups.remove(lease) == nil { end(lease) }
     case .finished(let list): list.results.forEach { end($0.lease) }
     case .uncached(let result): end(result.lease)
     case .preview(let preview):
@@ -309,7 +311,8 @@ package final class SimulatedWorker {
       for lease in list.entries.map(\.lease) where !leases.contains(lease) {
         report("progress of lease \(lease.rawValue), which is over")
       }
-    case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .sandboxed: break
+    case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .store, .sandboxed:
+      break
     }
   }
 

@@ -9,6 +9,8 @@ extension CacheStatistics {
     expiredCount = statistics.expiredCount
     partialCount = statistics.partialCount
     partialByteCount = statistics.partialByteCount
+    pinnedCount = statistics.pinned.recordCount
+    pinnedByteCount = statistics.pinned.byteCount
     occupiedByteCount = summary.occupiedByteCount
     budgetByteCount = summary.budgetByteCount
     diskByteCount = summary.diskByteCount

@@ -40,6 +40,10 @@ public struct CacheStatistics: Hashable, Sendable {
   public var partialCount = 0
   /// The size of these downloads.
   public var partialByteCount: Int64 = 0
+  /// The number of records that jobs pin.
+  package var pinnedCount = 0
+  /// What these take, about.
+  package var pinnedByteCount: Int64 = 0
   /// The size of the store: the records, the downloads and the indexes.
   public var occupiedByteCount: Int64 = 0
   /// The size that the store may have; `nil` without a store.

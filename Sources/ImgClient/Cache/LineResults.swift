@@ -7,6 +7,8 @@ package final class LineResults {
   private let store: LocalStore
   /// `nil` until the store exists.
   private var reader: StoreReader?
+  /// The records of the lines that need no pins any more.
+  private var unneededKeys: [ContentKey] = []
 
   /// - Parameter request: that of the job.
   package init(of request: ThumbnailRequest, in store: LocalStore) {
@@ -26,6 +28,21 @@ package final class LineResults {
     }
     let original = try reader.original(of: name, isLenient: request.isLenient)
     return original.map { [StoredResult($0)] } ?? []
+  }
+
+  /// What the job has made of a line needs no pins any more.
+  package func endPins(of line: LineResult) throws {
+    let name = request.fetch.name(of: try ImageURL(line: line.url))
+    unneededKeys += ContentKey.results(of: name, for: request)
+    if request.keep.includesOriginal { unneededKeys.append(ContentKey(originalOf: name)) }
+  }
+
+  /// Removes the pins of the job that are not needed any more.
+  package func removePins(of job: JobID) throws {
+    guard !unneededKeys.isEmpty else { return }
+    reader = nil
+    try store.unpin(unneededKeys, for: job)
+    unneededKeys = []
   }
 
   /// Whether the store has all that the job made of a line. Counts no access.

@@ -33,6 +33,17 @@ extension LocalStore {
     } ?? 0
   }
 
+  /// Removes the pins of a job from records. Does nothing if there is no store any more.
+  func unpin(_ keys: [ContentKey], for job: JobID) throws {
+    let limit = ThumbnailStore.expiredBatchCount
+    _ = try withWriter { store in
+      for start in stride(from: 0, to: keys.count, by: limit) {
+        let batch = Array(keys[start...].prefix(limit))
+        try store.change { store throws(StoreError) in try store.unpin(batch, for: job) }
+      }
+    }
+  }
+
   /// Removes what has expired.
   ///
   /// - Returns: how many this process removed. Workers may remove some at the same time.

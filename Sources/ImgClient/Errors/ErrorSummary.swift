@@ -70,7 +70,7 @@ extension StoreError {
   fileprivate var scriptCode: String {
     switch reason {
     case .absent: "store_absent"
-    case .full, .tooLarge: "store_full"
+    case .full, .tooLarge, .pinned: "store_full"
     case .notPermitted: "not_permitted"
     case .newerVersion, .olderVersion: "other_version"
     case .damaged: "store_damaged"

@@ -50,7 +50,7 @@ struct InMemoryJob {
       }
       nextPosition = 0
       return []
-    case .pause, .resume, .prioritise, .remove: return []
+    case .pause, .resume, .prioritise, .unpin, .remove: return []
     }
   }
 

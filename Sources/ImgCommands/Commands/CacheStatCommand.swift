@@ -34,6 +34,8 @@ package struct CacheStatCommand: Command {
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
     table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
+    table.addRow(["pinned by jobs", "\(statistics.pinnedCount)"])
+    table.addRow(["their size", HumanText.size(statistics.pinnedByteCount)])
     table.addRow(["occupied", HumanText.size(statistics.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(statistics.budgetByteCount ?? 0)])
     if let disk = statistics.diskByteCount {

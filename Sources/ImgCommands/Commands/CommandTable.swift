@@ -13,6 +13,7 @@ package enum CommandTable {
     ResumeCommand.self,
     CancelCommand.self,
     PriorityCommand.self,
+    UnpinCommand.self,
     RemoveCommand.self,
     RecoverCommand.self,
     ListCommand.self,

@@ -50,18 +50,29 @@ package struct ExportCommand: Command {
     let status = try jobs.status(of: job)
     var missing: MissingResults?
     if isFetching, case .coordinator(let client) = jobs {
-      missing = MissingResults(of: status, over: client)
+      missing = MissingResults(of: status, over: client, try context.runningCoordinator()) {
+        if !isJSON { context.note($0) }
+      }
     }
     let export = try JobExport(of: status, to: directory, from: context.store, making: missing)
     if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
+    removePins(of: export, in: context)
     if isJSON {
       try context.output.write(json: Report(export))
     } else {
       context.note(text(of: export))
     }
     return export.missingCount > 0 ? .someFailed : .success
+  }
+
+  private func removePins(of export: JobExport, in context: CommandContext) {
+    do {
+      try export.removePins()
+    } catch {
+      context.note("the thumbnails stay pinned, until imgctl unpin \(job): \(error)\n")
+    }
   }
 
   /// What there is to export, which is told before anything is written.

@@ -70,6 +70,7 @@ package struct StatusCommand: Command {
     var table = JobListing(at: context.now)
     table.add(status)
     try context.output.write(table.rendered)
+    if let shortage = ShortageText(status) { context.note(shortage.warning) }
   }
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {

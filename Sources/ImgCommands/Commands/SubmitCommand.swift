@@ -8,6 +8,7 @@ package struct SubmitCommand: Command {
   package let listPaths: [String]
   package let options: RequestOptions
   package let order: LineOrder
+  package let pinPolicy: PinPolicy
   /// The name that lists show.
   package let name: String?
   package let isWaiting: Bool
@@ -20,6 +21,14 @@ package struct SubmitCommand: Command {
       + "example.org/a.jpg, is https.")
   private static let name = OptionDescription(
     "--name", "TEXT", help: "The name of the job in lists.")
+  private static let pin = OptionDescription(
+    "--pin",
+    help:
+      "Keep the thumbnails in the store until they are exported, or imgctl unpin JOB. Default: until "
+      + "the job ends. While pinned thumbnails use up the store, jobs wait for room.")
+  private static let noPin = OptionDescription(
+    "--no-pin",
+    help: "Do not wait for room in the store: the job's later thumbnails may replace earlier ones.")
   private static let infoOnly = OptionDescription(
     "--info-only",
     help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "
@@ -36,7 +45,7 @@ package struct SubmitCommand: Command {
     summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
     options: StorageOptions.jobOptions + FetchArguments.listOptions
-      + [infoOnly, priority, order, name, .wait, .json]
+      + [infoOnly, priority, order, pin, noPin, name, .wait, .json]
       + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
     examples: [
@@ -60,6 +69,11 @@ package struct SubmitCommand: Command {
       facts: isInfoOnly ? .facts : nil,
       fetch: try FetchArguments.fetchOptions(in: arguments, for: nil, respectsOptOut: true))
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
+    let (isPinned, isUnpinned) = (arguments.contains(Self.pin), arguments.contains(Self.noPin))
+    guard !isPinned || !isUnpinned else {
+      throw UsageError("--pin and --no-pin exclude each other")
+    }
+    pinPolicy = isPinned ? .untilExported : isUnpinned ? .none : .whileActive
     name = arguments.texts(of: Self.name)?.last
     isWaiting = arguments.contains(.wait)
     isJSON = arguments.contains(.json)
@@ -69,11 +83,18 @@ package struct SubmitCommand: Command {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     var list = try ListSubmission(paths: listPaths, of: Self.description)
     let client = try context.coordinator()
-    let submitted = try list.submit(to: client, name: name, options: options, order: order)
+    let submitted = try list.submit(
+      to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
     guard isWaiting else {
       try isJSON
         ? context.output.write(json: Report(job: submitted.job, total: submitted.total))
         : context.output.write("\(submitted.job)\n")
+      // The job is accepted, whether or not the coordinator goes on.
+      if !isJSON, let status = try? client.status(of: submitted.job),
+        let shortage = ShortageText(status)
+      {
+        context.note(shortage.warning)
+      }
       return .success
     }
     if !isJSON {

@@ -45,6 +45,7 @@ package struct JobListing {
     var terms: [String] = []
     if status.priority != 0 { terms.append("priority \(status.priority)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
+    if status.pinPolicy == .untilExported { terms.append("pinned") }
     if status.isLenient {
       terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
     }

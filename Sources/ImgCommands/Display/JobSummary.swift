@@ -5,14 +5,24 @@ package struct JobSummary: Sendable {
   private let status: JobStatus
   private let commonFailure: Failure?
   private let limitNote: String?
+  private let lostCount: Int
+  private let diskNote: String?
 
-  /// - Parameter commonFailure: the first failure of a job whose lines all failed with its code; `nil` for
-  ///   another job.
-  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
-  package init(_ status: JobStatus, commonFailure: Failure? = nil, limitNote: String? = nil) {
+  /// - Parameters:
+  ///   - commonFailure: the first failure of a job whose lines all failed with its code; `nil` for another
+  ///     job.
+  ///   - limitNote: see ``TransferLimitWatch/note``.
+  ///   - lostCount: how many of its thumbnails the store no longer has.
+  ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
+  package init(
+    _ status: JobStatus, commonFailure: Failure? = nil, limitNote: String? = nil,
+    lostCount: Int = 0, diskNote: String? = nil
+  ) {
     self.status = status
     self.commonFailure = commonFailure
     self.limitNote = limitNote
+    self.lostCount = lostCount
+    self.diskNote = diskNote
   }
 
   /// One line or more, each with a line feed.
@@ -21,6 +31,13 @@ package struct JobSummary: Sendable {
     if let commonFailure {
       lines.append("all failed alike, the first: \(HumanText.printable("\(commonFailure)"))")
     }
+    if lostCount > 0 {
+      lines.append(
+        "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
+          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch them again: "
+          + "imgctl export \(status.job) DIR --fetch")
+    }
+    if let diskNote { lines.append(diskNote) }
     if status.failed > 0 { lines.append("list the failures: imgctl failures \(status.job)") }
     if status.retryable > 0 {
       let which = status.retryable == status.failed ? "all" : "\(status.retryable)"

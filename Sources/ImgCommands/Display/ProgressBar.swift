@@ -54,7 +54,9 @@ package struct ProgressBar: Sendable {
     if status.failed > 0 { details.append("\(status.failed) failed") }
     if status.damaged > 0 { details.append("\(status.damaged) damaged") }
     if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
-    if let waitFact { return details + [waitFact] }
+    if let waitFact { details.append(waitFact) }
+    if let shortage = ShortageText(status) { details.append(shortage.fact) }
+    guard waitFact == nil else { return details }
     if let timeLeft { details.append(timeLeft) }
     if let rate = rates.imagesPerSecond, isMoving {
       details.append("\(HumanText.number(rate)) img/s")

@@ -26,6 +26,8 @@ package struct WaitText: Sendable {
     case .lookingUp: "URLs are being looked up in the store"
     case .recording: "outcomes are being written to the journal"
     case .reading: "the list is being read"
+    case .storePinned:
+      "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"

@@ -29,9 +29,9 @@ struct ListSubmission: ~Copyable {
 
   mutating func submit(
     to client: Client, name: String? = nil, options: RequestOptions,
-    order: LineOrder = .firstInFirstOut
+    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none
   ) throws -> (job: JobID, total: Int) {
-    try client.submit(name: name, options: options, order: order) {
+    try client.submit(name: name, options: options, order: order, pinPolicy: pinPolicy) {
       try fill() ? batches.removeFirst() : nil
     }
   }

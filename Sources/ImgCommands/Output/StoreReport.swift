@@ -9,6 +9,8 @@ struct StoreReport: Encodable {
   private let thumbnailBytes: Int64
   private let partials: Int
   private let partialBytes: Int64
+  private let pinned: Int
+  private let pinnedBytes: Int64
   private let occupiedBytes: Int64
   private let budgetBytes: Int64?
   private let oldestStoredAt: WallTime?
@@ -25,7 +27,8 @@ struct StoreReport: Encodable {
   private let mapBytes: Int64
 
   private enum CodingKeys: String, CodingKey {
-    case entries, expired, partials, hits, misses, stores, evictions
+    case entries, expired, partials, pinned, hits, misses, stores, evictions
+    case pinnedBytes = "pinned_bytes"
     case partialBytes = "partial_bytes"
     case thumbnailBytes = "thumbnail_bytes"
     case occupiedBytes = "occupied_bytes"
@@ -47,6 +50,8 @@ struct StoreReport: Encodable {
     thumbnailBytes = statistics?.byteCount ?? 0
     partials = statistics?.partialCount ?? 0
     partialBytes = statistics?.partialByteCount ?? 0
+    pinned = statistics?.pinnedCount ?? 0
+    pinnedBytes = statistics?.pinnedByteCount ?? 0
     occupiedBytes = statistics?.occupiedByteCount ?? 0
     budgetBytes = statistics?.budgetByteCount
     oldestStoredAt = statistics?.oldestStoredAt.map { WallTime($0) }

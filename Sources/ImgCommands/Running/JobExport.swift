@@ -17,7 +17,12 @@ final class JobExport {
   private let missing: MissingResults?
   private let manifestFile: ReplacementFile
   private let manifest: Output
-  private var waiting: [LineResult] = []
+  private let job: JobStatus
+  /// The lines from the first one on that is to be made again: what the manifest says of them, or `nil`
+  /// before it is made.
+  private var waiting: [(result: LineResult, line: Line?)] = []
+  /// How many of these are to be made again.
+  private var awaitedCount = 0
 
   private(set) var exportedCount = 0
   /// The files of an earlier export of this job whose thumbnails the store no longer has.
@@ -26,8 +31,10 @@ final class JobExport {
   /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
 
-  /// The lines that are exported together: what is missing of them is made by one job.
-  private static let partCount = 1_000
+  /// The most lines that are made again at a time.
+  static let missingMaximum = 1_000
+  /// The most lines that wait for them, because the manifest has the order of the list.
+  private static let waitingMaximum = 10_000
 
   /// - Parameters:
   ///   - store: without a store, every file is missing.
@@ -37,6 +44,7 @@ final class JobExport {
   ) throws {
     self.directory = directory
     self.missing = missing
+    self.job = job
     request = ThumbnailRequest(
       variant: job.variant, otherVariants: job.otherVariants ?? [], isLenient: job.isLenient,
       keep: job.keep, fetch: job.fetch)
@@ -56,32 +64,66 @@ final class JobExport {
     try entry.isDone && results.isStored(entry)
   }
 
+  /// Writes the files of a line, or has them made again together with those of other lines.
   func add(_ entry: LineResult) throws {
-    waiting.append(entry)
-    if waiting.count == Self.partCount { try writeWaiting() }
+    let found = try stored(entry)
+    guard missing == nil || isComplete(entry, found) else {
+      waiting.append((entry, nil))
+      awaitedCount += 1
+      if awaitedCount == Self.missingMaximum { try makeAwaited() }
+      return
+    }
+    let line = try write(entry, found)
+    if waiting.isEmpty { return try manifest.write(json: line) }
+    waiting.append((entry, line))
+    if waiting.count == Self.waitingMaximum { try makeAwaited() }
   }
 
-  /// Writes the rest, and gives the manifest its name.
+  /// Makes the rest, and gives the manifest its name.
   func finish() throws {
-    try writeWaiting()
+    try makeAwaited()
     try manifest.flush()
     try manifestFile.commit()
   }
 
-  private func writeWaiting() throws {
-    let lines = waiting
-    waiting = []
-    var made: [Int: LineResult] = [:]
-    if let missing, keep != .none {
-      made = try missing.make(
-        lines.filter { try $0.isDone && presentFile(of: $0) == nil && !results.isStored($0) })
-    }
-    for line in lines { try write(made[line.index] ?? line) }
-    try missing?.release()
+  /// What is exported needs no pins any more.
+  func removePins() throws {
+    try results.removePins(of: job.job)
   }
 
-  private func write(_ entry: LineResult) throws {
-    let found = entry.isDone ? try results.results(of: entry) : []
+  /// Makes the missing results of the lines that wait. Each is written as soon as it is made, and all of
+  /// them have their place in the manifest then.
+  private func makeAwaited() throws {
+    let lines = waiting
+    waiting = []
+    awaitedCount = 0
+    var made: [Int: Line] = [:]
+    try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
+      let found = try stored(entry)
+      guard isComplete(entry, found) else { return false }
+      made[entry.index] = try write(entry, found)
+      return true
+    }
+    for (entry, line) in lines {
+      try manifest.write(json: try line ?? made[entry.index] ?? write(entry, stored(entry)))
+    }
+  }
+
+  private func stored(_ entry: LineResult) throws -> [StoredResult] {
+    entry.isDone ? try results.results(of: entry) : []
+  }
+
+  /// Whether making a line again would add nothing to what was found of it.
+  private func isComplete(_ entry: LineResult, _ found: [StoredResult]) -> Bool {
+    guard entry.isDone, keep != .none else { return true }
+    let count = keep == .original ? 1 : request.variants.count
+    return found.count == count || presentFile(of: entry) != nil
+  }
+
+  /// Writes what was found of a line.
+  ///
+  /// - Returns: its line of the manifest.
+  private func write(_ entry: LineResult, _ found: [StoredResult]) throws -> Line {
     var files: [Line.File] = []
     for result in found {
       let thumbnail = result.record.thumbnail
@@ -90,6 +132,7 @@ final class JobExport {
       files.append(Line.File(file: name, content: thumbnail, isFacts: keep.isFacts))
     }
     exportedCount += files.count
+    if job.pinPolicy != .none, !found.isEmpty { try results.endPins(of: entry) }
     if found.isEmpty, let present = presentFile(of: entry) {
       presentCount += 1
       files = [present]
@@ -98,8 +141,7 @@ final class JobExport {
       missingCount += 1
       if entry.isDone, keep != .none { goneCount += 1 }
     }
-    try manifest.write(
-      json: Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none))
+    return Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none)
   }
 
   /// The file that an earlier export has written for a line; `nil` if there is none. Also `nil` if the

@@ -1,6 +1,7 @@
 import Glibc
 import ImgClient
 import ImgModel
+import ImgSettings
 import ImgSystem
 
 /// Shows the progress of a job until it has ended: a bar on a terminal, lines elsewhere (see
@@ -63,6 +64,7 @@ struct JobFollower {
     var line = RedrawnLine()
     var cadence = LineCadence()
     var wasPaused = false
+    var noted: StoreShortage?
     defer { context.redraw(line.end()) }
     return try forEachState(updates, signals) { status in
       let now = ContinuousClock.now
@@ -80,6 +82,13 @@ struct JobFollower {
         context.note("job \(status.job) is paused; continue with: imgctl resume \(status.job)\n")
       }
       wasPaused = isPaused
+      if let shortage = status.storeShortage, let text = ShortageText(status),
+        noted == nil || shortage.isOfDisk && noted?.isOfDisk == false
+      {
+        noted = shortage
+        context.redraw(line.erase())
+        context.note(text.warning)
+      }
       if isOnTerminal {
         let columns = Terminal.columns(2) ?? Self.defaultColumns
         context.redraw(line.draw(current.line(columns: columns)))
@@ -117,10 +126,43 @@ struct JobFollower {
       return .interrupted
     }
     if !isJSON {
-      context.note(
-        JobSummary(status, commonFailure: commonFailure(of: status), limitNote: limitNote).text)
+      let size = storeSize(of: status)
+      let summary = JobSummary(
+        status, commonFailure: commonFailure(of: status), limitNote: limitNote,
+        lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
+        diskNote: size?.diskByteCount.map {
+          ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
+        })
+      context.note(summary.text)
     }
     return status.exitCode
+  }
+
+  /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
+  /// explain.
+  private func storeSize(of status: JobStatus) -> CacheSize? {
+    guard status.done > 0, status.keep != .none,
+      let client = try? context.runningCoordinator(),
+      (try? client.requireStore(in: context.settings.storeDirectory)) != nil,
+      case .size(let size) = try? context.store.view()
+    else { return nil }
+    return size
+  }
+
+  /// How many of a job's thumbnails the store no longer has.
+  private func lostCount(of status: JobStatus, in size: CacheSize) -> Int {
+    // A store that is half empty has not evicted anything lately.
+    guard size.occupiedByteCount > size.effectiveBudgetByteCount / 2 else { return 0 }
+    let results = LineResults(
+      of: ThumbnailRequest(
+        variant: status.variant, otherVariants: status.otherVariants ?? [],
+        isLenient: status.isLenient, keep: status.keep, fetch: status.fetch), in: context.store)
+    var lostCount = 0
+    try? context.runningCoordinator().results(of: status.job, isFailedOnly: false) { line in
+      guard case .done = line.outcome else { return }
+      if try !results.isStored(line) { lostCount += 1 }
+    }
+    return lostCount
   }
 
   /// The first failure of a job, if all its lines failed with the same code.

@@ -1,28 +1,99 @@
 import ImgClient
 import ImgModel
 
-/// What a job has made and the store no longer has, for an export: made again by a job of its own, which
-/// is removed when its results are written.
+/// What a job has made and the store no longer has, for an export: made again by jobs of its own, part by
+/// part.
+///
+/// These jobs pin nothing, so that they never wait for room in the store. Instead each part is so small that
+/// the store holds it until it is written: parts grow while it does, and shrink when something was evicted
+/// before.
 final class MissingResults {
   private let original: JobStatus
   private let client: Client
-  /// The job that has made the last lines.
-  private var job: JobID?
+  /// For the results, while the other connection follows a job.
+  private let resultsClient: Client
+  private let report: (String) -> Void
+  /// The number of lines of the next part.
+  private var partCount = MissingResults.firstPartCount
 
-  /// How often its job is looked at.
-  private static let interval = Duration.seconds(1)
+  private static let firstPartCount = 16
+  /// How often the results are looked at, at least.
+  private static let interval = Duration.milliseconds(200)
 
-  /// - Parameter client: a connection on which no reply is awaited meanwhile.
-  init(of original: JobStatus, over client: Client) {
+  /// - Parameters:
+  ///   - client: a connection on which no reply is awaited meanwhile.
+  ///   - resultsClient: another one.
+  ///   - report: is told for people what a job waits for.
+  init(
+    of original: JobStatus, over client: Client, _ resultsClient: Client,
+    report: @escaping (String) -> Void
+  ) {
     self.original = original
     self.client = client
+    self.resultsClient = resultsClient
+    self.report = report
   }
 
-  /// Waits until a job has made the results of some lines.
+  /// Makes the results of lines again.
   ///
-  /// - Returns: the lines with their new outcomes, by their index in the original list.
-  func make(_ lines: [LineResult]) throws -> [Int: LineResult] {
-    guard !lines.isEmpty else { return [:] }
+  /// - Parameter write: is called with each line once it has its new outcome, while the rest is made; returns
+  ///   whether the line has its files, or never will. What was evicted before is made once more.
+  func make(_ lines: [LineResult], _ write: (LineResult) throws -> Bool) throws {
+    var rest = lines[...]
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(partCount))
+      rest = rest.dropFirst(part.count)
+      let lost = try makePart(part, write)
+      if lost.isEmpty {
+        partCount = min(partCount * 2, JobExport.missingMaximum)
+      } else if part.count > 1 {
+        partCount = part.count / 2
+        rest = lost + rest
+      }
+    }
+  }
+
+  /// - Returns: the lines that were made and lost.
+  private func makePart(
+    _ lines: [LineResult], _ write: (LineResult) throws -> Bool
+  ) throws -> [LineResult] {
+    let job = try submit(lines)
+    do {
+      let lost = try follow(job, of: lines, write)
+      _ = try client.change(job, .remove)
+      return lost
+    } catch {
+      // A file cannot be written, or the coordinator has ended. Then a user may remove the job.
+      for change in [JobChange.cancel, .remove] { _ = try? resultsClient.change(job, change) }
+      throw error
+    }
+  }
+
+  /// Writes the results of a job as they come.
+  ///
+  /// - Parameter lines: of the original, in the order of the job's lines.
+  /// - Returns: those that were made and lost.
+  private func follow(
+    _ job: JobID, of lines: [LineResult], _ write: (LineResult) throws -> Bool
+  ) throws -> [LineResult] {
+    let results = FinishedLines(of: job, from: resultsClient)
+    var notes = WaitNotes()
+    var lost: [LineResult] = []
+    _ = try client.watch(job, every: Self.interval) { status in
+      if let wait = status.wait, let note = notes.note(on: wait, at: .now) { report(note) }
+      try results.forEachNew(hasEnded: status.hasEnded) { made in
+        let line = lines[made.index]
+        let isWritten = try write(
+          LineResult(index: line.index, url: line.url, outcome: made.outcome))
+        if !isWritten { lost.append(line) }
+        return isWritten
+      }
+      return true
+    }
+    return lost
+  }
+
+  private func submit(_ lines: [LineResult]) throws -> JobID {
     var batcher = SubmissionBatcher()
     var batches = lines.compactMap { batcher.add($0.url) }
     if let last = batcher.finish() { batches.append(last) }
@@ -31,22 +102,8 @@ final class MissingResults {
       variant: original.variant, otherVariants: original.otherVariants ?? [],
       isLenient: original.isLenient, priority: original.priority, keep: original.keep,
       fetch: original.fetch)
-    let submitted = try client.submit(
-      name: "export of job \(original.job)", options: options
-    ) { rest.popFirst() }
-    job = submitted.job
-    _ = try client.watch(submitted.job, every: Self.interval) { _ in true }
-    var made: [Int: LineResult] = [:]
-    try client.results(of: submitted.job, isFailedOnly: false) { result in
-      let line = lines[result.index]
-      made[line.index] = LineResult(index: line.index, url: line.url, outcome: result.outcome)
-    }
-    return made
-  }
-
-  /// The results of the last lines are written.
-  func release() throws {
-    guard let job = job.take() else { return }
-    _ = try client.change(job, .remove)
+    return try client.submit(name: "export of job \(original.job)", options: options) {
+      rest.popFirst()
+    }.job
   }
 }

@@ -94,6 +94,14 @@ extension JournalOperation {
     }
   }
 
+  /// Whether a job that has pinned thumbnails until now may hold them no longer.
+  var endsPins: Bool {
+    switch self {
+    case .change(_, .unpin, at: _), .change(_, .remove, at: _): true
+    default: false
+    }
+  }
+
   /// The bytes of a list's lines. Everything else is small.
   fileprivate var listByteCount: Int {
     guard case .appendURLs(_, let lines) = self else { return 0 }

@@ -128,6 +128,7 @@ extension JobChange {
     case .retry(let includesFinal):
       includesFinal ? "every failure is tried again" : "failures are tried again"
     case .prioritise(let priority): "has priority \(priority)"
+    case .unpin: "pins nothing any more"
     case .remove: "removed"
     }
   }

@@ -44,7 +44,7 @@ final class Submissions {
     submitters.add(client.id, of: job)
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
-      submittedAt: .now)
+      pinPolicy: submission.pinPolicy, submittedAt: .now)
     submit(.createJob(record), of: client)
   }
 

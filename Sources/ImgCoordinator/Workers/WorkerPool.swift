@@ -181,6 +181,7 @@ final class WorkerPool {
     case .redirected(let list): scheduler.handle(.workerRedirected(id, list.redirections))
     case .transferred(let list): scheduler.handle(.workerTransferred(id, list.leases))
     case .released(let list): scheduler.handle(.workerReleased(id, list.leases))
+    case .unpinned(let list): scheduler.handle(.workerUnpinned(id, list.leases))
     case .finished(let results): scheduler.handle(.workerFinished(id, results))
     case .uncached(let result):
       scheduler.handle(.workerMadeUncached(id, result, files.add(delivery.announcedFile)))
@@ -195,6 +196,7 @@ final class WorkerPool {
       startDecoders(at: .now)
     case .endDecoder(let reference):
       tell([decoders.end(reference.decoder, of: id)].compactMap(\.self))
+    case .store(let report): scheduler.handle(.storeReported(report))
     case .sandboxed(let sandbox):
       sandboxReports.add(sandbox, of: id).forEach(log.note)
     }

@@ -26,6 +26,8 @@ package struct Wait: Hashable, Sendable, Codable {
     case hostFull = "host_full"
     /// The backoff before the next attempt.
     case backoff
+    /// Pinned thumbnails use up the store, and the job pins its own, see ``PinPolicy``.
+    case storePinned = "store_pinned"
     /// All transfer slots of the cluster are in use.
     case transfersFull = "transfers_full"
     /// No worker has credits left.

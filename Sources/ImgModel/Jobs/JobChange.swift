@@ -12,6 +12,8 @@ package enum JobChange: Hashable, Sendable {
   case retry(includesFinal: Bool)
   /// Sets the job's priority, see ``RequestOptions/priority``.
   case prioritise(Int)
+  /// Ends the pins of the job: what it has stored may be evicted, see ``PinPolicy``.
+  case unpin
   /// Deletes the job, its list and its outcomes. Its thumbnails stay in the store.
   case remove
 }
@@ -33,7 +35,7 @@ extension JobChange: Codable {
   }
 
   private enum Name: String, Codable {
-    case pause, resume, cancel, retry, prioritise, remove
+    case pause, resume, cancel, retry, prioritise, unpin, remove
   }
 
   package init(from decoder: any Decoder) throws {
@@ -51,6 +53,7 @@ extension JobChange: Codable {
           forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
       }
       self = .prioritise(priority)
+    case .unpin: self = .unpin
     case .remove: self = .remove
     }
   }
@@ -67,6 +70,7 @@ extension JobChange: Codable {
     case .prioritise(let priority):
       try container.encode(Name.prioritise, forKey: .change)
       try container.encode(priority, forKey: .priority)
+    case .unpin: try container.encode(Name.unpin, forKey: .change)
     case .remove: try container.encode(Name.remove, forKey: .change)
     }
   }

@@ -22,6 +22,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
   /// The options of the submission, with the current priority.
   package private(set) var options: RequestOptions
   package let order: LineOrder
+  /// Of a job of an earlier release, `nil`.
+  private var givenPinPolicy: PinPolicy?
   package var state: State
   package var counts: JobCounts
   package var retries: JobRetries
@@ -35,7 +37,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
 
   package init(
     id: JobID, name: String? = nil, options: RequestOptions,
-    order: LineOrder = .firstInFirstOut, state: State = .submitting,
+    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none, state: State = .submitting,
     counts: JobCounts = JobCounts(), retries: JobRetries = JobRetries(), submittedAt: WallTime,
     startedAt: WallTime? = nil, finishedAt: WallTime? = nil, lowWater: Int = 0
   ) {
@@ -43,6 +45,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
     self.name = name
     self.options = options
     self.order = order
+    givenPinPolicy = pinPolicy
     self.state = state
     self.counts = counts
     self.retries = retries
@@ -65,6 +68,18 @@ package struct JobRecord: Hashable, Sendable, Codable {
     set { options.fetch.secrets = newValue }
   }
 
+  /// How long it pins what it has stored.
+  package var pinPolicy: PinPolicy { givenPinPolicy ?? .none }
+
+  /// Whether it pins what it has stored now.
+  package var holdsPins: Bool {
+    switch pinPolicy {
+    case .none: false
+    case .whileActive: isActive
+    case .untilExported: state != .damaged
+    }
+  }
+
   /// Whether the job is accepted and has not ended.
   package var isActive: Bool { state == .queued || state == .paused }
 
@@ -76,6 +91,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
   private enum CodingKeys: String, CodingKey {
     case id = "job"
     case name, options, order, state, counts, retries
+    case givenPinPolicy = "pin"
     case submittedAt = "submitted_at"
     case startedAt = "started_at"
     case finishedAt = "finished_at"
@@ -89,6 +105,7 @@ extension JobRecord {
   ///     queued ⇄ paused                          pause, resume
   ///     queued, paused → cancelled               cancel
   ///     finished, cancelled → queued             retry
+  ///     every state with pins → same             unpin
   ///     finished, cancelled, damaged → removed   remove
   ///
   /// - Throws: ``JobChangeRefusal``; the record is then unchanged.
@@ -108,6 +125,8 @@ extension JobRecord {
       options.priority = priority
     case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
       try reopen(includesFinal: includesFinal)
+    case (.unpin, _) where holdsPins:
+      givenPinPolicy = PinPolicy.none
     case (.remove, .finished), (.remove, .cancelled), (.remove, .damaged):
       break
     default:
@@ -156,6 +175,7 @@ extension JobRecord {
       case .pause, .resume, .prioritise: "; it has no waiting URLs"
       case .cancel: "; nothing is left to cancel"
       case .retry: "; wait until it ends, or cancel it first"
+      case .unpin: " and pins nothing"
       case .remove: "; cancel it first"
       }
     return JobChangeRefusal(description: state + reason)

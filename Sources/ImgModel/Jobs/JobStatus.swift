@@ -27,6 +27,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package private(set) var fetch: FetchOptions
   package let priority: Int
   package let order: LineOrder
+  /// How long it pins what it has stored.
+  package let pinPolicy: PinPolicy
   /// The end of its delay; `nil` for a job without a delay.
   package let notBefore: WallTime?
   package let total: Int
@@ -48,15 +50,18 @@ package struct JobStatus: Hashable, Sendable, Codable {
   package let finishedAt: WallTime?
   /// Why the job has had no outcome for a while; `nil` while it progresses and after its end.
   package let wait: Wait?
+  /// Why the store will not hold all of it; `nil` if it probably will, and after its end.
+  package let storeShortage: StoreShortage?
 
   /// - Parameters:
   ///   - running: the number of URLs that are leased to a worker or not yet in the journal.
   ///   - isDelayed: whether its delay is not over.
   ///   - isCancelling: whether its cancel is not durable yet.
   ///   - wait: why it does not progress.
+  ///   - shortage: why the store will not hold all of it.
   package init(
     _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false,
-    wait: Wait? = nil
+    wait: Wait? = nil, shortage: StoreShortage? = nil
   ) {
     let counts = record.counts
     job = record.id
@@ -69,6 +74,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     fetch = record.options.fetch
     priority = record.options.priority
     order = record.order
+    pinPolicy = record.pinPolicy
     notBefore = record.options.delay > .zero ? record.notBefore : nil
     total = counts.total
     done = counts.done
@@ -85,6 +91,7 @@ package struct JobStatus: Hashable, Sendable, Codable {
     startedAt = record.startedAt
     finishedAt = record.finishedAt
     self.wait = wait
+    storeShortage = shortage
     state =
       switch record.state {
       case .finished: .finished
@@ -127,6 +134,8 @@ package struct JobStatus: Hashable, Sendable, Codable {
     case retryable, cancelled, queued, running, wait
     case otherVariants = "other_variants"
     case isLenient = "lenient"
+    case pinPolicy = "pin"
+    case storeShortage = "store_shortage"
     case notBefore = "not_before"
     case fromCache = "from_cache"
     case bytesFetched = "bytes_fetched"

@@ -104,6 +104,8 @@ package enum Event: Hashable, Sendable {
   case workerTransferred(WorkerID, [LeaseID])
   /// The body that these leases were attached to is gone, or their host has sent Retry-After.
   case workerReleased(WorkerID, [LeaseID])
+  /// The store has what these look-ups and fetches are about, but no room to pin it.
+  case workerUnpinned(WorkerID, [LeaseID])
   case workerFinished(WorkerID, FetchResults)
   /// A lease has ended with a thumbnail that only the memory file holds.
   case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
@@ -111,6 +113,8 @@ package enum Event: Hashable, Sendable {
   case workerMadePreview(WorkerID, MadePreview, MemoryFileID)
   /// So much of the bodies of leases has arrived. The leases go on.
   case workerReportedProgress(WorkerID, [ProgressReport.Entry])
+  /// The size of the store, as a worker has seen it.
+  case storeReported(StoreReport)
   case workerObserved(WorkerID, Observation)
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.

@@ -39,6 +39,8 @@ package struct ActiveJob {
   /// Whether nothing of it starts. It is set before a pause is durable, and cleared once a resumption
   /// is.
   package private(set) var isPaused: Bool
+  /// Whether nothing of it starts because pinned thumbnails use up the store.
+  package private(set) var isHeld = false
   /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts
   /// any more.
   package private(set) var isEnding = false
@@ -71,7 +73,9 @@ package struct ActiveJob {
   var priority: Int { record.options.priority }
   /// Lines that have left the queue and whose outcome is not durable.
   var runningCount: Int { leasedCount + unrecordedCount }
-  package var isStartable: Bool { !isPaused && !isDelayed && !isEnding }
+  package var isStartable: Bool { !isStopped && !isDelayed && !isEnding }
+  /// Whether lines that wait go back to the list.
+  var isStopped: Bool { isPaused || isHeld }
 
   private func position(of index: Int) -> Int {
     record.order.line(at: index, of: record.counts.total)
@@ -97,11 +101,23 @@ package struct ActiveJob {
     startOver()
   }
 
+  /// Nothing of it starts, because the store has no room for what it pins. What was read is forgotten.
+  mutating func beginHold() {
+    isHeld = true
+    startOver()
+  }
+
+  mutating func endHold(at now: ContinuousClock.Instant) {
+    isHeld = false
+    movedAt = now
+  }
+
   /// A change that does not end the job is durable.
   mutating func apply(_ change: JobChange, at moment: WallTime, now: ContinuousClock.Instant) {
     record.applyLegal(change, at: moment)
     isPaused = record.state == .paused
     if change == .resume { movedAt = now }
+    if isHeld, !record.holdsPins { endHold(at: now) }
   }
 
   /// A change cannot be made durable: what it has stopped goes on.
@@ -241,7 +257,7 @@ package struct ActiveJob {
   ///   - lineCount: lines of a page.
   ///   - newTicket: names a request.
   mutating func nextPages(lineCount: Int, newTicket: () -> UInt64) -> [LinePageRequest] {
-    guard !isPaused, !isEnding else { return [] }
+    guard !isStopped, !isEnding else { return [] }
     var requests: [LinePageRequest] = []
     if cursor.ticket == nil, cursor.next < record.counts.total,
       cursor.lines.count < lineCount / 2

@@ -70,6 +70,13 @@ package struct JobTable {
   /// Nothing of the job starts; its pause is being made durable.
   mutating func beginPause(_ id: JobID) { change(id) { $0.beginPause() } }
 
+  /// Nothing of the job starts, because the store has no room for what it pins.
+  mutating func beginHold(_ id: JobID) { change(id) { $0.beginHold() } }
+
+  mutating func endHold(of id: JobID, at now: ContinuousClock.Instant) {
+    change(id) { $0.endHold(at: now) }
+  }
+
   mutating func endDelay(of id: JobID, at now: ContinuousClock.Instant) {
     change(id) { $0.endDelay(at: now) }
   }
@@ -188,9 +195,9 @@ package struct JobTable {
     turns.append(id, priority: jobs.values[index].priority)
   }
 
-  /// Whether a user has paused the job; `false` for one that has ended.
-  func isPaused(_ id: JobID) -> Bool {
-    jobs.index(forKey: id).map { jobs.values[$0].isPaused } ?? false
+  /// Whether a user has paused the job, or it waits for room in the store; `false` for one that has ended.
+  func isStopped(_ id: JobID) -> Bool {
+    jobs.index(forKey: id).map { jobs.values[$0].isStopped } ?? false
   }
 
   /// Gives a line its start tag, if it has none.

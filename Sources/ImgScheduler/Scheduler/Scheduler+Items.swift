@@ -115,6 +115,11 @@ extension Scheduler {
     lease.transfer.map { stopJoiningAborted($0) }
   }
 
+  /// Sends the lines of an item that pin its thumbnail back to their lists. The item stays.
+  mutating func sendBackPinningLines(of id: WorkID) {
+    remove(from: id) { $0.isPinning }
+  }
+
   /// Sends all lines of an item that waits back to their lists.
   mutating func sendBack(_ id: WorkID) {
     remove(from: id) { _ in true }
@@ -151,15 +156,15 @@ extension Scheduler {
     if wait(id, in: .awaitingLookup) { work.queueLookup(id) }
   }
 
-  /// Makes an item wait without a lease. Lines of paused jobs go back to their lists; during a
-  /// drain viewers hear that nothing begins any more.
+  /// Makes an item wait without a lease. Lines of paused jobs, and of those that wait for room in the store,
+  /// go back to their lists; during a drain viewers hear that nothing begins any more.
   ///
   /// - Returns: whether anything still waits for it.
   mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
     move(id, to: stage)
     if isDraining { dismissViewers(of: id, with: Self.stopping) { _ in true } }
-    let paused = Set(work.item(id).jobs.filter { jobs.isPaused($0) })
-    if !paused.isEmpty { remove(from: id) { $0.job.map(paused.contains) ?? false } }
+    let stopped = Set(work.item(id).jobs.filter { jobs.isStopped($0) })
+    if !stopped.isEmpty { remove(from: id) { $0.job.map(stopped.contains) ?? false } }
     guard work.item(id).waiters.isEmpty else { return true }
     discard(id)
     return false

@@ -14,6 +14,7 @@ extension Scheduler {
       at: now.instant)
     if delay > .zero { delays.set(.job(record.id), to: now.instant + delay) }
     jobs.add(job)
+    if record.holdsPins, !pinRoom.isThere { jobs.beginHold(record.id) }
     divideLines()
     readOn(record.id)
     finishIfComplete(record.id)
@@ -60,7 +61,8 @@ extension Scheduler {
     case .success(let url):
       let options = record.options
       let waiter = Waiter(
-        who: .line(id, index: line.index), expiry: options.expiry, priority: options.priority,
+        who: .line(id, index: line.index), expiry: options.expiry,
+        isPinning: record.holdsPins && options.keep != .none, priority: options.priority,
         arrivalTag: jobs.servedTag(at: options.priority), command: command)
       let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
       if isMoreUrgent { enqueue(item) }
@@ -123,7 +125,7 @@ extension Scheduler {
     case .pause:
       jobs.beginPause(id)
       release(linesOf: id, isWaitingOnly: true)
-    case .resume, .prioritise:
+    case .resume, .prioritise, .unpin:
       break
     case .retry, .remove:
       preconditionFailure("only jobs that have ended are retried or removed")
@@ -137,7 +139,7 @@ extension Scheduler {
       // What was recorded before it was journaled before it, so the rest of the job is exactly what
       // has no outcome.
       end(id) { $0.applyLegal(change, at: moment) }
-    case .pause, .resume, .prioritise:
+    case .pause, .resume, .prioritise, .unpin:
       guard jobs[id] != nil else { return }
       jobs.apply(change, to: id, at: moment, now: now.instant)
       if case .prioritise = change { takeStartTagsAfresh(id) }
@@ -159,7 +161,7 @@ extension Scheduler {
   }
 
   /// The job's lines leave their items, or those that wait there, and are not in hand any more.
-  private mutating func release(linesOf id: JobID, isWaitingOnly: Bool = false) {
+  mutating func release(linesOf id: JobID, isWaitingOnly: Bool = false) {
     for awaited in itemsAwaited(by: id) {
       // The one before may have ended it.
       guard let item = work[awaited], !isWaitingOnly || item.stage.lease == nil else { continue }

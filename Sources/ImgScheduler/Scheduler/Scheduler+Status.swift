@@ -14,7 +14,9 @@ extension Scheduler {
       JobStatus(
         $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
         isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
-        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError))
+        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
+        shortage: StoreShortage(
+          $0.record, store: store.report, budgetByteCount: limits.storeBudgetByteCount))
     }
   }
 
@@ -45,6 +47,10 @@ extension Scheduler {
   package var leaseCount: Int { leases.count }
   package var lateAnswerCount: Int { leases.lateAnswerCount }
   package var transferCount: Int { transferQueue.underWay }
+  /// What a worker told last of the size of the store; `nil` before.
+  package var storeReport: StoreReport? { store.report }
+  /// How often a worker has told it.
+  package var storeReportCount: Int { store.reportCount }
   /// What keeps thumbnails out of the store; `nil` when nothing is known to.
   package var storeError: StoreErrorStatus? { store.error }
 

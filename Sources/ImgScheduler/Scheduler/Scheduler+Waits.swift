@@ -51,6 +51,7 @@ extension Scheduler {
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
     if let wait = clusterWait() { return wait }
+    if job.isHeld { return Wait(pinRoom.isKnown ? .storePinned : .lookingUp) }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
     return waitInQueue(of: job, at: now)
   }

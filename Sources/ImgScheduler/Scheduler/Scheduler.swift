@@ -36,6 +36,7 @@ package struct Scheduler {
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
   package internal(set) var crashBudget = CrashBudget()
+  var pinRoom = PinRoom()
   /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
   var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
@@ -117,12 +118,14 @@ package struct Scheduler {
     case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
     case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
     case .workerReleased(let worker, let leases): released(leases, by: worker)
+    case .workerUnpinned(let worker, let leases): unpinned(leases, by: worker)
     case .workerFinished(let worker, let results): finished(results, by: worker)
     case .workerMadeUncached(let worker, let result, let file):
       madeUncached(result, in: file, by: worker)
     case .workerMadePreview(let worker, let preview, let file):
       madePreview(preview, in: file, by: worker)
     case .workerReportedProgress(let worker, let entries): reportProgress(entries, by: worker)
+    case .storeReported(let report): storeReported(report)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.beginExit(of: worker)
     case .workerExited(let worker, let end, let transferring):

@@ -4,7 +4,17 @@ import ImgModel
 /// their crashes tell. Each put is a new attempt, so the first success of any worker ends the error.
 struct StoreHealth {
   private(set) var error: StoreErrorStatus?
+  /// What a worker told last of its size; `nil` before.
+  private(set) var report: StoreReport?
+  /// How often a worker has told it.
+  private(set) var reportCount = 0
   private var crashes = StoreCrashes()
+
+  /// A worker tells the size of the store.
+  mutating func note(_ report: StoreReport) {
+    self.report = report
+    reportCount += 1
+  }
 
   /// The store has refused a thumbnail.
   ///

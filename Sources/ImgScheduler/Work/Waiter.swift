@@ -14,6 +14,8 @@ package struct Waiter {
   package let who: Who
   /// When the thumbnail expires.
   let expiry: Expiry
+  /// Whether its job pins the thumbnail.
+  var isPinning = false
   /// See `RequestOptions.priority` in ImgModel. Every viewer goes before all jobs.
   var priority = 0
   /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up

@@ -153,9 +153,12 @@ package struct WorkItem {
 
   /// What is found when nothing was fetched for the waiters was stored before they came.
   private func retention(of waiter: Waiter, _ defaultExpiry: Duration) -> Retention {
-    wasFetched
+    var retention =
+      wasFetched
       ? waiter.expiry.retention(defaultExpiry: defaultExpiry)
       : waiter.expiry.retentionOfStored(defaultExpiry: defaultExpiry)
+    if waiter.isPinning, let job = waiter.job { retention.formUnion(Retention(pins: [job])) }
+    return retention
   }
 
   /// - Returns: the waiters that left.

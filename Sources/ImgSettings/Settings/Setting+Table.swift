@@ -148,9 +148,21 @@ extension Setting {
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, processMemory,
       \.workerMemoryByteCount, help: "The maximum private memory of a worker."),
-    .limit(
-      "store budget", "--store-budget", "SIZE", .size, 0...(16 << 40), \.storeBudgetByteCount,
-      help: "The maximum size of the store, at least 10M."),
+    Setting(
+      "store budget", "--store-budget", "SIZE",
+      help:
+        "The maximum size of the store, at least 10M; 8K for each thumbnail of 256x256. \"auto\": a "
+        + "quarter of what is free on its disk at the start, or in the store already.",
+      isLimit: true,
+      set: { (settings, texts) throws(InvalidValue) in
+        settings.isStoreBudgetAutomatic = texts[0] == "auto"
+        if settings.isStoreBudgetAutomatic { return }
+        settings.limits.storeBudgetByteCount = try UnitScale.size.value(
+          parsing: texts[0], in: 0...(16 << 40))
+      },
+      get: {
+        [$0.isStoreBudgetAutomatic ? "auto" : UnitScale.size.text($0.limits.storeBudgetByteCount)]
+      }),
     defaultExpiry,
     Setting(
       "jobs, after their end", "--keep-jobs", "DURATION",

@@ -57,13 +57,18 @@ extension Setting {
   ///
   /// - Parameters:
   ///   - asked: the settings of the arguments and the environment, resolved.
-  ///   - coreCount: the number of workers that `auto` means.
+  ///   - coreCount: the number of workers that `auto` means. Which store budget it meant at the start is not
+  ///     known, so every one counts as the same.
   package static func differences(
     between asked: Settings, givenBy arguments: ArgumentReader, environment: [String: String],
     and running: Settings, coreCount: Int
   ) -> [Difference] {
     var asked = asked
     if asked.limits.workers == 0 { asked.limits.workers = coreCount }
+    if asked.isStoreBudgetAutomatic {
+      asked.isStoreBudgetAutomatic = false
+      asked.limits.storeBudgetByteCount = running.limits.storeBudgetByteCount
+    }
     return all.filter { $0.isGiven(by: arguments, environment: environment) }.compactMap {
       let texts = [asked, running].map($0.texts)
       guard Set(texts[0]) != Set(texts[1]) else { return nil }

@@ -37,11 +37,17 @@ package struct Settings: Hashable, Sendable {
   package var autostart: Bool?
   /// The worker program; `nil` for the one in the coordinator's directory.
   package var workerExecutable: String?
+  /// Whether the coordinator sets the store budget at its start, see ``storeBudgetDivisor``.
+  package var isStoreBudgetAutomatic = false
   /// The requested store budget, if it was below the minimum and raised; else `nil`.
   package private(set) var refusedStoreBudgetByteCount: Int64?
 
   /// The minimum store budget. A smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
+
+  /// The share of its disk that an automatic budget gives the store: of what is free, or in the store
+  /// already.
+  package static let storeBudgetDivisor: Int64 = 4
 
   /// The range of durations, here and in requests.
   package static let durationRange = RequestOptions.expiryRange
@@ -82,6 +88,16 @@ package struct Settings: Hashable, Sendable {
       refusedStoreBudgetByteCount = limits.storeBudgetByteCount
       limits.storeBudgetByteCount = Self.minimumStoreBudgetByteCount
     }
+  }
+
+  /// Sets an automatic store budget.
+  ///
+  /// - Parameter byteCount: what is free on its disk, or in the store already.
+  package mutating func setStoreBudget(ofAvailable byteCount: Int64) {
+    guard isStoreBudgetAutomatic else { return }
+    limits.storeBudgetByteCount = max(
+      byteCount / Self.storeBudgetDivisor, Self.minimumStoreBudgetByteCount)
+    isStoreBudgetAutomatic = false
   }
 
   /// A note about settings that differ from the requested ones; `nil` if none do.

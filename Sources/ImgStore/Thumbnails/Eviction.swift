@@ -7,6 +7,8 @@ import ImgModel
 /// without a write for each read. In the order of arrival, a record whose access bit is set becomes
 /// the newest; another one is removed.
 ///
+/// Records that jobs pin stay, see `PinPolicy`; those that have expired go like others.
+///
 /// Partial bodies (see ``PartialRecord``) are removed only by their age, unless new thumbnails need
 /// the space of all of them.
 ///
@@ -35,6 +37,8 @@ struct Eviction {
   private let newcomers: Newcomers?
   /// The size after an eviction, if it needs at most `removalsLeft` removals.
   private let targetByteCount: Int64
+  /// What pinned records take.
+  private let pinnedByteCount: Int64
   /// The maximum size after the commit: the budget, or the size before this transaction if that was
   /// larger because the budget was reduced; less the bytes to free.
   private let limitByteCount: Int64
@@ -55,26 +59,31 @@ struct Eviction {
   /// - Parameters:
   ///   - byteCountToFree: the bytes by which the store must shrink.
   ///   - byteCountBefore: the size at the start of the transaction.
+  ///   - pinnedByteCount: what pinned records take now.
   init(
     tables: ThumbnailTables, accessBits: AccessBits?, newcomers: Newcomers?, budget: StoreBudget,
-    byteCountToFree: Int64, byteCountBefore: Int64
+    byteCountToFree: Int64, byteCountBefore: Int64, pinnedByteCount: Int64
   ) {
     let budgetByteCount = budget.effectiveByteCount
     self.tables = tables
     self.accessBits = accessBits
     self.newcomers = newcomers
     self.byteCountBefore = byteCountBefore
+    self.pinnedByteCount = pinnedByteCount
     limitByteCount =
       byteCountToFree > 0
       ? byteCountBefore - byteCountToFree : max(budgetByteCount, byteCountBefore)
     isLimitedByDisk = budget.isLimitedByDisk
-    // Leave free space, so that not every put must evict.
-    targetByteCount = newcomers == nil ? limitByteCount : budgetByteCount / 10 * 7
+    // Leave free space, so that not every put must evict: of what may be evicted.
+    let evictableByteCount = max(0, budgetByteCount - pinnedByteCount)
+    targetByteCount =
+      newcomers == nil ? limitByteCount : budgetByteCount - evictableByteCount / 10 * 3
   }
 
   /// - Returns: the records with a second chance. The caller clears their access bits after the
   ///   commit.
   /// - Throws: ``StoreError/Reason/tooLarge`` if the newcomers alone exceed the budget,
+  ///   ``StoreError/Reason/pinned`` if most of it is pinned,
   ///   ``StoreError/Reason/full`` if they exceed the space on the disk.
   consuming func run(
     _ transaction: borrowing Transaction, counting counters: inout StoreCounters
@@ -90,6 +99,9 @@ struct Eviction {
       try transaction.clear(eviction.tables.partials)
     }
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
+      if eviction.pinnedByteCount > eviction.limitByteCount / 2 {
+        throw StoreError(.pinned, operation: "put, beside pinned thumbnails")
+      }
       throw eviction.isLimitedByDisk
         ? StoreError(.noSpace, operation: "put, more than the disk has room for")
         : StoreError(.largerThanBudget, operation: "put, more than the budget at once")
@@ -122,9 +134,12 @@ struct Eviction {
         try transaction.delete(key, from: tables.arrivals)
         counters.damagedRemovals += 1
       }
-      for entry in slice.entries where newcomers?.keys.contains(entry.key) != true {
+      for entry in slice.entries
+      where entry.pin == nil && newcomers?.keys.contains(entry.key) != true {
         try keepOrRemove(entry, transaction, &counters)
       }
+      // Pinned records are at the end.
+      if slice.entries.last?.pin != nil { return }
       if let last = slice.entries.last { hand = last.sequence + 1 }
     }
   }

@@ -14,6 +14,11 @@ package struct Renewal: Sendable {
     self.retention = retention
   }
 
+  /// The same, pinned by no job.
+  package var withoutPins: Renewal {
+    Renewal(of: record, terms: terms, retention: retention.withoutPins)
+  }
+
   /// Whether `found` is the revalidated record, possibly renewed by another process meanwhile.
   func concerns(_ found: StoredThumbnail) -> Bool {
     found.thumbnail == record.thumbnail

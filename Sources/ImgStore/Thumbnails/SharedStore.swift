@@ -1,3 +1,4 @@
+package import ImgModel
 import ImgSystem
 import Synchronization
 
@@ -51,6 +52,7 @@ package final class SharedStore: Sendable {
   ///
   /// Afterwards compacts a store whose file is much larger than its budget, see
   /// ``ThumbnailStore/isOvergrown(beyond:)``.
+  @discardableResult
   package func change<Result>(
     _ body: (ThumbnailStore) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -70,6 +72,15 @@ package final class SharedStore: Sendable {
         try store.reset()
       }
     }
+  }
+
+  /// The limits of the store, and what jobs pin of it. Of a store that cannot be read, they pin nothing.
+  package func currentReport() -> StoreReport {
+    if let report = try? current().report() { return report }
+    let budgetByteCount =
+      if case .readWrite(let byteCount) = access { byteCount } else { Int64.max }
+    return StoreReport(
+      budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: [])
   }
 
   private func perform<Result>(

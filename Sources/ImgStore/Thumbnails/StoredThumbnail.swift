@@ -68,7 +68,7 @@ package struct NewThumbnail: Sendable {
   package let thumbHash: ThumbHash?
   package let sourceByteCount: Int64
   /// Its durations count from the time of storage.
-  package let retention: Retention
+  package private(set) var retention: Retention
   package let terms: ReuseTerms
   /// Another record, which is removed when this one is stored.
   let replaced: ContentKey?
@@ -99,6 +99,13 @@ package struct NewThumbnail: Sendable {
     self.terms = terms
     self.replaced = replaced
     self.bytes = bytes
+  }
+
+  /// The same, pinned by no job.
+  package var withoutPins: NewThumbnail {
+    var unpinned = self
+    unpinned.retention = retention.withoutPins
+    return unpinned
   }
 }
 
@@ -143,6 +150,8 @@ package struct StoreStatistics: Hashable, Sendable {
   /// Partial bodies, and the bytes of their pages.
   package let partialCount: Int
   package let partialByteCount: Int64
+  /// The records that jobs pin.
+  package let pinned: PinTotals
   /// When the oldest entry was stored; `nil` if the store is empty.
   package let oldestStoredAt: WallTime?
   /// `nil` if this process may not read the counters' file.

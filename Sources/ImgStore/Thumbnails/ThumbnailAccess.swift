@@ -3,9 +3,9 @@ package import ImgModel
 /// An access to a stored thumbnail that may extend its expiry, see
 /// ``StoredThumbnail/extended(by:at:)``.
 package struct ThumbnailAccess: Sendable {
-  let key: ContentKey
+  package let key: ContentKey
   /// The retention that the request asks for.
-  let retention: Retention
+  package let retention: Retention
   /// When the thumbnail was found, before its expiry.
   let moment: WallTime
 
@@ -13,5 +13,10 @@ package struct ThumbnailAccess: Sendable {
     self.key = key
     self.retention = retention
     self.moment = moment
+  }
+
+  /// The same, pinned by no job.
+  package var withoutPins: ThumbnailAccess {
+    ThumbnailAccess(key: key, retention: retention.withoutPins, at: moment)
   }
 }

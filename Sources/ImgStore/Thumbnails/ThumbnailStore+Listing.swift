@@ -81,6 +81,17 @@ extension ThumbnailStore {
     }
   }
 
+  /// The limits of the store, and what jobs pin of it. Costs a few look-ups.
+  package func report() throws(StoreError) -> StoreReport {
+    try environment.read { transaction throws(StoreError) in
+      let summary = try summary(transaction)
+      return StoreReport(
+        budgetByteCount: summary.budgetByteCount, diskByteCount: summary.diskByteCount,
+        pinnedByteCount: try tables.pinTotals(transaction).byteCount,
+        pinningJobs: try tables.pinningJobs(limit: StoreReport.maximumJobCount, transaction))
+    }
+  }
+
   private func summary(_ transaction: borrowing Transaction) throws(StoreError) -> StoreSummary {
     let budget = StoreBudget(
       configuredByteCount: try tables.budgetByteCount(transaction),
@@ -113,6 +124,7 @@ extension ThumbnailStore {
         thumbnailByteCount: thumbnailByteCount,
         partialCount: try transaction.statistics(of: tables.partials).entryCount,
         partialByteCount: try tables.partialOccupiedByteCount(transaction),
+        pinned: try tables.pinTotals(transaction),
         oldestStoredAt: oldestStoredAt,
         counters: accessBits?.counters,
         freePageCount: freePageCount,

@@ -9,11 +9,17 @@ extension ThumbnailStore {
   ///
   /// The budget is smaller if the disk has less space, see ``StoreBudget``.
   ///
-  /// - Throws: ``StoreError/Reason/tooLarge`` if the thumbnails, alone or together, exceed the
-  ///   budget; ``StoreError/Reason/full`` if they exceed the space on the disk, or if a reader pins
-  ///   so many freed pages that the map is full. The caller then stores each thumbnail of the group
-  ///   alone.
-  package func put(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
+  /// - Parameter accesses: are extended in the same transaction, see ``extend(_:)``.
+  /// - Returns: as ``extend(_:)`` does.
+  /// - Throws: ``StoreError/Reason/pinned`` if the thumbnails are to be pinned, and more would be pinned
+  ///   than the budget permits, see ``StoreReport/pinLimit(of:)``;
+  ///   ``StoreError/Reason/tooLarge`` if the thumbnails, alone or together, exceed the budget;
+  ///   ``StoreError/Reason/full`` if they exceed the space on the disk, or if a reader pins so many freed
+  ///   pages that the map is full. The caller then stores each thumbnail of the group alone.
+  @discardableResult
+  package func put(
+    _ thumbnails: [NewThumbnail], extending accesses: [ThumbnailAccess] = [], at now: WallTime
+  ) throws(StoreError) -> Set<ContentKey> {
     guard let budgetByteCount else {
       throw StoreError(
         .accessDenied, operation: "put, opened for reading", path: environment.directory)
@@ -26,44 +32,110 @@ extension ThumbnailStore {
       }
     }
     do throws(StoreError) {
-      try write(thumbnails, at: now)
+      return try write(thumbnails, accesses, at: now)
     } catch {
       let byteCount = thumbnails.reduce(0) { $0 + ThumbnailRecord.byteCount(of: $1) }
       guard error.reason == .full, try makeRoom(byteCount: byteCount) else { throw error }
-      try write(thumbnails, at: now)
+      return try write(thumbnails, accesses, at: now)
     }
   }
 
-  private func write(_ thumbnails: [NewThumbnail], at now: WallTime) throws(StoreError) {
+  private func write(
+    _ thumbnails: [NewThumbnail], _ accesses: [ThumbnailAccess], at now: WallTime
+  ) throws(StoreError) -> Set<ContentKey> {
     try change(makingRoomFor: Eviction.Newcomers(thumbnails, at: now)) {
       transaction, counters throws(StoreError) in
-      for thumbnail in thumbnails {
-        try tables.put(thumbnail, at: now, transaction, counting: &counters)
+      try withinPinLimit(transaction) { () throws(StoreError) in
+        for thumbnail in thumbnails {
+          try tables.put(thumbnail, at: now, transaction, counting: &counters)
+        }
+        return try extend(accesses, transaction)
       }
     }
   }
 
-  /// Extends the expiry of accessed thumbnails: all of them or, if it throws, none. Skips removed
-  /// ones.
-  package func extend(_ accesses: [ThumbnailAccess]) throws(StoreError) {
+  /// Extends the expiry of accessed thumbnails and pins them, as their retention says: all of them or, if it
+  /// throws, none. Skips removed ones.
+  ///
+  /// - Returns: those that were to be pinned and are not there.
+  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:at:)`` does.
+  @discardableResult
+  package func extend(_ accesses: [ThumbnailAccess]) throws(StoreError) -> Set<ContentKey> {
     try change { transaction, _ throws(StoreError) in
-      for access in accesses { try tables.extend(access, transaction) }
+      try withinPinLimit(transaction) { () throws(StoreError) in
+        try extend(accesses, transaction)
+      }
+    }
+  }
+
+  private func extend(
+    _ accesses: [ThumbnailAccess], _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Set<ContentKey> {
+    var missing: Set<ContentKey> = []
+    for access in accesses {
+      try tables.extend(access, transaction)
+      let jobs = access.retention.pins
+      if !jobs.isEmpty, try !tables.pin(access.key, for: jobs, at: access.moment, transaction) {
+        missing.insert(access.key)
+      }
+    }
+    return missing
+  }
+
+  /// Runs `body`, which may pin records.
+  ///
+  /// - Throws: ``StoreError/Reason/pinned`` if it has pinned more than the budget permits beside what was
+  ///   pinned before, ``StoreError/Reason/tooLarge`` if it is more by itself.
+  private func withinPinLimit<Result>(
+    _ transaction: borrowing Transaction, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    let before = try tables.pinTotals(transaction).byteCount
+    let result = try body()
+    let after = try tables.pinTotals(transaction).byteCount
+    guard after > before else { return result }
+    let limit = StoreReport.pinLimit(of: try budget.effectiveByteCount)
+    guard after > limit else { return result }
+    throw StoreError(
+      after - before > limit ? .largerThanBudget : .pinned,
+      operation: "pin, beside \(before) pinned bytes")
+  }
+
+  // MARK: - Pins
+
+  /// Removes the pins of a job from records. Skips removed ones.
+  package func unpin(_ keys: [ContentKey], for job: JobID) throws(StoreError) {
+    try change { transaction, _ throws(StoreError) in
+      for key in keys { try tables.unpin(key, for: job, transaction) }
+    }
+  }
+
+  /// Removes a part of the pins of a job.
+  ///
+  /// - Parameter sequence: what the last call returned; 0 for the first one.
+  /// - Returns: `nil` if the job pins nothing any more.
+  package func unpinPart(of job: JobID, from sequence: UInt64) throws(StoreError) -> UInt64? {
+    try change { transaction, _ throws(StoreError) in
+      try tables.unpinAll(
+        of: job, from: sequence, limit: Self.expiredBatchCount, transaction)
     }
   }
 
   /// Renews records: all of them or, if it throws, none.
   ///
   /// - Returns: whether all of them exist.
+  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:at:)`` does.
   package func renew(_ renewals: [Renewal], at now: WallTime) throws(StoreError) -> Bool {
     let keys = Set(renewals.map(\.record.key))
     return try change(makingRoomFor: Eviction.Newcomers(keys: keys, arrival: now)) {
       transaction, counters throws(StoreError) in
-      var renewedCount = 0
-      for renewal in renewals
-      where try tables.renew(renewal, at: now, transaction, counting: &counters) {
-        renewedCount += 1
+      try withinPinLimit(transaction) { () throws(StoreError) in
+        var renewedCount = 0
+        for renewal in renewals
+        where try tables.renew(renewal, at: now, transaction, counting: &counters) {
+          renewedCount += 1
+        }
+        return renewedCount == renewals.count
       }
-      return renewedCount == renewals.count
     }
   }
 
@@ -147,7 +219,8 @@ extension ThumbnailStore {
       let budget = try budget
       let eviction = Eviction(
         tables: tables, accessBits: accessBits, newcomers: newcomers, budget: budget,
-        byteCountToFree: byteCountToFree, byteCountBefore: byteCountBefore)
+        byteCountToFree: byteCountToFree, byteCountBefore: byteCountBefore,
+        pinnedByteCount: try tables.pinTotals(transaction).byteCount)
       chances = try eviction.run(transaction, counting: &counters)
       return result
     }

@@ -20,7 +20,9 @@ extension ThumbnailTables {
     let moved = entry.expiring(at: after)
     try transaction.delete(entry.encodedKey, from: expiry)
     try transaction.put(moved.encodedValue, for: moved.encodedKey, in: expiry)
-    let arrival = ArrivalEntry(sequence: entry.sequence, key: access.key, expiresAt: after)
+    let arrival = ArrivalEntry(
+      sequence: entry.sequence, key: access.key, expiresAt: after,
+      pin: try arrival(entry.sequence, transaction)?.pin)
     try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
   }
 

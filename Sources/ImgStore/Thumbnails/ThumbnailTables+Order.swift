@@ -34,7 +34,7 @@ extension ThumbnailTables {
     }
     for entry in chosen.entries {
       try transaction.delete(entry.encodedKey, from: expiry)
-      try transaction.delete(ArrivalEntry.encodedKey(entry.sequence), from: arrivals)
+      try removeArrival(entry.sequence, transaction)
       try transaction.delete(entry.key.bytes, from: thumbnails)
     }
     for key in chosen.invalidKeys { try transaction.delete(key, from: expiry) }
@@ -61,7 +61,7 @@ extension ThumbnailTables {
     return found
   }
 
-  /// Removes a record with its entries.
+  /// Removes a record that is not pinned, with its entries.
   ///
   /// - Returns: whether the record existed.
   func remove(
@@ -73,7 +73,8 @@ extension ThumbnailTables {
     return try transaction.delete(entry.key.bytes, from: thumbnails)
   }
 
-  /// Moves a record to the end of the order of arrival, without writing the record itself.
+  /// Moves a record that is not pinned to the end of the order of arrival, without writing the record
+  /// itself.
   ///
   /// - Returns: `false` if the entry has no record.
   func moveToEnd(
@@ -82,7 +83,7 @@ extension ThumbnailTables {
     guard
       let expiryEntry = try expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
     else { return false }
-    let sequence = try nextSequence(transaction)
+    let sequence = try nextSequence(isPinned: false, transaction)
     try transaction.delete(entry.encodedKey, from: arrivals)
     try addLast(
       ArrivalEntry(sequence: sequence, key: entry.key, expiresAt: entry.expiresAt), transaction)
@@ -91,12 +92,12 @@ extension ThumbnailTables {
     return true
   }
 
-  /// Adds an entry with the ``nextSequence(_:)``.
+  /// Adds an entry with the ``nextSequence(isPinned:_:)``.
   func addLast(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     let (key, value) = (entry.encodedKey, entry.encodedValue)
-    // Appending fails only behind an invalid entry.
+    // Appending fails before pinned records, and behind an invalid entry.
     guard try !transaction.append(value.span, for: key.span, in: arrivals) else { return }
     try transaction.put(value, for: key, in: arrivals)
   }
@@ -112,16 +113,20 @@ extension ThumbnailTables {
     return found ?? nil
   }
 
-  /// Higher than every sequence number in use.
-  func nextSequence(_ transaction: borrowing Transaction) throws(StoreError) -> UInt64 {
-    var last: UInt64 = 0
-    try transaction.scanBackwards(arrivals, before: nil) { key, _ in
+  /// Higher than every sequence number in use: of all records, or of those that are not pinned.
+  func nextSequence(
+    isPinned: Bool, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> UInt64 {
+    let first = ArrivalEntry.firstPinnedSequence
+    var last = isPinned ? first - 1 : 0
+    let end = isPinned ? nil : ArrivalEntry.encodedKey(first)
+    try transaction.scanBackwards(arrivals, before: end) { key, _ in
       // Skip an invalid entry. Eviction removes it.
       guard let found = ArrivalEntry.sequence(of: key) else { return true }
-      last = found
+      last = max(last, found)
       return false
     }
-    guard last < .max - 1 else {
+    guard last < (isPinned ? .max - 1 : first - 1) else {
       throw StoreError(.corrupted, operation: "numbering an arrival")
     }
     return last + 1

@@ -46,6 +46,8 @@ extension ThumbnailTables {
     guard let reason = found ?? nil else { return nil }
     if defect.table == .thumbnails, key.count == ContentKey.byteCount {
       try remove(ContentKey(key.span), transaction)
+    } else if defect.table == .arrivals, let sequence = ArrivalEntry.sequence(of: key.span) {
+      try removeArrival(sequence, transaction)
     } else {
       try transaction.delete(key, from: database)
     }

@@ -14,14 +14,16 @@ struct ThumbnailTables: Sendable {
   let robots: Database
   /// Content key → ``PartialRecord``.
   let partials: Database
+  /// ``PinTotals``.
+  let pins: Database
   /// Schema version and budget.
   private let meta: Database
   /// The older schema whose records were dropped; `nil` if there was none.
   let replacedSchema: UInt32?
 
   /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse, 5 the mark of
-  /// damaged pictures, 6 the ThumbHash.
-  static let version = SchemaVersion(number: 6)
+  /// damaged pictures, 6 the ThumbHash, 7 pins.
+  static let version = SchemaVersion(number: 7)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables and creates missing ones. Drops records of an older schema, because making
@@ -37,6 +39,7 @@ struct ThumbnailTables: Sendable {
     arrivals = try transaction.openDatabase("arrivals", isCreated: true)
     robots = try transaction.openDatabase("robots", isCreated: true)
     partials = try transaction.openDatabase("partials", isCreated: true)
+    pins = try transaction.openDatabase("pins", isCreated: true)
     if replacedSchema != nil { try clear(transaction) }
     if try self.budgetByteCount(transaction) != budgetByteCount {
       try setBudget(budgetByteCount, transaction)
@@ -60,6 +63,7 @@ struct ThumbnailTables: Sendable {
     arrivals = try Self.openTable("arrivals", in: transaction)
     robots = try Self.openTable("robots", isAlwaysThere: false, in: transaction)
     partials = try Self.openTable("partials", isAlwaysThere: false, in: transaction)
+    pins = try Self.openTable("pins", in: transaction)
   }
 
   /// - Parameter isAlwaysThere: whether every store with tables has this one. Releases of the same
@@ -124,7 +128,7 @@ struct ThumbnailTables: Sendable {
   }
 
   /// Stores a thumbnail. It replaces the record with its key and `new.replaced`. The later expiry
-  /// and the longer lifetime apply.
+  /// and the longer lifetime apply, and the pins of both.
   func put(
     _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
     counting counters: inout StoreCounters
@@ -132,6 +136,7 @@ struct ThumbnailTables: Sendable {
     if let replaced = new.replaced { try remove(replaced, transaction) }
     var expiresAt = new.retention.expiresAt(storedAt: now)
     var lifetime = new.retention.sliding
+    var pinningJobs = new.retention.pins
     while try !insert(new, storedAt: now, expiresAt: expiresAt, lifetime: lifetime, transaction) {
       switch try lookup(new.key, at: now, transaction) {
       case .hit(let facts):
@@ -140,14 +145,21 @@ struct ThumbnailTables: Sendable {
       case .stale(let staleness): counters.countRemoval(of: staleness)
       case .miss: break
       }
-      try remove(new.key, transaction)
+      let earlier = try removeReturningPins(new.key, transaction) ?? []
+      pinningJobs = Set(pinningJobs).union(earlier).sorted()
     }
+    let pin =
+      pinningJobs.isEmpty
+      ? nil
+      : ArrivalEntry.Pin(
+        byteCount: StoreReport.footprint(ofRecord: Int64(new.bytes.count)), jobs: pinningJobs)
     let expiryEntry = ExpiryEntry(
       expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count),
-      sequence: try nextSequence(transaction))
+      sequence: try nextSequence(isPinned: pin != nil, transaction))
     try transaction.put(expiryEntry.encodedValue, for: expiryEntry.encodedKey, in: expiry)
-    try addLast(
-      ArrivalEntry(sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt), transaction)
+    try addArrival(
+      ArrivalEntry(
+        sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt, pin: pin), transaction)
     counters.stores += 1
   }
 
@@ -173,11 +185,18 @@ struct ThumbnailTables: Sendable {
   func remove(
     _ key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
+    try removeReturningPins(key, transaction) != nil
+  }
+
+  /// - Returns: the jobs that pinned it; `nil` if it did not exist.
+  private func removeReturningPins(
+    _ key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [JobID]? {
     let found = try withRecord(of: key, transaction) { ThumbnailRecord.expiresAt(of: $0) }
-    guard let statedExpiry = found else { return false }
-    try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
+    guard let statedExpiry = found else { return nil }
+    let jobs = try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
     try transaction.delete(key.bytes, from: thumbnails)
-    return true
+    return jobs
   }
 
   func clear(_ transaction: borrowing Transaction) throws(StoreError) {
@@ -186,6 +205,7 @@ struct ThumbnailTables: Sendable {
     try transaction.clear(arrivals)
     try transaction.clear(robots)
     try transaction.clear(partials)
+    try transaction.clear(pins)
   }
 
   /// The bytes of the used pages: those of every table, and the two meta pages at the start of the
@@ -193,7 +213,8 @@ struct ThumbnailTables: Sendable {
   func occupiedByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     var pageCount = 2
     var pageByteCount = 0
-    for database in [.freePages, .directory, meta, expiry, arrivals, robots, thumbnails, partials] {
+    let tables = [meta, expiry, arrivals, robots, thumbnails, partials, pins]
+    for database in [.freePages, .directory] + tables {
       let statistics = try transaction.statistics(of: database)
       pageCount += statistics.pageCount
       pageByteCount = statistics.pageByteCount
@@ -203,9 +224,11 @@ struct ThumbnailTables: Sendable {
 
   /// Removes the index entries of a record. If a damaged record has a wrong expiry, this searches
   /// the whole index, so that no entry stays without a record.
+  ///
+  /// - Returns: the jobs that pinned it.
   private func removeEntries(
     of key: ContentKey, statedExpiry: WallTime?, _ transaction: borrowing Transaction
-  ) throws(StoreError) {
+  ) throws(StoreError) -> [JobID] {
     var found: ExpiryEntry?
     if let statedExpiry {
       found = try expiryEntry(of: key, expiresAt: statedExpiry, transaction)
@@ -218,8 +241,8 @@ struct ThumbnailTables: Sendable {
         return found == nil
       }
     }
-    guard let found else { return }
+    guard let found else { return [] }
     try transaction.delete(found.encodedKey, from: expiry)
-    try transaction.delete(ArrivalEntry.encodedKey(found.sequence), from: arrivals)
+    return try removeArrival(found.sequence, transaction)
   }
 }

@@ -1,4 +1,4 @@
-import ImgSystem
+package import ImgSystem
 
 /// The maximum size of a store.
 package struct StoreBudget: Hashable, Sendable {
@@ -24,6 +24,20 @@ package struct StoreBudget: Hashable, Sendable {
     let available = max(0, Int64(fileByteCount) + disk.freeByteCount - margin)
     // The file is up to a quarter larger than its content, see `ThumbnailStore`.
     diskByteCount = available / 5 * 4
+  }
+
+  /// What a store has of its disk, or could have: the free space and its file.
+  ///
+  /// - Parameters:
+  ///   - directory: of the store, which may not exist yet.
+  ///   - parent: the directory that contains it.
+  package static func availableByteCount(
+    for directory: String, in parent: String
+  ) throws(SystemError) -> Int64 {
+    let place = try FileIO.open(naming: parent)
+    let disk = try DiskSpace(of: place.rawValue)
+    let fileByteCount = EnvironmentFiles(in: directory).dataByteCount
+    return disk.freeByteCount.addingReportingOverflow(Int64(fileByteCount)).partialValue
   }
 
   package var effectiveByteCount: Int64 { min(configuredByteCount, diskByteCount) }

@@ -11,6 +11,8 @@ package struct StoreError: Error, Hashable, Sendable {
     case absent
     /// The map, the disk, the quota or the maximum file size is exhausted.
     case full
+    /// Pinned thumbnails use up the budget.
+    case pinned
     /// The thumbnail is larger than the budget. Others may fit.
     case tooLarge
     /// The directory or its file system does not permit the operation.
@@ -76,6 +78,7 @@ package struct StoreError: Error, Hashable, Sendable {
     switch code {
     case .noSuchFile: .absent
     case .largerThanBudget: .tooLarge
+    case .pinned: .pinned
     case .mapFull, .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: .full
     case .readOnlyFileSystem, .accessDenied, .notPermitted: .notPermitted
     case .versionMismatch: .newerVersion
@@ -90,7 +93,7 @@ package struct StoreError: Error, Hashable, Sendable {
   }
 
   /// Whether there is no space; the outcome of a URL is then `store_full`.
-  package var isFull: Bool { reason == .full || reason == .tooLarge }
+  package var isFull: Bool { [.full, .tooLarge, .pinned].contains(reason) }
 }
 
 extension StoreError: CustomStringConvertible {
@@ -101,6 +104,8 @@ extension StoreError: CustomStringConvertible {
       switch reason {
       case .absent: "\(place) does not exist yet"
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
+      case .pinned:
+        "pinned thumbnails use up the budget of \(place); export a job, or imgctl unpin JOB"
       case .tooLarge: "the thumbnail is larger than the budget of \(place)"
       case .notPermitted: "this user is not permitted to use \(place) in this way"
       case .newerVersion:

@@ -54,6 +54,8 @@ extension StoreError.Code {
   static let outOfMemory = Self(rawValue: ENOMEM)
   /// A thumbnail that exceeds the budget.
   static let largerThanBudget = Self(rawValue: EMSGSIZE)
+  /// Pinned thumbnails use up the budget.
+  static let pinned = Self(rawValue: ENOBUFS)
 
   /// The code as C spells it, such as `MDB_MAP_FULL` or `ENOSPC`.
   package var name: String {
@@ -90,6 +92,7 @@ extension StoreError.Code {
     EIO: "EIO",
     EMFILE: "EMFILE",
     EMSGSIZE: "EMSGSIZE",
+    ENOBUFS: "ENOBUFS",
     ENODATA: "ENODATA",
     ENOENT: "ENOENT",
     ENOMEM: "ENOMEM",

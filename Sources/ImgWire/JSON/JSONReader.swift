@@ -194,13 +194,13 @@ package struct JSONReader {
 
   mutating func retention() throws(NotCanonical) -> Retention {
     let start = position
-    if let retention = try? retentionWithoutDate() { return retention }
+    if let retention = try? plainRetention() { return retention }
     position = start
     let json = try raw()
     return try lastRetention.value(of: json, decode: Self.decode)
   }
 
-  private mutating func retentionWithoutDate() throws(NotCanonical) -> Retention {
+  private mutating func plainRetention() throws(NotCanonical) -> Retention {
     try object { json throws(NotCanonical) in
       guard let after = try json.milliseconds("expire_after_ms"),
         let sliding = try json.milliseconds("expire_on_access_ms")

@@ -153,9 +153,9 @@ package struct JSONWriter {
     try append(lastOptions.bytes(of: value, encode: Self.encode))
   }
 
-  /// A retention that names a date is one of many equal ones; others change from batch to batch.
+  /// A retention that names a date or jobs is one of many equal ones; others change from batch to batch.
   mutating func retention(_ retention: Retention) throws {
-    guard retention.until == nil else {
+    guard retention.until == nil, retention.pins.isEmpty else {
       return try append(lastRetention.bytes(of: retention, encode: Self.encode))
     }
     object { json in

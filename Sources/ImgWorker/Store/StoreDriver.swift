@@ -29,6 +29,10 @@ struct StoreDriver {
   func lookUp(_ batch: Batch) -> [WorkerMachine.Event] {
     let found = queries.lookUp(batch, at: .now)
     found.staleKeys.forEach(thread.removeStale)
+    if !found.pinnedHits.isEmpty {
+      thread.pin(found.pinnedHits, thenAnswer: .lookup(found.results))
+      return []
+    }
     // Nothing waits for what records ask for by themselves.
     if !found.accesses.isEmpty, batch.retention != Retention() {
       thread.extend(found.accesses, thenAnswer: found.results)
@@ -44,11 +48,21 @@ struct StoreDriver {
 
   /// Finds the thumbnail that answers an order although its transfer failed. It is kept for as long
   /// as the order asks, but nothing waits for that.
-  func staleThumbnail(for order: FetchOrder) -> Thumbnail? {
+  ///
+  /// - Returns: the answer; none if the store thread answers, once what was found is pinned.
+  func findStale(_ order: FetchOrder) -> [WorkerMachine.Event] {
     let now = WallTime.now
-    guard let answer = queries.answerAfterError(to: order, at: now) else { return nil }
-    thread.extend(answer.accesses(keeping: order.retention, at: now))
-    return answer.thumbnail
+    guard let answer = queries.answerAfterError(to: order, at: now),
+      let thumbnail = answer.thumbnail
+    else { return [.staleFound(order.lease, nil)] }
+    let accesses = answer.accesses(keeping: order.retention, at: now)
+    guard order.retention.pins.isEmpty else {
+      let hit = PinnedHit(lease: order.lease, accesses: accesses)
+      thread.pin([hit], thenAnswer: .stale(order.lease, thumbnail))
+      return []
+    }
+    thread.extend(accesses)
+    return [.staleFound(order.lease, thumbnail)]
   }
 
   func validators(for order: FetchOrder) -> Validators? {
@@ -70,9 +84,10 @@ struct StoreDriver {
     guard let answer = queries.answer(to: order, confirmedBy: notModified, at: .now) else {
       return .unmatched
     }
+    // Of an original alone, what is made from it is pinned, and the original with it if the order keeps it.
+    let retention = answer.thumbnail == nil ? order.retention.withoutPins : order.retention
     let renewals = answer.records.map { record in
-      Renewal(
-        of: record, terms: notModified.terms(of: record.terms), retention: order.retention)
+      Renewal(of: record, terms: notModified.terms(of: record.terms), retention: retention)
     }
     if let thumbnail = answer.thumbnail {
       thread.renew(StoreRenewal(lease: order.lease, renewals: renewals))
@@ -107,9 +122,14 @@ struct StoreDriver {
       case .original: NewThumbnail(record, of: request.order, bytes: original ?? [])
       }
     }
+    let order = request.order
+    let access = ThumbnailAccess(
+      key: ContentKey(originalOf: order.name), retention: order.retention, at: .now)
     puts.add(
-      StorePut(lease: request.order.lease, records: records, thumbnail: thumbnails[0]),
-      isUrgent: request.order.isUrgent, at: .now)
+      StorePut(
+        lease: order.lease, records: records, accesses: request.extendsOriginal ? [access] : [],
+        thumbnail: thumbnails[0]),
+      isUrgent: order.isUrgent, at: .now)
   }
 
   func put(_ partial: PartialBody, leftBy transfer: TransferID, of name: PictureName) {
@@ -121,16 +141,15 @@ struct StoreDriver {
       RobotsRecord(text: robots.rules.text, expiresAt: robots.expiresAt), of: origin)
   }
 
-  func extendOriginal(of order: FetchOrder) {
-    let key = ContentKey(originalOf: order.name)
-    thread.extend([ThumbnailAccess(key: key, retention: order.retention, at: .now)])
-  }
-
   func removePartial(of name: PictureName) {
     thread.removePartial(of: name)
   }
 
   func sweep(at moment: WallTime) {
     thread.sweep(at: moment)
+  }
+
+  func unpin(_ jobs: [JobID]) {
+    thread.unpin(jobs)
   }
 }

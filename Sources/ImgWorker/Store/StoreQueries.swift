@@ -16,6 +16,8 @@ struct StoreQueries {
     var results: LookupResults
     /// The hits that the batch keeps for longer.
     var accesses: [ThumbnailAccess]
+    /// The hits that jobs of the batch pin.
+    var pinnedHits: [PinnedHit]
     /// Records that are expired or damaged.
     var staleKeys: [ContentKey]
   }
@@ -37,19 +39,25 @@ struct StoreQueries {
     let (thumbnails, staleKeys) = thumbnails(of: names, batch.request, at: now)
     let originals = originals(of: names, found: thumbnails, batch.request, at: now)
     var accesses: [ThumbnailAccess] = []
+    var pinnedHits: [PinnedHit] = []
     var findings = Findings()
     for (index, (lease, _)) in wanted.enumerated() {
       let answer = StoredAnswer(
         to: batch, thumbnails: thumbnails[index], original: originals[index], at: now)
       findings.add(lease, answer, of: batch, at: now)
-      if let answer, answer.thumbnail != nil {
-        accesses += answer.accesses(keeping: batch.retention, at: now)
+      guard let answer, answer.thumbnail != nil else { continue }
+      let wanted = answer.accesses(keeping: batch.retention, at: now)
+      if batch.retention.pins.isEmpty {
+        accesses += wanted
+      } else {
+        pinnedHits.append(PinnedHit(lease: lease, accesses: wanted))
       }
     }
     let results = LookupResults(
       hits: findings.hits, stale: findings.stale, originals: findings.originals,
       misses: misses + findings.misses)
-    return Lookup(results: results, accesses: accesses, staleKeys: staleKeys)
+    return Lookup(
+      results: results, accesses: accesses, pinnedHits: pinnedHits, staleKeys: staleKeys)
   }
 
   /// The thumbnails in all variants, from one snapshot; `nil` where one is missing.

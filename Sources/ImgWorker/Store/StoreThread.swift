@@ -24,11 +24,22 @@ struct StoreThread {
       name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity
     ) { queue in
       var sweep = ExpirySweep()
-      while let writes = queue.take(upTo: StoreWriter.groupMaximum, until: sweep.nextBatch) {
-        for case .sweep(let moment) in writes { sweep.begin(at: moment) }
+      var release = PinRelease()
+      while let writes = queue.take(
+        upTo: StoreWriter.groupMaximum,
+        until: [sweep.nextBatch, release.nextBatch].compactMap(\.self).min())
+      {
+        for write in writes {
+          switch write {
+          case .sweep(let moment): sweep.begin(at: moment)
+          case .unpin(let jobs): release.begin(of: jobs)
+          default: break
+          }
+        }
         writer.perform(writes)
         // Also while there is always something to write.
         sweep.removeBatchIfDue(from: store, at: .now)
+        if release.removeBatchIfDue(from: store, at: .now) { writer.report() }
       }
     }
   }
@@ -52,6 +63,11 @@ struct StoreThread {
   /// Keeps records for longer before the look-up that found them is answered.
   func extend(_ accesses: [ThumbnailAccess], thenAnswer answer: LookupResults) {
     push(.extend(accesses, answer: answer))
+  }
+
+  /// Pins records before the leases that found them are answered.
+  func pin(_ hits: [PinnedHit], thenAnswer answer: PinnedAnswer) {
+    push(.pin(hits, answer: answer))
   }
 
   /// Stores an origin's robots.txt, which leases wait for.
@@ -89,6 +105,12 @@ struct StoreThread {
   /// is asked for again.
   func sweep(at moment: WallTime) {
     pushLazily(.sweep(moment))
+  }
+
+  /// Removes all pins of jobs in small steps, see ``PinRelease``. A release that is dropped is asked for
+  /// again.
+  func unpin(_ jobs: [JobID]) {
+    pushLazily(.unpin(jobs))
   }
 
   private func pushLazily(_ write: StoreWrite) {

@@ -17,11 +17,28 @@ enum StoreWrite: Sendable {
   ///
   /// - answer: what the look-up found, if it is answered only after this.
   case extend([ThumbnailAccess], answer: LookupResults?)
+  /// The same for jobs that pin what was found.
+  case pin([PinnedHit], answer: PinnedAnswer)
   /// The rules of an origin's robots.txt. The leases that wait for them continue once they are
   /// written.
   case putRobots(RobotsRecord, origin: String)
   /// All records that have expired at this moment.
   case sweep(WallTime)
+  /// All pins of these jobs.
+  case unpin([JobID])
+}
+
+/// The records that were found for a lease, which are to be pinned before it is answered.
+struct PinnedHit: Sendable {
+  let lease: LeaseID
+  let accesses: [ThumbnailAccess]
+}
+
+/// What is answered once all that was found is pinned.
+enum PinnedAnswer: Sendable {
+  case lookup(LookupResults)
+  /// The thumbnail that is used although the transfer failed.
+  case stale(LeaseID, Thumbnail)
 }
 
 /// The records that a lease stores.
@@ -29,8 +46,23 @@ struct StorePut: Sendable {
   let lease: LeaseID
   /// The thumbnails, the original, or both: all of them are stored, or none.
   let records: [NewThumbnail]
+  /// The accesses by which records are kept for longer that the store has already.
+  let accesses: [ThumbnailAccess]
   /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
   let thumbnail: [UInt8]
+
+  /// Whether a job pins them.
+  var isPinned: Bool {
+    records.contains { !$0.retention.pins.isEmpty }
+      || accesses.contains { !$0.retention.pins.isEmpty }
+  }
+
+  /// The same, pinned by no job.
+  var withoutPins: StorePut {
+    StorePut(
+      lease: lease, records: records.map(\.withoutPins), accesses: accesses.map(\.withoutPins),
+      thumbnail: thumbnail)
+  }
 }
 
 /// The records that a lease found confirmed by their origin.
@@ -54,7 +86,7 @@ extension StoreRefusal {
     self.init(
       failure: Failure(
         stage: .store, code: error.isFull ? .storeFull : .internal, detail: error.description),
-      isStoreDegraded: error.reason != .tooLarge)
+      isStoreDegraded: error.reason != .tooLarge && error.reason != .pinned)
   }
 }
 

@@ -18,6 +18,12 @@ struct StoreWriter: Sendable {
     putRobots(writes)
     performPartials(writes)
     performRecords(writes)
+    if writes.contains(where: { if case .sweep = $0 { true } else { false } }) { report() }
+  }
+
+  /// Tells the coordinator the size of the store.
+  func report() {
+    inbox.post(Input(.storeReported(store.currentReport())))
   }
 
   // MARK: - Before all else, because transfers wait for it
@@ -45,7 +51,7 @@ struct StoreWriter: Sendable {
         inbox.post(Input(.partialStored(put.transfer)))
       case .removePartial(let name):
         _ = try? store.change { store throws(StoreError) in try store.removePartials(of: [name]) }
-      case .put, .renew, .removeStale, .extend, .sweep, .putRobots: break
+      case .put, .renew, .removeStale, .extend, .pin, .sweep, .unpin, .putRobots: break
       }
     }
   }
@@ -58,6 +64,7 @@ struct StoreWriter: Sendable {
     var staleKeys: [ContentKey] = []
     var accesses: [ThumbnailAccess] = []
     var answers: [LookupResults] = []
+    var pins: [(hits: [PinnedHit], answer: PinnedAnswer)] = []
     for write in writes {
       switch write {
       case .put(let put): puts.append(put)
@@ -66,12 +73,14 @@ struct StoreWriter: Sendable {
       case .extend(let wanted, let answer):
         accesses += wanted
         if let answer { answers.append(answer) }
-      case .sweep, .putRobots, .putPartial, .removePartial: break
+      case .pin(let hits, let answer): pins.append((hits, answer))
+      case .sweep, .unpin, .putRobots, .putPartial, .removePartial: break
       }
     }
     if !puts.isEmpty { put(puts, at: now) }
     extend(accesses)
     for answer in answers { inbox.post(Input(.lookedUp(answer))) }
+    for (hits, answer) in pins { pin(hits, thenAnswer: answer) }
     // Last, because nothing waits for it. What was put replaced what was stale.
     let stale = Set(staleKeys).subtracting(puts.flatMap { $0.records.map(\.key) })
     if !stale.isEmpty {
@@ -85,50 +94,128 @@ struct StoreWriter: Sendable {
   private func extend(_ accesses: [ThumbnailAccess]) {
     for start in stride(from: 0, to: accesses.count, by: Self.groupMaximum) {
       let group = Array(accesses[start...].prefix(Self.groupMaximum))
-      try? store.change { store throws(StoreError) in try store.extend(group) }
+      _ = try? store.change { store throws(StoreError) in try store.extend(group) }
     }
   }
 
-  private func renew(_ renewal: StoreRenewal, at now: WallTime) {
-    let isThere =
-      try? store.change { store throws(StoreError) in
-        try store.renew(renewal.renewals, at: now)
+  /// Pins what was found. Hits that were evicted meanwhile are misses.
+  private func pin(_ hits: [PinnedHit], thenAnswer answer: PinnedAnswer) {
+    var missing: Set<LeaseID> = []
+    var unpinned: Set<LeaseID> = []
+    for start in stride(from: 0, to: hits.count, by: Self.groupMaximum) {
+      let group = hits[start...].prefix(Self.groupMaximum)
+      do throws(StoreError) {
+        let gone = try store.change { store throws(StoreError) in
+          try store.extend(group.flatMap(\.accesses))
+        }
+        missing.formUnion(
+          group.filter { $0.accesses.contains { gone.contains($0.key) } }.map(\.lease))
+      } catch  where error.reason == .pinned {
+        unpinned.formUnion(group.map(\.lease))
+      } catch {
+        // Nothing is evicted from a store that cannot be written.
       }
-    guard let lease = renewal.lease else { return }
-    inbox.post(Input(.stored(lease, isThere == false ? .missing : .stored)))
+    }
+    switch answer {
+    case .lookup(let results):
+      inbox.post(Input(.lookedUp(results.without(unpinned, missing: missing))))
+    case .stale(let lease, let thumbnail):
+      guard unpinned.isEmpty else { break }
+      inbox.post(Input(.staleFound(lease, missing.isEmpty ? thumbnail : nil)))
+    }
+    if !unpinned.isEmpty { inbox.post(Input(.unpinned(unpinned.sorted()))) }
+  }
+
+  /// A store that cannot be written still has the records, as stale as before. Records that cannot be pinned
+  /// are renewed without.
+  private func renew(_ renewal: StoreRenewal, at now: WallTime) {
+    let end: WorkerMachine.Event?
+    do throws(StoreError) {
+      let isThere = try renewed(renewal.renewals, at: now)
+      end = renewal.lease.map { .stored($0, isThere ? .stored : .missing) }
+    } catch  where error.reason == .pinned {
+      _ = try? renewed(renewal.renewals.map(\.withoutPins), at: now)
+      end = renewal.lease.map { .unpinned([$0]) }
+    } catch {
+      end = renewal.lease.map { .stored($0, .stored) }
+    }
+    if let end { inbox.post(Input(end)) }
+  }
+
+  private func renewed(
+    _ renewals: [Renewal], at now: WallTime
+  ) throws(StoreError) -> Bool {
+    try store.change { store throws(StoreError) in try store.renew(renewals, at: now) }
   }
 
   private func put(_ puts: [StorePut], at now: WallTime) {
-    guard puts.count == 1 || error(of: puts, at: now) != nil else {
-      return inbox.post(contentsOf: puts.map { Input(.stored($0.lease, .stored)) })
-    }
+    guard puts.count == 1 || !storeAll(of: puts, at: now) else { return }
     // One of the group may be the reason, so each is tried by itself, but none after one that finds no
     // room: a full disk is tried twice a group, not once a thumbnail. The next group tries again.
     var errorOfRest: StoreError?
     for put in puts {
-      guard let error = errorOfRest ?? error(of: [put], at: now) else {
-        inbox.post(Input(.stored(put.lease, .stored)))
-        continue
+      do throws(StoreError) {
+        if let errorOfRest { throw errorOfRest }
+        inbox.post(Input(try end(of: put, at: now)))
+      } catch {
+        if error.reason == .full { errorOfRest = error }
+        inbox.post(
+          Input(
+            .stored(put.lease, .refused(StoreRefusal(error))),
+            with: .thumbnails([put.thumbnail], upload: nil)))
       }
-      if error.reason == .full { errorOfRest = error }
-      inbox.post(
-        Input(
-          .stored(put.lease, .refused(StoreRefusal(error))),
-          with: .thumbnails([put.thumbnail], upload: nil)))
+    }
+  }
+
+  /// Stores a whole group, and reports it.
+  ///
+  /// - Returns: whether it could be stored.
+  private func storeAll(of puts: [StorePut], at now: WallTime) -> Bool {
+    guard let missing = try? store(puts, at: now) else { return false }
+    inbox.post(contentsOf: puts.map { Input($0.stored(missing: missing)) })
+    return true
+  }
+
+  /// Stores what a lease has made. What cannot be pinned is stored without pins, because the lease's job
+  /// fetches it again otherwise.
+  private func end(
+    of put: StorePut, at now: WallTime
+  ) throws(StoreError) -> WorkerMachine.Event {
+    do throws(StoreError) {
+      return put.stored(missing: try store([put], at: now))
+    } catch {
+      guard error.reason == .pinned, put.isPinned else { throw error }
+      _ = try? store([put.withoutPins], at: now)
+      return .unpinned([put.lease])
     }
   }
 
   /// Stores all of them or none.
   ///
-  /// - Returns: why it is none; `nil` if they are in the store.
-  private func error(of puts: [StorePut], at now: WallTime) -> StoreError? {
-    do throws(StoreError) {
-      try store.change { store throws(StoreError) in
-        try store.put(puts.flatMap(\.records), at: now)
-      }
-      return nil
-    } catch {
-      return error
+  /// - Returns: the records to be pinned that the store has no longer.
+  private func store(
+    _ puts: [StorePut], at now: WallTime
+  ) throws(StoreError) -> Set<ContentKey> {
+    try store.change { store throws(StoreError) in
+      try store.put(puts.flatMap(\.records), extending: puts.flatMap(\.accesses), at: now)
     }
+  }
+}
+
+extension StorePut {
+  /// It is in the store.
+  fileprivate func stored(missing: Set<ContentKey>) -> WorkerMachine.Event {
+    .stored(lease, accesses.contains { missing.contains($0.key) } ? .missing : .stored)
+  }
+}
+
+extension LookupResults {
+  /// The answer in which some hits are left out, and others are misses.
+  fileprivate func without(_ unpinned: Set<LeaseID>, missing: Set<LeaseID>) -> LookupResults {
+    let lost = missing.union(unpinned)
+    guard !lost.isEmpty else { return self }
+    return LookupResults(
+      hits: hits.filter { !lost.contains($0.lease) }, stale: stale.filter { !lost.contains($0) },
+      originals: originals, misses: misses + missing.sorted())
   }
 }

@@ -81,9 +81,9 @@ struct StoredAnswer {
     return first
   }
 
-  /// The accesses by which its records are kept for longer.
+  /// The accesses by which its records are kept for longer, or pinned.
   func accesses(keeping retention: Retention, at now: WallTime) -> [ThumbnailAccess] {
-    records.filter { $0.extended(by: retention, at: now) != nil }
+    records.filter { !retention.pins.isEmpty || $0.extended(by: retention, at: now) != nil }
       .map { ThumbnailAccess(key: $0.key, retention: retention, at: now) }
   }
 }

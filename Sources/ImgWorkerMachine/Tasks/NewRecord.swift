@@ -7,6 +7,9 @@ package struct StoreRequest: Hashable, Sendable {
   /// The transfer whose body is the original among the records; `nil` if there is no original, or it
   /// was uploaded.
   package let body: TransferID?
+  /// Whether the store has the original already, which is to be kept for as long as the order asks, and
+  /// pinned.
+  package let extendsOriginal: Bool
 }
 
 /// A record on its way into the store. The driver has its bytes.
@@ -105,6 +108,6 @@ struct RecordMaker {
     let fromNow = order.retention.expiresAt(storedAt: now)
     return Retention(
       until: max(fromDownload, min(fromNow, original.expiresAt)),
-      sliding: order.retention.sliding)
+      sliding: order.retention.sliding, pins: order.retention.pins)
   }
 }

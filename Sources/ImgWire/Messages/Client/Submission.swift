@@ -6,12 +6,22 @@ package struct Submission: Hashable, Sendable, Codable {
   package let name: String?
   package let options: RequestOptions
   package let order: LineOrder
+  package let pinPolicy: PinPolicy
 
-  package init(id: RequestID, name: String?, options: RequestOptions, order: LineOrder) {
+  package init(
+    id: RequestID, name: String?, options: RequestOptions, order: LineOrder,
+    pinPolicy: PinPolicy = .none
+  ) {
     self.id = id
     self.name = name
     self.options = options
     self.order = order
+    self.pinPolicy = pinPolicy
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case id, name, options, order
+    case pinPolicy = "pin"
   }
 }
 

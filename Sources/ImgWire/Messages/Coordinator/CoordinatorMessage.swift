@@ -31,8 +31,12 @@ package enum CoordinatorMessage: Hashable, WireMessage {
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
   case cancel(LeaseList)
-  /// Remove expired thumbnails from the store, in small steps between other work. There is no answer.
+  /// Remove expired thumbnails from the store, in small steps between other work. The worker answers with
+  /// `store` at once.
   case sweep(Sweep)
+  /// These jobs pin nothing any more: remove their pins from the store, in small steps between other work.
+  /// The worker answers with `store` when it has.
+  case unpin(JobList)
   /// A decoder of this worker has ended, or could not be started.
   case decoderExited(DecoderExit)
   /// Finish all leases, then exit.
@@ -48,7 +52,7 @@ extension CoordinatorMessage {
     case welcome, lookup, fetch, attach, decode
     case decodeUpload = "decode_upload"
     case followRedirects = "follow_redirects"
-    case preview, progress, cancel, sweep
+    case preview, progress, cancel, sweep, unpin
     case decoderExited = "decoder_exited"
     case drain
   }
@@ -66,6 +70,7 @@ extension CoordinatorMessage {
     case .progress: self = .progress(try LeaseList(from: decoder))
     case .cancel: self = .cancel(try LeaseList(from: decoder))
     case .sweep: self = .sweep(try Sweep(from: decoder))
+    case .unpin: self = .unpin(try JobList(from: decoder))
     case .decoderExited: self = .decoderExited(try DecoderExit(from: decoder))
     case .drain: self = .drain
     }
@@ -86,6 +91,7 @@ extension CoordinatorMessage {
       case .progress(let list): (.progress, list)
       case .cancel(let list): (.cancel, list)
       case .sweep(let sweep): (.sweep, sweep)
+      case .unpin(let list): (.unpin, list)
       case .decoderExited(let exit): (.decoderExited, exit)
       case .drain: (.drain, nil)
       }

@@ -1,3 +1,5 @@
+package import ImgModel
+
 /// A message from a worker to the coordinator.
 package enum WorkerMessage: Hashable, WireMessage {
   package static let sender = "worker"
@@ -36,6 +38,11 @@ package enum WorkerMessage: Hashable, WireMessage {
   case startDecoder(DecoderReference)
   /// Kill this decoder. Has no effect if it has exited.
   case endDecoder(DecoderReference)
+  /// The store has the pictures of these leases, look-ups or fetches, but pinned thumbnails leave no room to
+  /// pin them. What was fetched for them is stored without pins.
+  case unpinned(LeaseList)
+  /// The size of the store. The answer to `sweep` and `unpin`; for the latter, when it is done.
+  case store(StoreReport)
   /// What confines this worker and its first decoder. Sent once, when the decoder is ready.
   case sandboxed(WorkerSandbox)
 
@@ -55,7 +62,7 @@ extension WorkerMessage {
     case redirected, transferred, released, finished, uncached, preview, progress
     case startDecoder = "start_decoder"
     case endDecoder = "end_decoder"
-    case sandboxed
+    case unpinned, store, sandboxed
   }
 
   package init(from decoder: any Decoder) throws {
@@ -74,6 +81,8 @@ extension WorkerMessage {
     case .progress: self = .progress(try ProgressReport(from: decoder))
     case .startDecoder: self = .startDecoder(try DecoderReference(from: decoder))
     case .endDecoder: self = .endDecoder(try DecoderReference(from: decoder))
+    case .unpinned: self = .unpinned(try LeaseList(from: decoder))
+    case .store: self = .store(try StoreReport(from: decoder))
     case .sandboxed: self = .sandboxed(try WorkerSandbox(from: decoder))
     }
   }
@@ -96,6 +105,8 @@ extension WorkerMessage {
       case .progress(let report): (.progress, report)
       case .startDecoder(let reference): (.startDecoder, reference)
       case .endDecoder(let reference): (.endDecoder, reference)
+      case .unpinned(let list): (.unpinned, list)
+      case .store(let report): (.store, report)
       case .sandboxed(let sandbox): (.sandboxed, sandbox)
       }
     try container.encode(kind, forKey: .type)

@@ -1,0 +1,172 @@
+import ImgModel
+
+/// The pins of jobs, see `PinPolicy`: who pins a record is in its entry of the order of arrival, and how much
+/// each job pins is in the table `pins`.
+extension ThumbnailTables {
+  /// How much a job pins; all jobs together for `nil`.
+  func pinTotals(
+    of job: JobID? = nil, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> PinTotals {
+    let key = job.map(PinTotals.key) ?? PinTotals.keyOfAll
+    return try transaction.withValue(of: key, in: pins) { PinTotals($0) } ?? PinTotals()
+  }
+
+  /// The jobs that pin records, in ascending order.
+  func pinningJobs(
+    limit: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [JobID] {
+    var jobs: [JobID] = []
+    try transaction.scan(pins) { key, _ in
+      guard key.count == MemoryLayout<UInt64>.size else { return true }
+      let job = key.bigEndian(at: 0, as: UInt64.self)
+      if job > 0 { jobs.append(JobID(rawValue: job)) }
+      return jobs.count < limit
+    }
+    return jobs
+  }
+
+  // MARK: - One record
+
+  /// Pins a record for jobs.
+  ///
+  /// - Returns: `false` if there is no such record, or it has expired.
+  func pin(
+    _ key: ContentKey, for jobs: [JobID], at now: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    guard let (expiry, arrival) = try entries(of: key, transaction), expiry.expiresAt > now else {
+      return false
+    }
+    let present = arrival.pin?.jobs ?? []
+    let added = jobs.filter { !present.contains($0) }
+    guard !added.isEmpty else { return true }
+    let pin = ArrivalEntry.Pin(
+      byteCount: arrival.pin?.byteCount ?? StoreReport.footprint(ofRecord: expiry.byteCount),
+      jobs: (present + added).sorted())
+    try move(arrival, of: expiry, pinnedBy: pin, transaction)
+    try count(added + (present.isEmpty ? [Self.allJobs] : []), pin.byteCount, by: 1, transaction)
+    return true
+  }
+
+  /// Removes the pin of a job. A record that no job pins any more becomes the newest of those that may be
+  /// evicted.
+  func unpin(
+    _ key: ContentKey, for job: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard let (expiry, arrival) = try entries(of: key, transaction), let pin = arrival.pin,
+      pin.jobs.contains(job)
+    else { return }
+    let rest = pin.jobs.filter { $0 != job }
+    let restPin = rest.isEmpty ? nil : ArrivalEntry.Pin(byteCount: pin.byteCount, jobs: rest)
+    try move(arrival, of: expiry, pinnedBy: restPin, transaction)
+    try count([job] + (rest.isEmpty ? [Self.allJobs] : []), pin.byteCount, by: -1, transaction)
+  }
+
+  /// Removes pins of a job.
+  ///
+  /// - Parameters:
+  ///   - sequence: where to begin in the order of pinned records.
+  ///   - limit: the maximum number of records that are looked at.
+  /// - Returns: where to go on; `nil` if the job pins nothing any more.
+  func unpinAll(
+    of job: JobID, from sequence: UInt64, limit: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> UInt64? {
+    guard try pinTotals(of: job, transaction).recordCount > 0 else { return nil }
+    let slice = try arrivals(
+      from: max(sequence, ArrivalEntry.firstPinnedSequence), limit: limit, transaction)
+    for entry in slice.entries where entry.pin?.jobs.contains(job) == true {
+      try unpin(entry.key, for: job, transaction)
+    }
+    guard slice.count == limit, let last = slice.entries.last else {
+      // Also what damaged entries leave in the counts.
+      try transaction.delete(PinTotals.key(of: job), from: pins)
+      return nil
+    }
+    return last.sequence + 1
+  }
+
+  /// Removes the entry of a record in the order of arrival, with its pins.
+  ///
+  /// - Returns: the jobs that pinned it.
+  @discardableResult
+  func removeArrival(
+    _ sequence: UInt64, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [JobID] {
+    let pin = try arrival(sequence, transaction)?.pin
+    if let pin { try count(pin.jobs + [Self.allJobs], pin.byteCount, by: -1, transaction) }
+    try transaction.delete(ArrivalEntry.encodedKey(sequence), from: arrivals)
+    return pin?.jobs ?? []
+  }
+
+  /// Adds the entry of a new record in the order of arrival.
+  ///
+  /// - Parameter entry: with the ``nextSequence(isPinned:_:)``.
+  func addArrival(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    try addLast(entry, transaction)
+    guard let pin = entry.pin else { return }
+    try count(pin.jobs + [Self.allJobs], pin.byteCount, by: 1, transaction)
+  }
+
+  /// `nil` also for an invalid entry.
+  func arrival(
+    _ sequence: UInt64, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> ArrivalEntry? {
+    let key = ArrivalEntry.encodedKey(sequence)
+    return try transaction.withValue(of: key, in: arrivals) { value in
+      ArrivalEntry(key: key.span, value: value)
+    } ?? nil
+  }
+
+  // MARK: - Entries
+
+  /// The entry of the table that counts the records which any job pins.
+  private static let allJobs = JobID(rawValue: 0)
+
+  private func entries(
+    of key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> (expiry: ExpiryEntry, arrival: ArrivalEntry)? {
+    let found = try withRecord(of: key, transaction) { ThumbnailRecord.expiresAt(of: $0) }
+    guard let expiresAt = found ?? nil,
+      let expiry = try expiryEntry(of: key, expiresAt: expiresAt, transaction),
+      let arrival = try arrival(expiry.sequence, transaction)
+    else { return nil }
+    return (expiry, arrival)
+  }
+
+  /// Moves a record to the part of the order of arrival where its pins belong.
+  private func move(
+    _ arrival: ArrivalEntry, of expiryEntry: ExpiryEntry, pinnedBy pin: ArrivalEntry.Pin?,
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    guard (pin == nil) != (arrival.pin == nil) else {
+      let changed = ArrivalEntry(
+        sequence: arrival.sequence, key: arrival.key, expiresAt: arrival.expiresAt, pin: pin)
+      return try transaction.put(changed.encodedValue, for: changed.encodedKey, in: arrivals)
+    }
+    let sequence = try nextSequence(isPinned: pin != nil, transaction)
+    try transaction.delete(arrival.encodedKey, from: arrivals)
+    try addLast(
+      ArrivalEntry(
+        sequence: sequence, key: arrival.key, expiresAt: arrival.expiresAt, pin: pin), transaction)
+    try transaction.put(
+      expiryEntry.moved(to: sequence).encodedValue, for: expiryEntry.encodedKey, in: expiry)
+  }
+
+  /// Counts a record in or out of what jobs pin.
+  private func count(
+    _ jobs: [JobID], _ byteCount: Int64, by change: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    for job in jobs {
+      var totals = try pinTotals(of: job, transaction)
+      totals.recordCount = max(0, totals.recordCount + change)
+      totals.byteCount = max(0, totals.byteCount + Int64(change) * byteCount)
+      let key = PinTotals.key(of: job)
+      if totals.recordCount == 0 {
+        try transaction.delete(key, from: pins)
+      } else {
+        try transaction.put(totals.encodedValue, for: key, in: pins)
+      }
+    }
+  }
+}

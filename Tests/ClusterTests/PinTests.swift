@@ -1,0 +1,108 @@
+import ImgClient
+import ImgModel
+import ImgSystem
+import TestCluster
+import TestFiles
+import TestOrigin
+import TestPictures
+import Testing
+
+/// A list that is larger than its store.
+@Suite(.timeLimit(.minutes(20)))
+struct PinTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  private static let count = 120
+
+  init() throws {
+    cluster = try Cluster(isStarted: false)
+    origin = try ListOrigin()
+    try start()
+    // Each thumbnail has about 100 KB, so the store holds about 90 of them.
+    let noise = try PictureMaker.start().noise(seed: 1, width: 400, height: 400)
+    for number in 0..<Self.count { origin.origin.serve("/noise/\(number)", .body(noise)) }
+  }
+
+  private func start() throws { try cluster.start(["--store-budget", "10M"]) }
+
+  private var list: [String] { (0..<Self.count).map { origin.url("/noise/\($0)") } }
+
+  /// Submits the list and waits until it ends, or waits for room in the store.
+  private func submit(_ options: String...) throws -> JobStatus {
+    let result = try cluster.begin(
+      ["submit", try cluster.list(list), "--size", "400"] + options
+    ).wait()
+    #expect(result.exitCode == 0, "\(result.messages)")
+    let job = try #require(result.lines.first.flatMap(JobID.init))
+    return try settled(job)
+  }
+
+  private func settled(_ job: JobID) throws -> JobStatus {
+    try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait?.kind != .storePinned }
+  }
+
+  @Test func `a list goes through a smaller store by exports, over a restart, and loses nothing`()
+    throws
+  {
+    let waiting = try submit("--pin")
+    #expect(waiting.wait?.kind == .storePinned)
+    #expect(waiting.storeShortage?.budgetByteCount == 10 << 20)
+    #expect((40..<Self.count).contains(waiting.done) && waiting.failed == 0)
+    let stored = try cluster.imgctl("cache", "stat", "--json").output
+    #expect(stored.contains("\"pinned\":\(waiting.done),"))
+
+    try cluster.killCoordinator()
+    try start()
+    #expect(try settled(waiting.job).done == waiting.done)
+    // Others are served meanwhile, and evict what is not pinned.
+    for number in 0..<10 {
+      let get = try cluster.imgctl("get", origin.url("/p/\(number)"), "--json")
+      #expect(get.exitCode == 0)
+    }
+
+    let directory = cluster.directory.file("out")
+    let part = try cluster.imgctl("export", "\(waiting.job)", directory)
+    #expect(
+      part.messages.hasPrefix(
+        "job \(waiting.job): \(waiting.done) of \(waiting.done) thumbnails are stored\n"))
+    let ended = try cluster.client().watch(waiting.job, every: .seconds(1)) { _ in true }
+    #expect(ended.state == .finished && ended.done == Self.count)
+    let whole = try cluster.imgctl("export", "\(waiting.job)", directory, "--json")
+    #expect(whole.exitCode == 0, "\(whole.output)")
+    for number in 0..<Self.count {
+      let digits = "000000\(number)".suffix(7)
+      #expect(FileIO.isFile("\(directory)/\(digits).jpg"))
+    }
+    let left = try cluster.imgctl("cache", "stat", "--json").output
+    #expect(left.contains("\"pinned\":0,"))
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+    #expect(origin.origin.counters("/noise/0").requests == 1)
+  }
+
+  @Test func `without pins later thumbnails replace earlier ones, which the end of the job counts`()
+    throws
+  {
+    let waiting = try submit()
+    #expect(waiting.wait?.kind == .storePinned)
+    #expect(try cluster.imgctl("unpin", "\(waiting.job)").exitCode == 0)
+    let ended = try cluster.client().watch(waiting.job, every: .seconds(1)) { _ in true }
+    #expect(ended.state == .finished)
+    let again = try cluster.imgctl("wait", "\(waiting.job)")
+    #expect(again.messages.contains(" of \(Self.count) thumbnails are no longer stored"))
+    let refused = try cluster.imgctl("unpin", "\(waiting.job)")
+    #expect(refused.exitCode != 0)
+    #expect(refused.messages.contains("is finished and pins nothing"))
+
+    // What is missing is fetched beside a store that another job has filled with pins.
+    let other = try submit("--pin", "--quality", "81")
+    #expect(other.wait?.kind == .storePinned)
+    let directory = cluster.directory.file("out")
+    let fetched = try cluster.imgctl("export", "\(waiting.job)", directory, "--fetch")
+    #expect(fetched.exitCode == 0, "\(fetched.messages)")
+    for number in 0..<Self.count {
+      #expect(FileIO.isFile("\(directory)/\("000000\(number)".suffix(7)).jpg"))
+    }
+    #expect(try cluster.client().status(of: other.job).done == other.done)
+  }
+}

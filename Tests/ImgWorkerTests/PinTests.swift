@@ -1,0 +1,103 @@
+import ImgModel
+import ImgStore
+import ImgWire
+import TestOrigin
+import TestPictures
+import Testing
+
+@testable import ImgWorker
+
+/// What a worker does with pictures that jobs pin while pinned thumbnails use up the store.
+@Suite(.timeLimit(.minutes(20))) struct PinTests {
+  private let origin: TestOrigin
+  private let worker: RunningWorker
+
+  private static let full = JobID(rawValue: 1)
+  private static let job = JobID(rawValue: 2)
+
+  init() throws {
+    origin = try TestOrigin()
+    var limits = Limits()
+    limits.storeBudgetByteCount = 1 << 20
+    worker = try RunningWorker(limits: limits)
+    serve(.whole)
+    let refused = #expect(throws: StoreError.self) {
+      for number in 0... {
+        let filler = [Self.filler(number)]
+        try worker.store.change { store throws(StoreError) in try store.put(filler, at: .now) }
+      }
+    }
+    #expect(refused?.reason == .pinned)
+  }
+
+  /// Large ones first, then small ones, until there is no room.
+  private static func filler(_ number: Int) -> NewThumbnail {
+    let name = PictureName(text: "http://example.com/\(number)")
+    let byteCount = number < 14 ? 60_000 : 1
+    return NewThumbnail(
+      key: ContentKey(name, ThumbnailRequest(variant: .standard)), url: name.text,
+      thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: byteCount),
+      sourceFormat: .jpeg, sourceWidth: 8, sourceHeight: 8, sourceByteCount: 0,
+      retention: Retention(after: .seconds(60), pins: [full]),
+      bytes: [UInt8](repeating: 0, count: byteCount))
+  }
+
+  private func serve(_ delivery: Delivery) {
+    guard let picture = try? PictureMaker.start().card(index: 1) else { return }
+    origin.serve(
+      "/a",
+      .resource(
+        Resource(
+          picture, entityTag: "\"1\"", delivery: delivery,
+          headers: [Header("Cache-Control", "max-age=0, stale-if-error=600")])))
+  }
+
+  private func batch(
+    _ lease: LeaseID, _ policy: CachePolicy = .cacheElseLoad, keep: Keep = .thumbnail,
+    pins: [JobID] = [job]
+  ) -> Batch {
+    Batch(
+      ThumbnailRequest(
+        variant: .standard, keep: keep, fetch: FetchOptions(cachePolicy: policy)),
+      retention: Retention(after: .seconds(60), pins: pins), isUrgent: false,
+      items: [Assignment(lease: lease, url: origin.baseURL + "/a")])
+  }
+
+  private func fetch(_ batch: Batch) throws -> RunningWorker.Said {
+    try worker.send(.fetch(batch))
+    return try worker.messages(untilEnded: 1)
+  }
+
+  @Test
+  func
+    `without room, what is fetched, found or confirmed for a job is stored and reported unpinned`()
+    throws
+  {
+    #expect(try fetch(batch(1, keep: .all)).unpinned == [1])
+    try worker.send(.lookup(batch(2, pins: [])))
+    #expect(try worker.lookupResults().hits.count == 1)
+    try worker.send(.lookup(batch(3)))
+    #expect(try worker.lookupResults().hits.isEmpty)
+    #expect(try worker.messages(untilEnded: 1).unpinned == [3])
+    // 304 Not Modified.
+    #expect(try fetch(batch(4, .byProtocol)).unpinned == [4])
+    #expect(origin.counters("/a").requests == 2)
+    // An error, in whose place the origin permits what is stored.
+    origin.serve("/a", .status(503))
+    #expect(try fetch(batch(5, .byProtocol)).unpinned == [5])
+    #expect(worker.store.currentReport().pinningJobs == [Self.full])
+
+    try worker.store.change { store throws(StoreError) in
+      _ = try store.unpinPart(of: Self.full, from: 0)
+    }
+    let served = try fetch(batch(6, .byProtocol))
+    guard case .done = served.outcomes[6] else {
+      Issue.record("\(served.outcomes)")
+      return
+    }
+    serve(.whole)
+    try worker.send(.lookup(batch(7, keep: .all)))
+    #expect(try worker.lookupResults().hits.count == 1)
+    #expect(worker.store.currentReport().pinningJobs == [Self.job])
+  }
+}
