@@ -71,23 +71,36 @@ struct BrightLight {
 
   // MARK: - As it is scaled
 
-  /// Levels of 16 bits that go on beyond white as those of sRGB do below it, for levels up to a maximum.
-  /// Their means look as those of sRGB do.
+  /// Levels of 16 bits, for levels up to a maximum: see ``scaledLevel(ofLight:)``.
   func extendedLevels(upTo maximum: Int, count: Int) -> [UInt16] {
-    let scale = 65_535 / Self.level(ofLight: greatest)
+    let scale = 65_535 / Self.scaledLevel(ofLight: greatest)
     return (0..<count).map { index in
       let light = light(at: Double(min(index, maximum)) / Double(maximum))
-      return UInt16((Self.level(ofLight: light) * scale).rounded())
+      return UInt16((Self.scaledLevel(ofLight: light) * scale).rounded())
     }
   }
 
   /// The light of such levels, as a multiple of white.
   private var lights: [Float] {
-    let scale = Self.level(ofLight: greatest) / 65_535
-    return (0...65_535).map { Float(ToneCurve.sRGB.light(at: Double($0) * scale)) }
+    let scale = Self.scaledLevel(ofLight: greatest) / 65_535
+    return (0...65_535).map { Float(Self.light(ofScaledLevel: Double($0) * scale)) }
   }
 
-  /// IEC 61966-2-1, which the formula continues beyond 1.
+  /// What the level of white gains with its light.
+  private static let slopeAtWhite = 1.055 / 2.4
+
+  /// Up to white the level of sRGB, so that means look as those of sRGB do. Beyond it, levels grow ever more slowly, to
+  /// less than one and a half times that of white: the kernel of a resize answers a step between two levels with a rim,
+  /// and a lamp has no darker one than white has.
+  private static func scaledLevel(ofLight light: Double) -> Double {
+    light <= 1 ? level(ofLight: light) : 1 + slopeAtWhite * (1 - 1 / light)
+  }
+
+  private static func light(ofScaledLevel level: Double) -> Double {
+    level <= 1 ? ToneCurve.sRGB.light(at: level) : 1 / (1 - (level - 1) / slopeAtWhite)
+  }
+
+  /// IEC 61966-2-1.
   static func level(ofLight light: Double) -> Double {
     light <= 0.003_130_8 ? max(light, 0) * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
   }

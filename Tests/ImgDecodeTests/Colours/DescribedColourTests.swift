@@ -103,6 +103,22 @@ import Testing
     #expect(shown(pixels[0])[0] >= 254)
   }
 
+  /// The kernel of a resize gives a rim to each step, and this one is 100 times as high as that from gray to white.
+  @Test func `a lamp has no dark rim`() throws {
+    let description = PNGChunk("cICP", [9, 16, 0, 1])
+    // PQ of 40 and of 4,000 cd/m².
+    let (wall, lamp) = (Raster.Pixel(106, 106, 106), Raster.Pixel(230, 230, 230))
+    let scene = Raster(width: 256, height: 256) { x, y in
+      (x - 128) * (x - 128) + (y - 128) * (y - 128) < 50 * 50 ? lamp : wall
+    }
+    var chunks = PNGChunk.chunks(of: try fixture.maker.encode(scene, as: .png))
+    chunks.insert(description, at: 1)
+    let shown = try raster(of: PNGChunk.file(chunks), side: 31)
+    let levels = (0..<31).map { Int(shown[$0, 15].red) }
+    #expect(levels[15] == 255)
+    #expect(levels.allSatisfy { $0 >= levels[0] - 20 }, "\(levels)")
+  }
+
   /// Between what Chromium shows, which leaves out all light that no screen can take away, and gray.
   @Test(
     arguments: [
