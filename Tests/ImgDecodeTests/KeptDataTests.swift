@@ -123,6 +123,24 @@ import Testing
     #expect(facts.exif?.ifd0["Copyright"] == nil)
   }
 
+  @Test func `an author and rights in IPTC are kept`() throws {
+    let texts: [(number: UInt8, text: String)] = [(80, "Ada"), (116, "(c) 2026 Ada")]
+    let datasets: [UInt8] = texts.flatMap { number, text in
+      [0x1C, 2, number, 0, UInt8(text.utf8.count)] + Array(text.utf8)
+    }
+    // A resource of Photoshop, whose name is empty.
+    let resource: [UInt8] =
+      Array("Photoshop 3.0\08BIM".utf8) + [4, 4, 0, 0, 0, 0, 0, UInt8(datasets.count)] + datasets
+    let card = try fixture.maker.card(index: 1, format: .jpeg)
+    let file = JPEGSegments.insert(resource, marker: 0xED, into: card)
+    for format in [Variant.Format.jpeg, .webp] {
+      let facts = try facts(format, KeptData(copyright: true), of: file)
+      #expect(facts.exif?.ifd0["Artist"]?.text == "Ada")
+      #expect(facts.exif?.ifd0["Copyright"]?.text == "(c) 2026 Ada")
+      #expect(facts.iptc == nil)
+    }
+  }
+
   @Test func `a file without an author and rights becomes what it becomes with nothing kept`()
     throws
   {

@@ -238,6 +238,11 @@ import Testing
     #expect(names.contains { rejection.message.contains("\"\($0)\"") })
   }
 
+  @Test func `a colour that is none is told what colours are`() throws {
+    let rejection = try rejection("url=h.example&bg=unknown")
+    #expect(rejection.message.contains("a name of CSS, or 3 or 6 hexadecimal digits"))
+  }
+
   @Test(arguments: [
     "crop=1,2,3,4", "cx=1", "precrop", "trim", "mask=circle", "mtrim", "mbg=red", "flip", "flop",
     "ro=90", "rbg=red", "tbg=red", "con=5", "gam", "mod=1", "hue=1", "sat=1", "tint=red",
