@@ -5,10 +5,11 @@
 /// something is given back. No transfer overtakes an older one that waits, so small bodies do not
 /// starve a large one. Lower numbers are older.
 ///
-/// Seven eighths of the budget are reserved for the oldest under way: many bodies of unknown length
-/// would otherwise fill all of it, and none could be finished. Against a deadlock, the oldest is
-/// never refused while nothing is handed out: the total may pass the budget by that one body, and
-/// by no more.
+/// Half of the budget is reserved for the oldest under way. Many bodies would otherwise fill all of it, and
+/// none could be finished. Two bodies never wait for each other: the oldest waits for bodies that are handed
+/// out, which the caller gives back, and for nothing else. While none is handed out, the oldest is never
+/// refused: the total may pass the budget by that one body, and by no more. When it ends, the next one is
+/// the oldest.
 final class BodyBudget {
   /// What all bodies are charged together.
   private(set) var heldByteCount = 0
@@ -59,6 +60,10 @@ final class BodyBudget {
   /// Whether a transfer waits for room.
   func isWaiting(_ id: UInt64) -> Bool { refusedSizes[id] != nil }
 
+  /// Whether transfers under way hold more than the bodies that are handed out. Who waits for room then,
+  /// waits for origins.
+  var isMostlyUnderWay: Bool { heldByteCount - handedOutByteCount > handedOutByteCount }
+
   /// The oldest transfer that waits, if what it asked for fits by now; it then waits no longer.
   func nextToResume() -> UInt64? {
     guard let next = refusedSizes.min(by: { $0.key < $1.key }),
@@ -72,7 +77,7 @@ final class BodyBudget {
     if refusedSizes.keys.contains(where: { $0 < id }) { return false }
     guard let oldest = charges.min(by: { $0.key < $1.key }) else { return false }
     guard id == oldest.key else {
-      return byteCount <= self.byteCount / 8 - (heldByteCount - oldest.value)
+      return byteCount <= self.byteCount / 2 - (heldByteCount - oldest.value)
     }
     return handedOutByteCount == 0 || byteCount <= self.byteCount - heldByteCount
   }

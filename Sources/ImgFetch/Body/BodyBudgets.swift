@@ -1,6 +1,10 @@
 /// The two budgets of a pool: of the bodies in memory, and of those in files. A transfer is charged
 /// to one of them or, while it waits for room in the other, to both.
 ///
+/// A body waits for memory where bodies that are handed out hold most of it, because those are soon decoded.
+/// Where transfers under way hold it, their origins decide when they end. The body goes on in a file then, so
+/// that no origin holds up the pictures of another.
+///
 /// Two budgets cause no deadlock: bodies in files never wait for memory.
 final class BodyBudgets {
   private let memory: BodyBudget
@@ -41,10 +45,17 @@ final class BodyBudgets {
   ///
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
   func grow(_ id: UInt64, to charge: BodyCharge) -> Bool {
-    guard charge.isOfFile else { return memory.grow(id, to: charge.byteCount) }
+    guard charge.isOfFile else {
+      // It may have waited for both.
+      files.end(id, isHandedOut: false)
+      return memory.grow(id, to: charge.byteCount)
+    }
     files.begin(id)
     return files.grow(id, to: charge.byteCount)
   }
+
+  /// Whether a body that memory has no room for goes on in a file, and does not wait.
+  var prefersFiles: Bool { memory.isMostlyUnderWay }
 
   /// The body is in a file now, and takes no memory.
   func leaveMemory(_ id: UInt64) {

@@ -18,9 +18,7 @@ struct BodyBuffer {
 
   /// A body of so many bytes stays in memory, as nearly all do.
   static let maximumMemoryByteCount = 4 << 20
-  /// The most that a Content-Length alone reserves, before any byte proves it.
-  private static let maximumUnprovenByteCount = 1 << 20
-  /// The least that the buffer of a body of unknown length grows by.
+  /// The least that the buffer grows by.
   private static let minimumGrowthByteCount = 64 << 10
 
   init(maximumByteCount: Int) {
@@ -58,19 +56,17 @@ struct BodyBuffer {
 
   /// The capacity to grow to when `byteCount` more bytes do not fit the present one.
   ///
-  /// While the buffer grows, the old and the new memory exist side by side. So a declared length is
-  /// taken in two steps, and an unknown one by eighths: doubling would take three times the bytes.
+  /// What has arrived counts, and not what is declared: many origins that declare much and send little would
+  /// hold all the room. A buffer at most doubles, up to a declared length. One of unknown length grows by
+  /// eighths: the old and the new memory exist side by side, so doubling would take three times the bytes.
   func capacity(toFit byteCount: Int) -> Int {
     let needed = self.byteCount + byteCount
     guard needed > capacity else { return capacity }
-    if let declaredByteCount, declaredByteCount >= needed {
-      let isProven = self.byteCount >= Self.maximumUnprovenByteCount / 2
-      let reserved =
-        isProven ? declaredByteCount : min(declaredByteCount, Self.maximumUnprovenByteCount)
-      return min(max(reserved, needed), maximumByteCount)
-    }
-    let growth = max(self.byteCount / 8, Self.minimumGrowthByteCount)
-    return min(max(needed, self.byteCount + growth), maximumByteCount)
+    let isDeclared = (declaredByteCount ?? 0) >= needed
+    let growth = max(isDeclared ? self.byteCount : self.byteCount / 8, Self.minimumGrowthByteCount)
+    let wanted = max(needed, self.byteCount + growth)
+    let maximum = isDeclared ? declaredByteCount ?? maximumByteCount : maximumByteCount
+    return min(wanted, maximum, maximumByteCount)
   }
 
   /// - Parameter capacity: from ``capacity(toFit:)``.
@@ -94,9 +90,12 @@ struct BodyBuffer {
 
   // MARK: - The file
 
+  /// Whether it is in memory, and files can be made.
+  var mayMoveToFile: Bool { spool == nil && mayUseFile }
+
   /// Whether the body, with so many bytes more, belongs in a file.
   func isDueForFile(adding byteCount: Int) -> Bool {
-    guard spool == nil, mayUseFile else { return false }
+    guard mayMoveToFile else { return false }
     return max(bytes.count + byteCount, declaredByteCount ?? 0) > Self.maximumMemoryByteCount
   }
 

@@ -98,8 +98,9 @@ struct BodySink {
     try buffer.flush()
   }
 
-  /// Has the buffer grow by so many bytes, in a file once it is too long for memory. The first
-  /// bytes are examined before, so that no file is made for a rejected body.
+  /// Has the buffer grow by so many bytes, in a file once it is too long for memory, or memory has no room
+  /// (see ``BodyBudgets``). The first bytes of a long body are examined before, so that no file is made for a
+  /// rejected one.
   ///
   /// - Returns: whether there is room for them.
   private mutating func makeRoom(for byteCount: Int) throws(SystemError) -> Bool {
@@ -108,21 +109,33 @@ struct BodySink {
       buffer.grow(to: capacity)
       return true
     }
-    if buffer.byteCount >= earlyReject?.byteCount ?? 0, buffer.isDueForFile(adding: byteCount) {
-      let charge = BodyCharge(byteCount: capacity, isOfFile: true)
-      guard budgets.grow(id, to: charge) else { return false }
-      if let file = spoolDirectories.makeFile() {
-        try buffer.move(to: file, capacity: capacity)
-        budgets.leaveMemory(id)
-        return true
-      }
-      buffer.stayInMemory()
-      budgets.leaveFiles(id)
+    if buffer.byteCount >= earlyReject?.byteCount ?? 0, buffer.isDueForFile(adding: byteCount),
+      let isMoved = try moveToFile(capacity: capacity)
+    {
+      return isMoved
     }
     guard capacity > buffer.capacity else { return true }
     let charge = BodyCharge(byteCount: capacity, isOfFile: buffer.charge.isOfFile)
-    guard budgets.grow(id, to: charge) else { return false }
+    guard budgets.grow(id, to: charge) else {
+      guard buffer.mayMoveToFile, budgets.prefersFiles else { return false }
+      return try moveToFile(capacity: capacity) ?? false
+    }
     buffer.grow(to: capacity)
+    return true
+  }
+
+  /// - Returns: whether there is room in files; `nil` where no file can be made.
+  private mutating func moveToFile(capacity: Int) throws(SystemError) -> Bool? {
+    guard budgets.grow(id, to: BodyCharge(byteCount: capacity, isOfFile: true)) else {
+      return false
+    }
+    guard let file = spoolDirectories.makeFile() else {
+      buffer.stayInMemory()
+      budgets.leaveFiles(id)
+      return nil
+    }
+    try buffer.move(to: file, capacity: capacity)
+    budgets.leaveMemory(id)
     return true
   }
 

@@ -4,13 +4,54 @@ import Synchronization
 /// How many loads may be under way at the same time. Further requests are refused, not queued: their clients
 /// are told to come back.
 ///
-/// The loads of one host may be at most three times as many as those that are free. So a host that does not
-/// answer takes three quarters at most, a second one three quarters of the rest, and others go on (dynamic
-/// thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998).
+/// The loads of one group of hosts (see ``HostGroup``) may be at most three times as many as those that are
+/// free. So a group that does not answer takes three quarters at most, a second one three quarters of the rest,
+/// and others go on (dynamic thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998).
+/// Many slow groups would still take all of them. While none is free, the group with the most loads loses its
+/// oldest one for a load of a group that has none, or still has fewer with it: what has gone on for longest is
+/// what is slow. Where two groups could take a load from each other by turns, neither does.
 final class LoadLimit: Sendable {
   private struct State {
     var count = 0
-    var counts: [String: Int] = [:]
+    var lastNumber: UInt64 = 0
+    /// The loads of each group, the oldest first.
+    var groups: [String: [Load]] = [:]
+
+    mutating func add(to group: String) -> Load {
+      lastNumber += 1
+      count += 1
+      let load = Load(number: lastNumber, cancellation: Cancellation())
+      groups[group, default: []].append(load)
+      return load
+    }
+
+    /// - Returns: whether there was one.
+    mutating func remove(_ number: UInt64, of group: String) -> Bool {
+      guard let index = groups[group]?.firstIndex(where: { $0.number == number }) else {
+        return false
+      }
+      count -= 1
+      groups[group]?.remove(at: index)
+      if groups[group]?.isEmpty == true { groups[group] = nil }
+      return true
+    }
+
+    /// Removes the oldest load of the group that has most; among equals, of the one whose oldest is oldest.
+    ///
+    /// - Returns: `nil` if no group has more than so many.
+    mutating func removeOldest(ofGroupLargerThan count: Int) -> Load? {
+      let largest = groups.compactMap { group, loads in loads.first.map { (group, loads.count, $0) }
+      }
+      .max { ($0.1, $1.2.number) < ($1.1, $0.2.number) }
+      guard let (group, most, oldest) = largest, most > count else { return nil }
+      _ = remove(oldest.number, of: group)
+      return oldest
+    }
+  }
+
+  private struct Load {
+    let number: UInt64
+    let cancellation: Cancellation
   }
 
   let maximum: Int
@@ -25,43 +66,90 @@ final class LoadLimit: Sendable {
   /// The loads that are under way.
   var count: Int { state.withLock(\.count) }
 
-  /// Loads a picture, unless too many loads are under way, or too many of its host.
+  /// Loads a picture, unless too many loads are under way, or too many of its hosts.
   ///
   /// - Parameter url: may be no URL, which needs no host to fail.
-  /// - Returns: `nil` without a load.
-  func load<Value, Failure: Error>(
-    of url: String, _ body: () async throws(Failure) -> Value
+  /// - Returns: `nil` without a load, and where the load failed after it was cancelled in favour of another.
+  func load<Value: Sendable, Failure: Error>(
+    of url: String, _ body: @escaping @Sendable () async throws(Failure) -> Value
   ) async throws(Failure) -> Value? {
     try await load(from: (try? ImageURL(line: url))?.host ?? "", body)
   }
 
   /// Loads from a host, unless too many loads are under way.
   ///
-  /// - Returns: `nil` without a load.
-  func load<Value, Failure: Error>(
-    from host: String, _ body: () async throws(Failure) -> Value
+  /// - Returns: the same.
+  func load<Value: Sendable, Failure: Error>(
+    from host: String, _ body: @escaping @Sendable () async throws(Failure) -> Value
   ) async throws(Failure) -> Value? {
-    guard begin(host) else { return nil }
-    defer { end(host) }
-    return try await body()
+    let group = HostGroup.name(of: host)
+    guard let load = begin(group) else { return nil }
+    // Immediate, so that a load costs no change of threads before it waits.
+    let task = Task.immediate { () async -> Result<Value, Failure> in
+      do throws(Failure) {
+        return .success(try await body())
+      } catch {
+        return .failure(error)
+      }
+    }
+    load.cancellation.set { task.cancel() }
+    let result = await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+    let isDisplaced = !end(load, group)
+    if isDisplaced, case .failure = result { return nil }
+    return try result.get()
   }
 
-  private func begin(_ host: String) -> Bool {
-    state.withLock { state in
+  private func begin(_ group: String) -> Load? {
+    let (load, displaced) = state.withLock { state -> (Load?, Load?) in
       let free = maximum - state.count
-      let ofHost = state.counts[host, default: 0]
-      guard free > 0, ofHost < Self.loadsPerFreeOne * free else { return false }
-      state.count += 1
-      state.counts[host] = ofHost + 1
-      return true
+      let ofGroup = state.groups[group]?.count ?? 0
+      var displaced: Load?
+      if free > 0 {
+        guard ofGroup < Self.loadsPerFreeOne * free else { return (nil, nil) }
+      } else {
+        displaced = state.removeOldest(ofGroupLargerThan: ofGroup > 0 ? ofGroup + 1 : 0)
+        guard displaced != nil else { return (nil, nil) }
+      }
+      return (state.add(to: group), displaced)
     }
+    displaced?.cancellation.cancel()
+    return load
   }
 
-  private func end(_ host: String) {
-    state.withLock { state in
-      state.count -= 1
-      let ofHost = state.counts[host, default: 0] - 1
-      state.counts[host] = ofHost > 0 ? ofHost : nil
+  /// - Returns: `false` for a load that was cancelled in favour of another.
+  private func end(_ load: Load, _ group: String) -> Bool {
+    state.withLock { $0.remove(load.number, of: group) }
+  }
+}
+
+/// Cancels a load, also one whose task is only about to be known.
+private final class Cancellation: Sendable {
+  private enum State {
+    case pending
+    case ready(@Sendable () -> Void)
+    case cancelled
+  }
+
+  private let state = Mutex(State.pending)
+
+  func set(_ cancel: @escaping @Sendable () -> Void) {
+    let isCancelled = state.withLock { state in
+      if case .cancelled = state { return true }
+      state = .ready(cancel)
+      return false
     }
+    if isCancelled { cancel() }
+  }
+
+  func cancel() {
+    let last = state.withLock { state in
+      defer { state = .cancelled }
+      return state
+    }
+    if case .ready(let cancel) = last { cancel() }
   }
 }

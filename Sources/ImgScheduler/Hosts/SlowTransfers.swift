@@ -5,8 +5,9 @@ import ImgModel
 /// A slow transfer costs an origin next to nothing, and holds its slot for as long as
 /// `--transfer-timeout`. So it gives its slot of the cluster up for viewers and goes on *aside*; its slot at
 /// its host stays taken. So many may be aside as a coordinator has memory and descriptors for. Beyond that,
-/// the group with the most slow transfers loses its oldest one, as long as the group that needs room has
-/// fewer: a group gets at most the share that the others leave it, whatever hosts and clients it has.
+/// the group with the most slow transfers loses its oldest one, if the group that needs room has none or, with
+/// one more, still has fewer: a group gets at most the share that the others leave it, whatever hosts and clients
+/// it has, and two groups do not take room from each other by turns.
 struct SlowTransfers {
   /// What a transfer holds that was slow.
   enum Holding {
@@ -46,8 +47,9 @@ struct SlowTransfers {
 
   /// Whether so many more can go aside for a host of a group, some of them in place of others.
   func hasRoom(for group: String, count: Int, upTo maximum: Int) -> Bool {
-    aside.count + count <= maximum
-      || groups[group]?.count ?? 0 < groups.values.lazy.map(\.count).max() ?? 0
+    let ofGroup = groups[group]?.count ?? 0
+    return aside.count + count <= maximum
+      || ofGroup + (ofGroup > 0 ? 1 : 0) < groups.values.lazy.map(\.count).max() ?? 0
   }
 
   /// A transfer that holds a slot has turned slow.

@@ -57,7 +57,7 @@ import Testing
     origin.serve("/waits", .body(noise(Self.mebibyte, seed: 2)))
     // Longer than the stall timeout, and small enough to fit.
     origin.serve("/slow", .body(noise(12_000), delivery: .drip(bytesPerSecond: 4_000)))
-    let fetcher = try Fetcher(bodyBudget: 10 * Self.mebibyte) {
+    let fetcher = try Fetcher(bodyBudget: 4 * Self.mebibyte) {
       $0.stallTimeout = .seconds(1)
     }
     let slow = try fetcher.start(origin.baseURL + "/slow")

@@ -11,11 +11,11 @@ import Testing
     #expect(budgets.heldMemoryByteCount == 150)
   }
 
-  @Test func `others share an eighth, and wait until there is room`() {
+  @Test func `others share half, and wait until there is room`() {
     budgets.begin(1)
     budgets.begin(2)
-    #expect(budgets.grow(2, to: BodyCharge(byteCount: 12)))
-    #expect(!budgets.grow(2, to: BodyCharge(byteCount: 13)))
+    #expect(budgets.grow(2, to: BodyCharge(byteCount: 25)))
+    #expect(!budgets.grow(2, to: BodyCharge(byteCount: 26)))
     #expect(budgets.nextToResume() == nil)
     budgets.end(1, isHandedOut: false)
     #expect(budgets.nextToResume() == 2)
@@ -32,6 +32,27 @@ import Testing
     budgets.release(BodyCharge(byteCount: 80))
     #expect(budgets.heldMemoryByteCount == 0)
     #expect(budgets.nextToResume() == 2)
+  }
+
+  @Test func `a body waits for memory only where most of it is handed out`() {
+    for id in 1...3 as ClosedRange<UInt64> { budgets.begin(id) }
+    #expect(budgets.grow(2, to: BodyCharge(byteCount: 30)))
+    #expect(budgets.prefersFiles)
+    budgets.end(2, isHandedOut: true)
+    #expect(!budgets.prefersFiles)
+  }
+
+  @Test func `a body that waited for both budgets holds up no other in files`() {
+    for id in 1...3 as ClosedRange<UInt64> { budgets.begin(id) }
+    #expect(budgets.grow(1, to: BodyCharge(byteCount: 1, isOfFile: true)))
+    #expect(!budgets.grow(2, to: BodyCharge(byteCount: 60)))
+    #expect(!budgets.grow(2, to: BodyCharge(byteCount: 2_000, isOfFile: true)))
+    #expect(!budgets.grow(3, to: BodyCharge(byteCount: 2, isOfFile: true)))
+    budgets.end(1, isHandedOut: false)
+    #expect(budgets.nextToResume() == 2)
+    #expect(budgets.grow(2, to: BodyCharge(byteCount: 60)))
+    #expect(budgets.nextToResume() == 3)
+    #expect(!budgets.isWaiting(2))
   }
 
   @Test func `a body moves from memory to a file`() {

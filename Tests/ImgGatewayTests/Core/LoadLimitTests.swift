@@ -3,60 +3,124 @@ import Testing
 
 @testable import ImgGateway
 
-struct LoadLimitTests {
-  /// Begins as many loads of a host as the limit permits.
-  ///
-  /// - Parameter body: runs while all are under way.
-  /// - Returns: their number.
-  @discardableResult
-  private func fill(
-    _ limit: LoadLimit, _ host: String, then body: () async -> Void = {}
-  ) async -> Int {
-    let others = await limit.load(from: host) { await fill(limit, host, then: body) }
-    guard let others else {
-      await body()
-      return 0
+@Suite(.timeLimit(.minutes(20))) struct LoadLimitTests {
+  private struct Ended: Error {}
+
+  /// A load that is under way until it is ended or cancelled.
+  private final class Load: Sendable {
+    private let gate = AsyncStream<Void>.makeStream()
+    private let task: Task<Bool, Never>
+
+    /// - Parameter begun: gets whether the limit permits the load.
+    init(from host: String, in limit: LoadLimit, begun: @escaping @Sendable (Bool) -> Void) {
+      task = Task.immediate { [stream = gate.stream] in
+        do {
+          let isWhole = try await limit.load(from: host) { () async throws(Ended) in
+            begun(true)
+            for await _ in stream { return true }
+            throw Ended()
+          }
+          if isWhole == nil { begun(false) }
+          return isWhole ?? false
+        } catch {
+          return false
+        }
+      }
     }
-    return others + 1
+
+    func end() { gate.continuation.yield() }
+
+    /// Whether it came to its own end.
+    var isWhole: Bool { get async { await task.value } }
   }
 
-  @Test func `one host leaves room for others, and they for more`() async {
-    let limit = LoadLimit(512)
-    let first = await fill(limit, "a") {
-      let second = await fill(limit, "b") {
-        let third = await fill(limit, "c") { #expect(limit.count == 504) }
-        #expect(third == 24)
-      }
-      #expect(second == 96)
+  /// - Returns: `nil` without a load.
+  private func begin(_ host: String, in limit: LoadLimit) async -> Load? {
+    let begun = AsyncStream<Bool>.makeStream()
+    let load = Load(from: host, in: limit) { isBegun in
+      begun.continuation.yield(isBegun)
+      begun.continuation.finish()
     }
-    #expect(first == 384)
+    for await isBegun in begun.stream where isBegun { return load }
+    return nil
+  }
+
+  /// Begins as many loads of a host as the limit permits.
+  private func fill(_ limit: LoadLimit, _ host: String, atMost maximum: Int = .max) async -> [Load]
+  {
+    var loads: [Load] = []
+    while loads.count < maximum, let load = await begin(host, in: limit) { loads.append(load) }
+    return loads
+  }
+
+  @Test func `one group of hosts leaves room for others, and they for more`() async {
+    let limit = LoadLimit(512)
+    let counts = [
+      await fill(limit, "a.example.org"), await fill(limit, "b.example.org"),
+      await fill(limit, "b"), await fill(limit, "c"),
+    ].map(\.count)
+    #expect(counts == [384, 0, 96, 24])
+    #expect(limit.count == 504)
   }
 
   @Test(arguments: 1...4) func `every load of a small limit can be used`(maximum: Int) async {
     let limit = LoadLimit(maximum)
-    func fillWithHosts(from number: Int) async {
-      let isLoaded: Void? = await limit.load(from: "\(number)") {
-        await fillWithHosts(from: number + 1)
-      }
-      guard isLoaded == nil else { return }
-      #expect(number == maximum)
-      #expect(limit.count == maximum)
+    for number in 0..<maximum { #expect(await begin("\(number)", in: limit) != nil) }
+    #expect(limit.count == maximum)
+  }
+
+  @Test func `while no load is free, the largest group loses its oldest to a smaller one`() async {
+    let limit = LoadLimit(4)
+    let slow = await fill(limit, "a", atMost: 2)
+    let others = [await begin("b", in: limit), await begin("c", in: limit)]
+    let new = await begin("d", in: limit)
+    #expect(new != nil)
+    #expect(await !slow[0].isWhole)
+    #expect(limit.count == 4)
+    // All groups are equal now. Another one of "a" could only take the place of one of "b".
+    #expect(await begin("a", in: limit) == nil)
+    for load in [slow[1], others[0], others[1], new] { load?.end() }
+    for load in [slow[1], others[0], others[1], new] { #expect(await load?.isWhole == true) }
+    #expect(limit.count == 0)
+  }
+
+  @Test func `two groups do not take a load from each other by turns`() async {
+    let limit = LoadLimit(3)
+    let first = await fill(limit, "a", atMost: 2) + fill(limit, "b", atMost: 1)
+    #expect(await begin("b", in: limit) == nil)
+    for load in first {
+      load.end()
+      #expect(await load.isWhole)
     }
-    await fillWithHosts(from: 0)
+  }
+
+  @Test func `among many slow groups, a host without loads is never refused`() async {
+    let limit = LoadLimit(8)
+    var loads: [Load] = []
+    for number in 0..<90 { loads += await fill(limit, "slow\(number)", atMost: 8) }
+    #expect(limit.count == 8)
+    for number in 0..<20 {
+      let load = await begin("new\(number)", in: limit)
+      load?.end()
+      #expect(await load?.isWhole == true)
+    }
   }
 
   @Test func `a load that has ended makes room for one of its host`() async {
     let limit = LoadLimit(8)
-    let count = await fill(limit, "a")
+    let loads = await fill(limit, "a")
+    for load in loads {
+      load.end()
+      #expect(await load.isWhole)
+    }
     #expect(limit.count == 0)
-    #expect(await fill(limit, "a") == count)
+    #expect(await fill(limit, "a").count == loads.count)
   }
 
   @Test func `a load that fails ends, too`() async {
-    struct Failed: Error {}
     let limit = LoadLimit(1)
-    await #expect(throws: Failed.self) {
-      try await limit.load(from: "a") { () async throws(Failed) in throw Failed() }
+    await #expect(throws: Ended.self) {
+      try await limit.load(from: "a") { () async throws(Ended) in throw Ended() }
     }
     #expect(limit.count == 0)
   }
