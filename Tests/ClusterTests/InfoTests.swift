@@ -159,7 +159,8 @@ struct InfoTests {
     let exported = try cluster.imgctl("export", "\(job)", directory)
     #expect(exported.exitCode == 1 && exported.messages.contains("exported 1 fact file"))
     let file = try String(contentsOfFile: directory + "/0000000.json", encoding: .utf8)
-    #expect(file.contains("\"width\":640"))
+    #expect(file.contains("\"width\":640") && file.hasSuffix("}\n"))
+    #expect(file.contains("\"url\":\"\(origin.baseURL)/a.jpg\""), "\(file)")
     try cluster.expectRefused(
       "submit", "-", "--info-only", "--keep", "all", because: "--info-only stores facts alone")
     let lines = try String(contentsOfFile: directory + "/manifest.jsonl", encoding: .utf8)

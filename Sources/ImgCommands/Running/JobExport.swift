@@ -128,8 +128,11 @@ final class JobExport {
     for result in found {
       let thumbnail = result.record.thumbnail
       let name = fileName(of: entry.index, thumbnail)
-      try FileIO.replaceRegular(path: "\(directory)/\(name)", with: result.bytes)
-      files.append(Line.File(file: name, content: thumbnail, isFacts: keep.isFacts))
+      let content = try content(of: result, entry)
+      try FileIO.replaceRegular(path: "\(directory)/\(name)", with: content)
+      files.append(
+        Line.File(
+          file: name, content: thumbnail.with(byteCount: content.count), isFacts: keep.isFacts))
     }
     exportedCount += files.count
     if job.pinPolicy != .none, !found.isEmpty { try results.endPins(of: entry) }
@@ -144,6 +147,15 @@ final class JobExport {
     return Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none)
   }
 
+  /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.
+  private func content(of result: StoredResult, _ entry: LineResult) throws -> [UInt8] {
+    guard keep.isFacts else { return result.bytes }
+    let report = try FactsReport(
+      json: result.bytes, of: RequestedURL(entry.url), ImageURL(line: entry.url),
+      fetch: .stored(result.record, isFromCache: true), showsPlace: true)
+    return Array(try Output.json(of: report).utf8)
+  }
+
   /// The file that an earlier export has written for a line; `nil` if there is none. Also `nil` if the
   /// job has several files a line, because the outcome describes only one of them.
   private func presentFile(of entry: LineResult) -> Line.File? {
@@ -152,9 +164,12 @@ final class JobExport {
     else { return nil }
     let name = fileName(of: entry.index, thumbnail)
     guard let status = try? FileStatus(at: "\(directory)/\(name)"), status.isRegularFile,
-      status.byteCount == thumbnail.byteCount
+      // A file of facts also says where they are from.
+      keep.isFacts
+        ? status.byteCount > thumbnail.byteCount : status.byteCount == thumbnail.byteCount
     else { return nil }
-    return Line.File(file: name, content: thumbnail, isFacts: keep.isFacts)
+    return Line.File(
+      file: name, content: thumbnail.with(byteCount: status.byteCount), isFacts: keep.isFacts)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with
@@ -228,4 +243,12 @@ final class JobExport {
 
 extension LineResult {
   fileprivate var isDone: Bool { if case .done = outcome { true } else { false } }
+}
+
+extension Thumbnail {
+  /// The same in a file of another length.
+  fileprivate func with(byteCount: Int) -> Thumbnail {
+    Thumbnail(
+      format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
+  }
 }
