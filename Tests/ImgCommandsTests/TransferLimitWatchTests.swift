@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgCommands
 import ImgModel
 import Testing
@@ -48,6 +49,17 @@ import Testing
     // The others are reserved for hosts that answer soon.
     #expect(note(transfers: 56) == text)
     #expect(note(transfers: 9_000, limit: 9_000)?.hasSuffix("--transfers 16384") == true)
+  }
+
+  @Test func `programs that follow the job are told, too`() throws {
+    func json(limitNote: String?) throws -> String {
+      let state = FollowedJob(job(queued: 9), limitNote: limitNote)
+      return String(decoding: try JSONEncoder().encode(state), as: UTF8.self)
+    }
+    let told = try json(limitNote: note())
+    #expect(told.contains(#""transfer_limit_note":"the limit of 64 transfers held"#), "\(told)")
+    #expect(told.contains(#""queued":9"#))
+    #expect(try !json(limitNote: nil).contains("transfer_limit_note"))
   }
 
   @Test func `a list that something else holds back is not`() {

@@ -61,3 +61,25 @@ package struct JobSummary: Sendable {
     return facts
   }
 }
+
+/// A state of a job that is followed, as `--json` prints it: its status, and what the summary notes.
+package struct FollowedJob: Encodable {
+  private let status: JobStatus
+  private let limitNote: String?
+
+  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
+  package init(_ status: JobStatus, limitNote: String?) {
+    self.status = status
+    self.limitNote = limitNote
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case limitNote = "transfer_limit_note"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try status.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(limitNote, forKey: .limitNote)
+  }
+}

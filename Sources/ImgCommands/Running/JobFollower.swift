@@ -12,8 +12,6 @@ struct JobFollower {
   private let isJSON: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
-  /// How often the whole cluster is looked at.
-  private static let lookInterval = Duration.seconds(1)
   /// The width of a terminal that does not report one.
   private static let defaultColumns = 80
 
@@ -31,34 +29,34 @@ struct JobFollower {
     let signals = try SignalSource([SIGINT])
     let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
-    guard !isJSON else { return conclude(job, try print(updates, signals)) }
-    var watch = TransferLimitWatch()
-    let last = try show(updates, signals, &watch)
-    return conclude(job, last, limitNote: watch.note)
+    var looks = ClusterLooks(in: context)
+    let last = try isJSON ? print(updates, signals, &looks) : show(updates, signals, &looks)
+    return conclude(job, last, limitNote: looks.note)
   }
 
   /// Prints an object for each change that the coordinator reports, at most ten a second.
   ///
+  /// - Parameter looks: are shown the job meanwhile.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
-  private func print(_ updates: JobUpdateReader, _ signals: SignalSource) throws -> JobStatus? {
+  private func print(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
+  ) throws -> JobStatus? {
     var printed: JobStatus?
     return try forEachState(updates, signals) { status in
+      looks.take(status)
       guard status != printed else { return }
       printed = status
-      try context.output.write(json: status)
+      try context.output.write(json: FollowedJob(status, limitNote: looks.note))
       try context.output.flush()
     }
   }
 
-  /// - Parameter watch: is shown the cluster meanwhile.
+  /// - Parameter looks: are shown the job meanwhile.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func show(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ watch: inout TransferLimitWatch
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
   ) throws -> JobStatus? {
     let start = ContinuousClock.now
-    // One that ends meanwhile is not looked at again.
-    let cluster = try? context.runningCoordinator()
-    var nextLook = start + Self.lookInterval
     let isOnTerminal = Terminal.isTerminal(2)
     var bar: ProgressBar?
     var line = RedrawnLine()
@@ -72,10 +70,7 @@ struct JobFollower {
       var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
       current.update(status, at: now - start, wall: wall)
       bar = current
-      if now >= nextLook, let cluster = try? cluster?.status() {
-        watch.add(cluster, status)
-        nextLook = now + Self.lookInterval
-      }
+      looks.take(status)
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
         context.redraw(line.erase())
@@ -184,6 +179,31 @@ struct JobFollower {
 
   /// Ends the look at the failures of a job.
   private struct OtherFailure: Error {}
+}
+
+/// Looks at the whole cluster while a job is followed, to find out what holds the job back.
+private struct ClusterLooks {
+  private static let interval = Duration.seconds(1)
+
+  /// One that ends meanwhile is not looked at again.
+  private let cluster: Client?
+  private var next = ContinuousClock.now + interval
+  private var watch = TransferLimitWatch()
+
+  init(in context: CommandContext) {
+    cluster = try? context.runningCoordinator()
+  }
+
+  /// See ``TransferLimitWatch/note``.
+  var note: String? { watch.note }
+
+  /// Looks at the cluster if it is time.
+  mutating func take(_ status: JobStatus) {
+    let now = ContinuousClock.now
+    guard now >= next, let cluster = try? cluster?.status() else { return }
+    watch.add(cluster, status)
+    next = now + Self.interval
+  }
 }
 
 extension JobStatus {
