@@ -40,7 +40,7 @@ struct OutputFormatTests {
   }
 
   @Test func `an output that cannot be written is noticed before anything is fetched`() throws {
-    for path in ["/no/such/place/a.jpg", cluster.directory.path] {
+    for path in ["/no/such/place/a.jpg", "/proc/a.jpg", cluster.directory.path] {
       let result = try cluster.imgctl("get", opaque, "-o", path)
       #expect(result.exitCode == 2, "\(result.messages)")
       #expect(result.messages.hasPrefix("imgctl: write \(path): "), "\(result.messages)")

@@ -45,7 +45,7 @@ extension FileIO {
     _ = try replaceRegular(path: path, with: bytes.span, isLocked: false)
   }
 
-  /// Notices early that ``replace(path:with:)`` could not write, as far as rights and directories tell.
+  /// Notices early that ``replace(path:with:)`` could not write, by an attempt to make its temporary file.
   ///
   /// - Throws: the error that the attempt to write would report.
   package static func checkReplaceable(path: String) throws(SystemError) {
@@ -53,17 +53,12 @@ extension FileIO {
     guard status?.isDirectory != true else {
       throw SystemError(operation: "write \(path)", code: EISDIR)
     }
-    // A file that is not regular, such as a pipe, keeps its place and is written itself.
-    let isReplaced = status?.isRegularFile ?? true
-    let directory = directory(of: path)
-    let place = isReplaced ? (directory.isEmpty ? "." : String(directory)) : path
-    let rights = isReplaced ? W_OK | X_OK : W_OK
-    do {
-      _ = try pathCall("write", place) { unsafe faccessat(AT_FDCWD, place, rights, AT_EACCESS) }
-    } catch {
-      // The caller knows the file, not its directory.
-      throw SystemError(operation: "write \(path)", code: error.code)
+    guard status?.isRegularFile ?? true else {
+      // A file that is not regular, such as a pipe, keeps its place and is written itself.
+      _ = try pathCall("write", path) { unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) }
+      return
     }
+    _ = try ReplacementFile(path: path)
   }
 
   /// Replaces the content of the file at `path` atomically.
