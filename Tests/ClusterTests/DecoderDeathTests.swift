@@ -77,7 +77,7 @@ struct DecoderDeathTests {
   }
 
   @Test(.tags(.slow))
-  func `a picture whose decoders hang fails alone, while transfers go on`()
+  func `pictures whose decoders hang are made by others, while transfers go on`()
     throws
   {
     let cluster = try Cluster(["WORKERS": "1", "DECODE_TIMEOUT": "5s"])
@@ -97,8 +97,7 @@ struct DecoderDeathTests {
     #expect(origin.origin.waitUntil { $0.totals.requests == list.count && $0.totals.inFlight == 0 })
     #expect(try cluster.status(of: job).done == 0)
     let status = try cluster.finished(job)
-    #expect(status.done == list.count - 1)
-    #expect(Array(try cluster.failures(of: job).values) == ["decode_timeout"])
+    #expect(status.done == list.count)
     for decoder in stopped { #expect(try decoder.hasEnded()) }
     #expect(origin.origin.totals().requests == list.count)
     #expect(try client.status().workers.map(\.deaths) == [0])

@@ -207,13 +207,13 @@ import Testing
   }
 
   @Test
-  func `viewers of a host whose pictures end one decoder after the other are refused for a while`()
-  {
+  func `viewers of hosts whose pictures end one decoder after the other are refused for a while`() {
     let cluster = ClusterModel.started()
     for number in 0..<CrashBudget.maximumCount {
-      cluster.view(url(number))
+      let one = url(number, host: "\(number).example.com")
+      cluster.view(one)
       cluster.answerLookups()
-      cluster.finish(url(number), Self.crash)
+      cluster.finish(one, Self.crash)
       cluster.advance(by: .seconds(1))
     }
     let refused = cluster.view(url(100))
@@ -235,13 +235,13 @@ import Testing
     #expect(cluster.answers[later]?.failureCode == nil)
   }
 
-  @Test func `the budgets of as many hosts are kept as memory allows`() {
+  @Test func `the budgets of as many groups are kept as memory allows`() {
     var budget = CrashBudget()
     let now = ContinuousClock.now
-    for number in 0...CrashBudget.maximumHostCount {
+    for number in 0...CrashBudget.maximumGroupCount {
       budget.note("\(number).example", at: now + .milliseconds(number))
     }
-    #expect(budget.hostCount == CrashBudget.maximumHostCount)
+    #expect(budget.groupCount == CrashBudget.maximumGroupCount)
   }
 
   @Test func `beyond the bound the oldest are forgotten first`() {

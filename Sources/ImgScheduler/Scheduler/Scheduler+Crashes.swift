@@ -25,9 +25,10 @@ extension Scheduler {
     guard item.jobs.isEmpty,
       let end = crashBudget.spentUntil(item.host, at: now.instant)
     else { return nil }
+    let group = HostGroup.name(of: item.host)
     return Failure(
       stage: .decode, code: .decodeCrash, isRetryable: true, retryAt: timeline.wall(end),
-      detail: "\(CrashBudget.maximumCount) pictures of \(item.host) have ended decoders within "
+      detail: "\(CrashBudget.maximumCount) pictures of \(group) have ended decoders within "
         + "\(CrashBudget.period.components.seconds) s, and its others are not decoded for a while")
   }
 }

@@ -18,6 +18,8 @@ struct DecodeJob: Sendable {
   let isUrgent: Bool
   /// Whether the result is pixels in place of a thumbnail.
   var wantsPixels = false
+  /// Those that ended with their decoders.
+  var attempts = DecodeAttempts()
   /// A job that is cancelled before its turn is not decoded.
   let cancellation = Cancellation()
 }

@@ -7,13 +7,15 @@ import ImgWorkerMachine
 
 /// The thread that gives pictures to the decoder, one at a time, and waits for it. It blocks for as
 /// long as a picture takes, while the loop goes on. Previews are made by the spare decoder meanwhile.
+/// Pictures that ended a decoder are tried once more after the others, see ``RepeatedDecodes``.
 ///
 /// Its methods are for the thread of the loop.
 final class DecodeThread {
   /// While no picture comes, the thread looks this often for decoders that have exited.
   private static let upkeepInterval = Duration.seconds(1)
-  /// While a preview is being made, the thread looks this often for its end.
-  private static let previewInterval = Duration.milliseconds(10)
+  /// While a preview is being made, the thread looks this often for its end; while a picture waits for its
+  /// second attempt, for a spare decoder.
+  private static let shortInterval = Duration.milliseconds(10)
   /// Decoders whose ends the thread has not seen: at most the one in use, the spare, and one that each
   /// of them has replaced. More would come from a coordinator that makes them up, and are dropped.
   private static let exitCapacity = 16
@@ -44,16 +46,23 @@ final class DecodeThread {
           maximumByteCount: Int(limits.maxBodyByteCount)),
         decoders: decoders, limits: limits, heartbeat: heartbeat)
       let previews = PreviewDecoder(decoders: decoders)
+      var repeats = RepeatedDecodes()
       // Before the first picture comes.
       guard decoders.refill() else { return }
       while var tasks = queue.take(
         upTo: 1,
-        until: .now + (previews.isBusy ? Self.previewInterval : Self.upkeepInterval))
+        until: .now
+          + (previews.isBusy || !repeats.isEmpty ? Self.shortInterval : Self.upkeepInterval))
       {
+        if let job = repeats.next(isIdle: tasks.isEmpty, at: .now, hasSpare: decoders.hasReadySpare)
+        {
+          tasks.append(.picture(job))
+        }
         // Taken out, so that the body is freed before the event says so.
         while !tasks.isEmpty {
           switch Self.result(of: tasks.removeFirst(), decoder, previews) {
           case .ended(let input): inbox.post(input)
+          case .repeated(let job): repeats.append(job, at: .now)
           case .underWay: break
           case .noDecoder: return
           }
@@ -69,6 +78,7 @@ final class DecodeThread {
   /// What came of a task.
   private enum TaskResult {
     case ended(Input)
+    case repeated(DecodeJob)
     /// A preview is being made.
     case underWay
     /// None can be started.
@@ -79,7 +89,12 @@ final class DecodeThread {
     of task: DecodeTask, _ decoder: PictureDecoder, _ previews: PreviewDecoder
   ) -> TaskResult {
     switch task {
-    case .picture(let job): decoder.result(of: job).map(TaskResult.ended) ?? .noDecoder
+    case .picture(let job):
+      switch decoder.result(of: job) {
+      case .ended(let input): .ended(input)
+      case .repeated(let job): .repeated(job)
+      case .noDecoder: .noDecoder
+      }
     case .preview(let job): previews.start(job).map(TaskResult.ended) ?? .underWay
     }
   }

@@ -57,6 +57,12 @@ final class DecoderPool {
     return nil
   }
 
+  /// Whether a decoder would be ready at once for the next picture, if one ended with the present one.
+  func hasReadySpare() -> Bool {
+    replaceLost()
+    return decoders.count > 1 && decoders.allSatisfy(\.isReady)
+  }
+
   /// Replaces decoders that have exited without a picture, and waits until the first is ready.
   ///
   /// - Returns: `false` if none can be started. The loop has been told.

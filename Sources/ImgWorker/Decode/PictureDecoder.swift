@@ -14,15 +14,24 @@ struct PictureDecoder {
   let limits: Limits
   let heartbeat: WorkerHeartbeat
 
-  /// - Returns: the event; `nil` if no decoder can be started.
-  func result(of job: DecodeJob) -> Input? {
+  /// What came of a job.
+  enum JobResult {
+    case ended(Input)
+    /// A decoder ended with its picture, which is tried once more.
+    case repeated(DecodeJob)
+    /// No decoder can be started.
+    case noDecoder
+  }
+
+  func result(of job: DecodeJob) -> JobResult {
     if let extent = job.facts { return facts(of: job, extent) }
     let end = attempt(job) { (decoder) throws(DecoderFault) in try result(of: job, by: decoder) }
     switch end {
-    case .made(let input): return input
+    case .made(let input): return .ended(input)
     case .failed(let failure): return ended(job, .failed(failure))
+    case .repeated(let job): return .repeated(job)
     case .cancelled: return ended(job, .cancelled)
-    case .noDecoder: return nil
+    case .noDecoder: return .noDecoder
     }
   }
 
@@ -31,6 +40,7 @@ struct PictureDecoder {
     case made(Value)
     /// The decoders ended with it.
     case failed(Failure)
+    case repeated(DecodeJob)
     case cancelled
     case noDecoder
   }
@@ -38,17 +48,18 @@ struct PictureDecoder {
   private func attempt<Value>(
     _ job: DecodeJob, _ work: (DecoderProcess) throws(DecoderFault) -> Value
   ) -> Attempt<Value> {
-    var attempts = DecodeAttempts()
-    let began = ContinuousClock.now
+    var job = job
     while !job.cancellation.isSet {
       guard let decoder = decoders.takeReady() else { return .noDecoder }
+      let began = ContinuousClock.now
       do throws(DecoderFault) {
         return .made(try work(decoder))
       } catch {
         let end = decoders.end(decoder, after: error)
-        if let failure = attempts.failure(after: end, time: .now - began, within: limits) {
+        if let failure = job.attempts.failure(after: end, time: .now - began, within: limits) {
           return .failed(failure)
         }
+        guard end == .killed else { return .repeated(job) }
       }
     }
     return .cancelled
@@ -56,7 +67,7 @@ struct PictureDecoder {
 
   // MARK: - Facts
 
-  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> Input? {
+  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> JobResult {
     guard !job.cancellation.isSet else { return ended(job, .cancelled) }
     let reading = heartbeat.withReading(of: job.lease) {
       Result { () throws(Failure) in try factsReader.reading(of: job.source, extent) }
@@ -64,7 +75,7 @@ struct PictureDecoder {
     switch reading {
     case .success(let reading?):
       return job.describesPixels
-        ? pixelFacts(of: job, after: reading) : Input(job.lease, factsOf: reading)
+        ? pixelFacts(of: job, after: reading) : .ended(Input(job.lease, factsOf: reading))
     case .success(nil):
       removeOriginal(of: job, ifStaleAt: .now)
       return ended(job, .sourceMissing)
@@ -74,7 +85,7 @@ struct PictureDecoder {
 
   /// Adds what the pixels tell, or the reason why they tell nothing. A failure that passes is no fact:
   /// the request fails with it.
-  private func pixelFacts(of job: DecodeJob, after reading: FactsReader.Reading) -> Input? {
+  private func pixelFacts(of job: DecodeJob, after reading: FactsReader.Reading) -> JobResult {
     let began = ContinuousClock.now
     let end = attempt(job) { (decoder) throws(DecoderFault) in
       try description(of: job, by: decoder)
@@ -84,15 +95,16 @@ struct PictureDecoder {
     case .made(.success(nil)): return ended(job, .sourceMissing)
     case .made(.success(let description?)): described = .success(description)
     case .made(.failure(let failure)), .failed(let failure): described = .failure(failure)
+    case .repeated(let job): return .repeated(job)
     case .cancelled: return ended(job, .cancelled)
-    case .noDecoder: return nil
+    case .noDecoder: return .noDecoder
     }
     if case .failure(let failure) = described, failure.isRetryable {
       return ended(job, .failed(failure))
     }
     var reading = reading
     reading.record = reading.record.with(described, declaredType: job.declaredType)
-    return Input(job.lease, factsOf: reading, time: .now - began)
+    return .ended(Input(job.lease, factsOf: reading, time: .now - began))
   }
 
   /// - Returns: `nil` if the original is not in the store.
@@ -114,10 +126,10 @@ struct PictureDecoder {
     of job: DecodeJob, by decoder: DecoderProcess
   ) throws(DecoderFault) -> Input {
     switch read(job, for: decoder) {
-    case .failure(let failure): return ended(job, .failed(failure))
+    case .failure(let failure): return input(job, .failed(failure))
     case .success(nil):
       removeOriginal(of: job, ifStaleAt: .now)
-      return ended(job, .sourceMissing)
+      return input(job, .sourceMissing)
     case .success(let picture?): return try result(of: job, from: picture, by: decoder)
     }
   }
@@ -154,15 +166,17 @@ struct PictureDecoder {
       // It was an image when it was stored. The next fetch will show what it is.
       if picture.original != nil, failure.isOfContent {
         removeOriginal(of: job, ifStaleAt: nil)
-        return ended(job, .sourceMissing)
+        return input(job, .sourceMissing)
       }
       return Input(.decoded(job.lease, .failed(failure), time: time))
     }
   }
 
-  private func ended(_ job: DecodeJob, _ end: DecodeEnd) -> Input {
+  private func input(_ job: DecodeJob, _ end: DecodeEnd) -> Input {
     Input(.decoded(job.lease, end, time: nil))
   }
+
+  private func ended(_ job: DecodeJob, _ end: DecodeEnd) -> JobResult { .ended(input(job, end)) }
 
   /// Removes an original that no thumbnail can be made from.
   ///

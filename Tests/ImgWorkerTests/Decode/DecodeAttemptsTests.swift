@@ -34,6 +34,30 @@ import Testing
     let late = limits.decodeTimeout
     #expect(attempts.failure(after: .killed, time: late, within: limits) == nil)
     #expect(
-      attempts.failure(after: .timedOut(""), time: late, within: limits)?.code == .decodeTimeout)
+      attempts.failure(after: .timedOut(""), time: .zero, within: limits)?.code == .decodeTimeout)
+  }
+}
+
+@Suite struct RepeatedDecodesTests {
+  private let job = DecodeJob(
+    lease: 1, source: .bytes([]), variants: [.standard], facts: nil, describesPixels: false,
+    declaredType: nil, isLenient: false, isUrgent: false)
+  private let now = ContinuousClock.now
+  private var repeats = RepeatedDecodes()
+
+  @Test mutating func `a second attempt waits for others, for a while, and for a spare decoder`() {
+    repeats.append(job, at: now)
+    #expect(repeats.next(isIdle: false, at: now, hasSpare: { true })?.lease == nil)
+    #expect(repeats.next(isIdle: true, at: now, hasSpare: { false })?.lease == nil)
+    let late = now + .seconds(5)
+    #expect(repeats.next(isIdle: false, at: late, hasSpare: { false })?.lease == nil)
+    #expect(repeats.next(isIdle: false, at: late, hasSpare: { true })?.lease == 1)
+    #expect(repeats.isEmpty)
+  }
+
+  @Test mutating func `a cancelled picture waits for nothing`() {
+    repeats.append(job, at: now)
+    job.cancellation.set()
+    #expect(repeats.next(isIdle: false, at: now, hasSpare: { false })?.lease == 1)
   }
 }

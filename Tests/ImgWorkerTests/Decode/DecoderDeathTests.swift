@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import ImgModel
 import ImgSniff
@@ -102,6 +103,20 @@ import Testing
     for end in [DecoderExit.End.signalled(SIGSEGV), .exited(1)] {
       #expect(try self.end(with: [Self.dies(of: end)])?.thumbnail?.width == 256)
     }
+  }
+
+  @Test func `a picture over which a decoder crashes is tried again after the others`() throws {
+    let gate = DispatchSemaphore(value: 0)
+    let crash: Script = { role in
+      _ = try role.takePicture()
+      gate.wait()
+      return .signalled(SIGSEGV)
+    }
+    let running = try RunningDecodeThread(scripts: [crash])
+    for lease in [1, 2, 3] as [LeaseID] { running.submit(picture, lease: lease) }
+    gate.signal()
+    #expect(try running.end(of: 1)?.thumbnail != nil)
+    #expect(running.results.map(\.lease) == [2, 3, 1])
   }
 
   @Test(arguments: [SIGALRM, SIGPROF])
