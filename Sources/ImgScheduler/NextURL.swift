@@ -193,10 +193,10 @@ extension TransferQueue {
   }
 
   func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
-    guard let mostUrgent = host.mostUrgent else {
+    guard host.urlCount > 0 else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let fullAt = rate == nil ? nil : host.bucket.fullAt
-      let memories = [fullAt, host.health.forgettableAt].compactMap(\.self)
+      let memories = [fullAt, host.health.forgettableAt, host.pausesEnd(at: now)].compactMap(\.self)
       if let until = memories.max(), until > now { return .coolingDown(until: until) }
       guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
       return .remembered(until: until)
@@ -204,13 +204,14 @@ extension TransferQueue {
     if host.robotsProbe != nil { return .full }
     let isOneAtATime = host.health.isTripped && !host.health.isProbeWanted
     let limit = isOneAtATime ? 1 : limitPerHost
-    let redirectingCount = host.redirected.isEmpty ? host.redirectingCount : 0
+    let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount
     if host.underWay + redirectingCount >= limit { return .full }
     let moments = [rate.flatMap(host.bucket.nextToken), host.health.nextAttempt]
-    guard let until = moments.compactMap(\.self).max(), until > now else {
-      return .startable(mostUrgent)
+    if let until = moments.compactMap(\.self).max(), until > now {
+      return .coolingDown(until: until)
     }
-    return .coolingDown(until: until)
+    if let mostUrgent = host.mostUrgent(at: now) { return .startable(mostUrgent) }
+    return host.nextPauseEnd(at: now).map { .coolingDown(until: $0) } ?? .full
   }
 }
 

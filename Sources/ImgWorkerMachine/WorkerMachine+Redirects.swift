@@ -20,7 +20,8 @@ extension WorkerMachine {
       return checkRobots(for: redirect, of: transfer, slotWait: .zero)
     }
     transfers.waitForSlot(transfer, redirect, since: now.instant)
-    report.redirections.append(.init(transfer: transfer, host: redirect.url.host))
+    report.redirections.append(
+      .init(transfer: transfer, host: redirect.url.host, origin: redirect.url.origin))
   }
 
   /// The transfer has a slot at the host to which its redirect leads. Its leases may have left

@@ -228,23 +228,29 @@ extension ClusterModel {
   /// No viewer waits for a pause that is too long for it, and no host for a probe that nothing needs.
   private func checkPauses(after event: Event) {
     for source in scheduler.sources.all {
-      guard let host = scheduler.hostToWaitFor(source) else { continue }
+      guard let place = scheduler.placeToWaitFor(source) else { continue }
       let waiting = scheduler.waitingItems(of: source)
-      checkPause(of: host, waiting, after: event)
-      if source.joinable == nil { checkOutage(of: host, waiting, after: event) }
+      checkPause(of: place.origin, host: place.host, waiting, after: event)
+      if source.joinable == nil { checkOutage(of: place.host, waiting, after: event) }
     }
-    for (host, items) in redirectedItems { checkPause(of: host, items, after: event) }
+    for (origin, host, items) in redirectedItems {
+      checkPause(of: origin, host: host, items, after: event)
+    }
     let hosts = Set(competingItems.filter { $0.stage == .awaitingTransfer }.map(\.host))
     for (name, host) in scheduler.transferQueue.hosts where host.health.isProbeWanted {
       check(hosts.contains(name), "\(name) waits for a probe that nothing needs", event)
     }
   }
 
-  private func checkPause(of host: String, _ items: [WorkItem], after event: Event) {
-    guard let pause = scheduler.transferQueue.retryAfter(of: host, at: now.instant) else { return }
+  private func checkPause(
+    of origin: String, host: String, _ items: [WorkItem], after event: Event
+  ) {
+    guard
+      let pause = scheduler.transferQueue.retryAfter(of: origin, host: host, at: now.instant)
+    else { return }
     check(
-      permitsWait(until: pause.until, items),
-      "a viewer waits for a pause of \(host) that is too long for it", event)
+      permitsWait(until: pause.untilForViewers, items),
+      "a viewer waits for a pause of \(origin) that is too long for it", event)
   }
 
   private func checkOutage(of host: String, _ items: [WorkItem], after event: Event) {
@@ -274,12 +280,12 @@ extension ClusterModel {
   }
 
   /// The items of transfers that wait for a slot where their redirects lead, and the hosts there.
-  private var redirectedItems: [(host: String, items: [WorkItem])] {
+  private var redirectedItems: [(origin: String, host: String, items: [WorkItem])] {
     scheduler.transfers.all.values.filter(\.isWaitingAfterRedirect).map { transfer in
       let items = transfer.leases.compactMap {
         scheduler.leases[$0].flatMap { scheduler.work[$0.item] }
       }
-      return (transfer.host, items)
+      return (transfer.origin, transfer.host, items)
     }
   }
 
@@ -299,7 +305,7 @@ extension ClusterModel {
       redirecting.mapValues(\.count)
         == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
       "a host is kept from starting by no transfer", event)
-    let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected.keys)
+    let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected)
     let awaiting = scheduler.transfers.all.filter(\.value.isWaitingAfterRedirect)
     check(Set(queued) == Set(awaiting.keys), "a redirected transfer is not queued", event)
     check(
@@ -349,6 +355,13 @@ extension ClusterModel {
 
   // MARK: - Choices
 
+  /// Whether the origin of a source has asked for a pause that holds for what waits so urgently.
+  private func isPaused(_ source: Source, for urgency: Urgency) -> Bool {
+    let pause = scheduler.transferQueue.retryAfter(
+      of: source.key.origin, host: source.key.host, at: now.instant)
+    return pause.map { $0.until(for: urgency) > now.instant } ?? false
+  }
+
   /// What has begun was more urgent than what still waits at the same host: above all, no viewer
   /// waits while a batch of its host begins.
   private func checkOrder(after event: Event) {
@@ -363,7 +376,7 @@ extension ClusterModel {
       for source in waitingSources where source.key.host == item.host {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         check(
-          waiting.map { item.urgency < $0 } ?? true,
+          waiting.map { item.urgency < $0 || isPaused(source, for: $0) } ?? true,
           "\(item.url.text) begins out of turn: \(item.urgency) before \(source.key.name.text) "
             + "\(String(describing: waiting))",
           event)
@@ -421,9 +434,10 @@ extension ClusterModel {
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
       let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
-      let moments = [token, host?.health.nextAttempt].compactMap(\.self)
-      let isCoolingDown = moments.contains { $0 > now.instant }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
+      let moments = [token, host?.health.nextAttempt].compactMap(\.self)
+      let isCoolingDown =
+        moments.contains { $0 > now.instant } || urgency.map { isPaused(source, for: $0) } ?? false
       let isKeptOut =
         urgency.map { !scheduler.transferQueue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true

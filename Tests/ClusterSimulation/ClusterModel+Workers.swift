@@ -86,7 +86,11 @@ extension ClusterModel {
     workers[worker]?.redirect(transfer, to: host)
     say(
       .workerRedirected(
-        worker, [Redirections.Redirection(transfer: TransferID(startedBy: transfer), host: host)]))
+        worker,
+        [
+          Redirections.Redirection(
+            transfer: TransferID(startedBy: transfer), host: host, origin: "http://\(host)")
+        ]))
   }
 
   /// The worker tells that the transfer of `url` has turned slow, or is slow no more.
@@ -201,7 +205,8 @@ extension ClusterModel {
   /// - Parameter httpStatus: of the response that says so.
   func rest(_ host: String?, seconds: Int64, httpStatus: Int = 503, noticedBy worker: WorkerID) {
     guard let host else { return }
-    let cooldown = HostCooldown(host: host, seconds: seconds, httpStatus: httpStatus)
+    let cooldown = HostCooldown(
+      host: host, origin: "http://\(host)", seconds: seconds, httpStatus: httpStatus)
     say(.workerReportedHosts(worker, HostUpdates(cooldowns: [cooldown])))
   }
 

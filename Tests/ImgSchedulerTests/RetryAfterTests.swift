@@ -101,6 +101,43 @@ import Testing
     #expect(cluster.answers[viewer] == .fetchedSample)
   }
 
+  @Test func `a pause is of one origin, and other ports and schemes of its host are asked`() throws
+  {
+    let cluster = ClusterModel.started()
+    try rest(cluster, seconds: 300)
+    let others = ["http://example.com:81/1", "https://example.com/1", "http://a.example.com/1"]
+    cluster.submit([url(1)] + others)
+    let viewer = cluster.view("https://example.com/2", maximumRetryAfter: .zero)
+    cluster.answerLookups()
+    #expect(Set(cluster.fetching) == Set(others + ["https://example.com/2"]))
+    #expect(cluster.answers[viewer] == nil)
+    cluster.advance(by: .seconds(300))
+    #expect(cluster.fetching.contains(url(1)))
+  }
+
+  @Test func `a viewer's request goes out after a minute, and lines wait for the whole pause`()
+    throws
+  {
+    let cluster = ClusterModel.started()
+    try rest(cluster, seconds: 300)
+    cluster.submit([url(1)])
+    let refused = cluster.view(url(2), maximumRetryAfter: .seconds(2))
+    cluster.answerLookups()
+    #expect(
+      try failure(refused, in: cluster).retryAt == cluster.now.wall.advanced(by: .seconds(60)))
+    let patient = cluster.view(url(3))
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(60))
+    #expect(cluster.fetching == [url(3)])
+    cluster.finish(url(3))
+    #expect(cluster.answers[patient] == .fetchedSample)
+    cluster.view(url(4), maximumRetryAfter: .zero)
+    cluster.answerLookups()
+    #expect(cluster.fetching == [url(4)])
+    cluster.advance(by: .seconds(240))
+    #expect(cluster.fetching == [url(1), url(4)] || cluster.fetching == [url(4), url(1)])
+  }
+
   @Test func `a hit is answered during the pause`() throws {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])

@@ -214,7 +214,7 @@ import Testing
 
   // MARK: - Retry-After
 
-  @Test func `Retry-After holds for the whole host, and for no other`() {
+  @Test func `Retry-After holds for all pictures of an origin, and for no other`() {
     let cluster = ClusterModel.started(attempts: 2)
     let other = url(3, host: "b")
     cluster.submit([url(1)])
@@ -231,7 +231,9 @@ import Testing
   }
 
   @Test func `Retry-After is obeyed for five minutes at most`() {
-    let (cluster, _) = cluster(attempts: 2)
+    let cluster = ClusterModel.started(attempts: 2)
+    cluster.submit([url(1)])
+    cluster.answerLookups()
     guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
     cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: .max)
     cluster.advance(by: .seconds(299))

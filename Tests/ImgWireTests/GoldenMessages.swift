@@ -135,13 +135,19 @@ enum GoldenMessages {
       "unpinned": .unpinned(LeaseList(leases: [LeaseID(rawValue: 19)])),
       "host_updates": .hostUpdates(
         HostUpdates(
-          cooldowns: [HostCooldown(host: "example.com", seconds: 120, httpStatus: 503)],
+          cooldowns: [
+            HostCooldown(
+              host: "example.com", origin: "https://example.com:8443", seconds: 120,
+              httpStatus: 503)
+          ],
           extraRequests: ["example.com"],
           robotsKnown: [lease],
           slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)])),
       "redirected": .redirected(
         Redirections(redirections: [
-          .init(transfer: TransferID(startedBy: lease), host: "example.org")
+          .init(
+            transfer: TransferID(startedBy: lease), host: "example.org",
+            origin: "https://example.org")
         ])),
       "transferred": .transferred(LeaseList(leases: [lease])),
       "released": .released(LeaseList(leases: [lease])),

@@ -65,7 +65,7 @@ struct WorkerReportTests {
     #expect(report.isEmpty)
     report.released = [1]
     report.transferred = [2]
-    report.redirections = [.init(transfer: 3, host: "b.example")]
+    report.redirections = [.init(transfer: 3, host: "b.example", origin: "http://b.example")]
     report.robotsKnown = [4]
     report.finished = [FetchResults.Result(lease: 5, outcome: .cancelled)]
     #expect(!report.isEmpty)
@@ -94,7 +94,8 @@ struct WorkerReportTests {
   @Test func `what the transfers signalled of hosts is told with the machine's own`() {
     var report = WorkerReport()
     report.extraRequests = ["a.example"]
-    let cooldown = HostCooldown(host: "c.example", seconds: 5, httpStatus: 503)
+    let cooldown = HostCooldown(
+      host: "c.example", origin: "http://c.example", seconds: 5, httpStatus: 503)
     let effects = report.take(
       adding: HostUpdates(cooldowns: [cooldown], extraRequests: ["b.example"]),
       decodeQueueCount: 0)

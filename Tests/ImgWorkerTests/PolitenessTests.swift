@@ -322,7 +322,7 @@ import Testing
     #expect(try failure(1, in: worker.messages(untilEnded: 1)).httpStatus == 429)
     #expect(
       worker.hostUpdates.cooldowns == [
-        HostCooldown(host: "127.0.0.1", seconds: 60, httpStatus: 429)
+        HostCooldown(host: "127.0.0.1", origin: origin.baseURL, seconds: 60, httpStatus: 429)
       ])
     try worker.send(.fetch(batch(2, .standard)))
     try worker.send(.attach(batch(3, .standard)))

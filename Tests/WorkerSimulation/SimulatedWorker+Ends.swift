@@ -107,7 +107,9 @@ extension SimulatedWorker {
 
   private func noteCooldown(of host: String, _ seconds: Int64?) {
     guard let seconds else { return }
-    hostUpdates.cooldowns.append(HostCooldown(host: host, seconds: seconds, httpStatus: 503))
+    hostUpdates.cooldowns.append(
+      HostCooldown(
+        host: host, origin: "http://\(host)", seconds: seconds, httpStatus: 503))
   }
 
   // MARK: - Decodes

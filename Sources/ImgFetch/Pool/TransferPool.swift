@@ -320,7 +320,7 @@ package final class TransferPool {
 
   /// Starts the first transfer of a request, or a further one, unless its host is in its cooldown.
   private func send(_ request: TransferRequest, _ id: UInt64, to url: ParsedURL) {
-    guard !context.cooldowns.isCoolingDown(request.host, at: .now) else {
+    guard !context.cooldowns.isCoolingDown(request.origin, at: .now) else {
       // The host that sent a redirect was asked, so that a later attempt counts as one.
       return finished.append(
         request.history.isRedirected

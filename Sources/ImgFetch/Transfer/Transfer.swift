@@ -111,7 +111,7 @@ final class Transfer {
       stop(because: .staleConnection)
       return false
     }
-    guard context.cooldowns.isCoolingDown(request.host, at: .now) else { return true }
+    guard context.cooldowns.isCoolingDown(request.origin, at: .now) else { return true }
     // The host that sent a redirect was asked, so that a later attempt counts as one.
     let isFirst = !request.history.isRedirected
     stop(because: isFirst ? .cooldown : .rejected(.coolingDown(request.host)))
@@ -162,15 +162,20 @@ final class Transfer {
     return false
   }
 
-  /// Records the host's Retry-After before the body that explains it is in.
+  /// Records the Retry-After before the body that explains it is in: for the origin, and for those of the
+  /// same host whose redirects lead there, such as `http://` before `https://`.
   private func recordCooldown(_ head: ResponseHead) {
     // What a proxy says of itself, says nothing of the host.
     guard head.status >= 400, head.status != 407 || route.proxy == nil,
       let retryAfter = head.retryAfter
     else { return }
-    context.cooldowns.record(
-      HostCooldown(host: request.host, seconds: retryAfter.seconds, httpStatus: head.status),
-      at: .now)
+    for origin in request.origins {
+      context.cooldowns.record(
+        HostCooldown(
+          host: request.host, origin: origin, seconds: retryAfter.seconds,
+          httpStatus: head.status),
+        at: .now)
+    }
   }
 
   /// - Returns: the count of `chunk` to continue, 0 to end the transfer, or `CURL_WRITEFUNC_PAUSE`

@@ -4,6 +4,8 @@ internal import ImgModel
 struct TransferRequest {
   /// The host that is asked, see ``ImageURL/host``.
   private(set) var host: String
+  /// The origins of that host that redirects have led through, see ``ImageURL/origin``; the last one is asked.
+  private(set) var origins: [String]
   private(set) var content: TransferContent
   private(set) var options: FetchOptions
   /// The client's header fields for the URL.
@@ -22,12 +24,16 @@ struct TransferRequest {
     start: TransferStart = .whole(), history: TransferHistory = TransferHistory()
   ) {
     host = url.host
+    origins = [url.origin]
     self.content = content
     self.options = options
     headers = options.headers(for: url)
     self.start = start
     self.history = history
   }
+
+  /// The origin that is asked.
+  var origin: String { origins.last ?? "" }
 
   /// The name of a URL as the issuer of validators, when this request is sent to it.
   func issuer(_ url: ParsedURL) -> ValidatorIssuer {
@@ -85,6 +91,8 @@ struct TransferRequest {
     if target.parsedURL.origin == nil || target.parsedURL.origin != url.origin {
       next.options = options.forOtherOrigin
     }
+    if next.host != target.url.host { next.origins = [] }
+    next.origins = next.origins.filter { $0 != target.url.origin } + [target.url.origin]
     next.host = target.url.host
     next.headers = next.options.headers(for: target.url)
     next.usesFreshConnection = false

@@ -4,10 +4,9 @@ package import ImgModel
 package struct Host {
   /// See ``HostGroup``.
   let group: String
-  /// The sources that wait for a transfer of their own.
-  private(set) var waiting = PriorityQueue<SourceID, Urgency>()
-  /// Transfers that redirects lead here. They have begun, so they go before those that have not.
-  package private(set) var redirected = PriorityQueue<TransferID, Urgency>()
+  /// What waits, by origin. There is one for each origin for which something waits, or which has asked for a
+  /// pause.
+  private var origins: [String: OriginQueue] = [:]
   /// Transfers that hold slots here.
   package private(set) var underWay = 0
   /// Those of them that have given their slots of the cluster up, see ``SlowTransfers``.
@@ -34,44 +33,95 @@ package struct Host {
   }
 
   /// URLs, and transfers that were redirected here, that wait for it.
-  var urlCount: Int { waiting.count + redirected.count }
+  var urlCount: Int { origins.values.reduce(0) { $0 + $1.waiting.count + $1.redirected.count } }
 
-  /// The most urgent that waits for a slot; `nil` when nothing does.
-  var mostUrgent: Urgency? {
-    [waiting.first?.priority, redirected.first?.priority].compactMap(\.self).min()
+  /// The sources that wait for a transfer of their own, in no order.
+  var waiting: [SourceID] { origins.values.flatMap(\.waiting.keys) }
+
+  /// The transfers that redirects lead here, in no order.
+  package var redirected: [TransferID] { origins.values.flatMap(\.redirected.keys) }
+
+  /// Whether a transfer that was redirected here waits for an origin that may be asked.
+  func hasRedirected(at now: ContinuousClock.Instant) -> Bool {
+    origins.values.contains { $0.mostUrgentRedirected(at: now) != nil }
+  }
+
+  /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
+  func mostUrgent(at now: ContinuousClock.Instant) -> Urgency? {
+    [next { $0.mostUrgentSource(at: now) }, next { $0.mostUrgentRedirected(at: now) }]
+      .compactMap { $0?.urgency }.min()
+  }
+
+  /// The origin whose turn it is.
+  private func next(
+    _ urgency: (OriginQueue) -> Urgency?
+  ) -> (origin: String, urgency: Urgency)? {
+    origins.compactMap { origin, queue in urgency(queue).map { (origin, $0) } }
+      .min { $0.1 < $1.1 }
+  }
+
+  /// When the next of the origins may be asked that something waits for and that has a pause; `nil` if there
+  /// is none.
+  func nextPauseEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    origins.values.compactMap { $0.pauseEnd(at: now) }.min()
+  }
+
+  /// Until when a pause of an origin has to be remembered; `nil` if none has.
+  func pausesEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    origins.values.compactMap { $0.pause(at: now)?.until }.max()
+  }
+
+  /// The pause that an origin has asked for; `nil` if there is none, or it is over.
+  func retryAfter(of origin: String, at now: ContinuousClock.Instant) -> RetryAfter? {
+    origins[origin]?.pause(at: now)
+  }
+
+  /// Forgets the origins of which nothing is of interest.
+  mutating func forgetIdleOrigins(at now: ContinuousClock.Instant) {
+    for (origin, queue) in origins where queue.isEmpty && queue.pause(at: now) == nil {
+      origins[origin] = nil
+    }
   }
 
   // MARK: - Waiting
 
   /// Queues a source, or changes its urgency.
-  mutating func insert(_ source: SourceID, _ urgency: Urgency) {
-    waiting.set(source, to: urgency)
+  mutating func insert(_ source: SourceID, of origin: String, _ urgency: Urgency) {
+    origins[origin, default: OriginQueue()].waiting.set(source, to: urgency)
   }
 
   mutating func remove(_ source: SourceID) {
-    waiting.remove(source)
-    if waiting.isEmpty { health.cancelProbe() }
+    for origin in origins.keys { origins[origin]?.waiting.remove(source) }
+    if isNoSourceWaiting { health.cancelProbe() }
   }
+
+  private var isNoSourceWaiting: Bool { origins.values.allSatisfy(\.waiting.isEmpty) }
 
   /// Queues a transfer that was redirected here, or changes its urgency.
-  mutating func insert(redirected transfer: TransferID, _ urgency: Urgency) {
-    redirected.set(transfer, to: urgency)
+  mutating func insert(redirected transfer: TransferID, to origin: String, _ urgency: Urgency) {
+    origins[origin, default: OriginQueue()].redirected.set(transfer, to: urgency)
   }
 
-  mutating func remove(redirected transfer: TransferID) { redirected.remove(transfer) }
+  mutating func remove(redirected transfer: TransferID) {
+    for origin in origins.keys { origins[origin]?.redirected.remove(transfer) }
+  }
 
   // MARK: - Slots
 
   /// Takes the most urgent source, which gets a slot.
-  mutating func start() -> SourceID? {
-    guard let source = waiting.removeFirst() else { return nil }
+  mutating func start(at now: ContinuousClock.Instant) -> SourceID? {
+    guard let origin = next({ $0.mostUrgentSource(at: now) })?.origin,
+      let source = origins[origin]?.waiting.removeFirst()
+    else { return nil }
     underWay += 1
     return source
   }
 
   /// Takes the most urgent transfer that was redirected here, which gets a slot.
-  mutating func startRedirected() -> TransferID? {
-    guard let transfer = redirected.removeFirst() else { return nil }
+  mutating func startRedirected(at now: ContinuousClock.Instant) -> TransferID? {
+    guard let origin = next({ $0.mostUrgentRedirected(at: now) })?.origin,
+      let transfer = origins[origin]?.redirected.removeFirst()
+    else { return nil }
     underWay += 1
     return transfer
   }
@@ -87,7 +137,7 @@ package struct Host {
     endRobotsProbe(source)
     if probe == source {
       probe = nil
-      if !waiting.isEmpty { health.repeatProbe() }
+      if !isNoSourceWaiting { health.repeatProbe() }
     }
   }
 
@@ -142,8 +192,22 @@ package struct Host {
     health.wantProbe(for: command, isProbing: probe != nil, at: now)
   }
 
-  /// The host has sent Retry-After: it is not asked before then.
-  mutating func coolDown(_ pause: RetryAfter) { health.coolDown(pause) }
+  /// An origin has sent Retry-After: it is not asked before then.
+  mutating func coolDown(_ origin: String, _ pause: RetryAfter) {
+    if origins[origin] == nil, origins.count >= Self.maximumIdleOriginCount { forgetIdleOrigin() }
+    origins[origin, default: OriginQueue()].coolDown(pause)
+  }
+
+  /// So many pauses of origins that nothing waits for are remembered. A host may have 65,535 ports.
+  private static let maximumIdleOriginCount = 64
+
+  /// Forgets the pause that ends first, of the origins that nothing waits for.
+  private mutating func forgetIdleOrigin() {
+    let idle = origins.compactMap { origin, queue in
+      queue.isEmpty ? queue.pause.map { (origin, $0.until) } : nil
+    }
+    if let first = idle.min(by: { $0.1 < $1.1 }) { origins[first.0] = nil }
+  }
 
   /// The host has answered a transfer.
   mutating func answered() {
@@ -174,10 +238,12 @@ package struct Host {
     return health.outage(at: now)
   }
 
-  /// Whether the host fails, by all that is known: it has a cooldown, or a transfer is about to show
-  /// whether it still fails. Its failures are such that stale pictures may be served instead.
-  func isFailing(at now: ContinuousClock.Instant) -> Bool {
-    if let pause = health.retryAfter(at: now), Failure.permitsStale(httpStatus: pause.httpStatus) {
+  /// Whether the host fails, by all that is known: it has a cooldown, or the origin has, or a transfer is
+  /// about to show whether it still fails. Its failures are such that stale pictures may be served instead.
+  func isFailing(for origin: String, at now: ContinuousClock.Instant) -> Bool {
+    if let pause = retryAfter(of: origin, at: now),
+      Failure.permitsStale(httpStatus: pause.httpStatus)
+    {
       return true
     }
     guard health.isTripped, health.lastFailure?.permitsStale == true else { return false }

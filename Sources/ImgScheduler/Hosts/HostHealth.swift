@@ -11,9 +11,12 @@ import ImgModel
 /// wait, and fail with its last failure instead.
 ///
 /// An explicit command of a person (`get`, `retry`) overrides the breaker once: one transfer, the
-/// probe, starts at once. It does not override Retry-After: the origin has named the time, a request
-/// before it is known to be in vain, and may make the origin wait longer (RFC 9110 section 10.2.3,
-/// RFC 6585 section 4). The probe starts when that time has come.
+/// probe, starts at once. It does not override Retry-After (see ``OriginQueue``): the origin has named the
+/// time, a request before it is known to be in vain, and may make the origin wait longer (RFC 9110 section
+/// 10.2.3, RFC 6585 section 4). The probe starts when that time has come.
+///
+/// The failures of all ports and schemes of the host count, because what does not answer is mostly the
+/// machine.
 package struct HostHealth: Equatable {
   /// So many transfers in a row have failed because of the host.
   private(set) var failureCount = 0
@@ -21,8 +24,6 @@ package struct HostHealth: Equatable {
   private(set) var tripCount = 0
   /// Until when it is not asked, because it failed.
   private var openUntil: ContinuousClock.Instant?
-  /// Until when it is not asked, because it said so.
-  private var retryAfter: RetryAfter?
   private(set) var lastFailure: Failure?
   private var failedAt: ContinuousClock.Instant?
   /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
@@ -82,16 +83,6 @@ package struct HostHealth: Equatable {
     tripCount += 1
   }
 
-  /// It has sent Retry-After: it is not asked before then (RFC 9110 section 10.2.3).
-  mutating func coolDown(_ pause: RetryAfter) {
-    if retryAfter.map({ $0.until < pause.until }) ?? true { retryAfter = pause }
-  }
-
-  /// The pause that the host has asked for; `nil` if there is none, or it is over.
-  func retryAfter(at now: ContinuousClock.Instant) -> RetryAfter? {
-    retryAfter.flatMap { $0.until > now ? $0 : nil }
-  }
-
   // MARK: - Probes
 
   /// An explicit command needs the host. If the host has a cooldown when the command comes, one
@@ -113,14 +104,7 @@ package struct HostHealth: Equatable {
   mutating func repeatProbe() { isProbeWanted = true }
 
   /// When the next transfer may start; `nil` or past when it may now.
-  package var nextAttempt: ContinuousClock.Instant? {
-    isProbeWanted ? retryAfter?.until : coolingDownUntil
-  }
-
-  /// Whether the next transfer waits for the time that the host has named.
-  func isRetryAfter(at now: ContinuousClock.Instant) -> Bool {
-    retryAfter(at: now).map { $0.until == nextAttempt } ?? false
-  }
+  package var nextAttempt: ContinuousClock.Instant? { isProbeWanted ? nil : openUntil }
 
   // MARK: - Memory
 
@@ -132,9 +116,7 @@ package struct HostHealth: Equatable {
   var failuresForgottenAt: ContinuousClock.Instant? { failedAt.map { $0 + Self.failureMemory } }
 
   /// Until when it is not asked; `nil` or past when it may be.
-  var coolingDownUntil: ContinuousClock.Instant? {
-    [openUntil, retryAfter?.until].compactMap(\.self).max()
-  }
+  var coolingDownUntil: ContinuousClock.Instant? { openUntil }
 
   /// When nothing of it needs to be remembered any more; `nil` when nothing is now.
   var forgettableAt: ContinuousClock.Instant? {

@@ -10,6 +10,9 @@ struct HostIndex {
   private(set) var redirects = Queues()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private var coolingDown = PriorityQueue<String, ContinuousClock.Instant>()
+  /// The hosts that something waits for at an origin with a pause, and until when. Other origins of theirs may
+  /// be asked meanwhile.
+  private var paused = PriorityQueue<String, ContinuousClock.Instant>()
   /// The hosts that have only failures in a row to remember, and until when.
   private var remembered = PriorityQueue<String, ContinuousClock.Instant>()
 
@@ -19,7 +22,8 @@ struct HostIndex {
 
   /// When a host may go on that has a cooldown now, or is forgotten.
   var deadline: ContinuousClock.Instant? {
-    [coolingDown.first?.priority, remembered.first?.priority].compactMap(\.self).min()
+    [coolingDown.first?.priority, paused.first?.priority, remembered.first?.priority]
+      .compactMap(\.self).min()
   }
 
   mutating func remove(_ host: String) {
@@ -28,6 +32,7 @@ struct HostIndex {
       redirects[pace]?.remove(host)
     }
     coolingDown.remove(host)
+    paused.remove(host)
     remembered.remove(host)
   }
 
@@ -48,6 +53,10 @@ struct HostIndex {
     coolingDown.set(host, to: moment)
   }
 
+  mutating func setPaused(_ host: String, until moment: ContinuousClock.Instant) {
+    paused.set(host, to: moment)
+  }
+
   /// - Returns: the host to forget at once for it, if too many are remembered.
   mutating func setRemembered(_ host: String, until moment: ContinuousClock.Instant) -> String? {
     remembered.set(host, to: moment)
@@ -57,6 +66,7 @@ struct HostIndex {
   /// Takes a host whose time has come.
   mutating func takeDue(at now: ContinuousClock.Instant) -> String? {
     if let until = coolingDown.first?.priority, until <= now { return coolingDown.removeFirst() }
+    if let until = paused.first?.priority, until <= now { return paused.removeFirst() }
     if let until = remembered.first?.priority, until <= now { return remembered.removeFirst() }
     return nil
   }

@@ -81,7 +81,7 @@ package struct TransferQueue {
   /// host and one of its tokens. ``release(_:of:host:isRedirected:at:)`` gives the slots back.
   mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
     takeSlot(of: host, at: now) { host in
-      let source = host.start()
+      let source = host.start(at: now)
       if let source { host.noteStart(of: source) }
       return source
     }
@@ -89,13 +89,13 @@ package struct TransferQueue {
 
   /// The same for the most urgent transfer that was redirected to the host.
   mutating func startRedirected(_ host: String, at now: ContinuousClock.Instant) -> TransferID? {
-    takeSlot(of: host, at: now) { $0.startRedirected() }
+    takeSlot(of: host, at: now) { $0.startRedirected(at: now) }
   }
 
   private mutating func takeSlot<Started>(
     of name: String, at now: ContinuousClock.Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
-    makeRoom(for: name)
+    makeRoom(for: name, at: now)
     // Taken out while it changes, so that its queues are not copied.
     guard var host = hosts.removeValue(forKey: name) else { return nil }
     let started = begin(&host)
@@ -172,8 +172,8 @@ package struct TransferQueue {
   }
 
   /// Has slow transfers give up their slots until one is free for the most urgent URL of a host.
-  private mutating func makeRoom(for name: String) {
-    guard let host = hosts[name], let urgency = host.mostUrgent else { return }
+  private mutating func makeRoom(for name: String, at now: ContinuousClock.Instant) {
+    guard let host = hosts[name], let urgency = host.mostUrgent(at: now) else { return }
     while !hasSlot(for: pace(of: host), urgency), let oldest = slow.nextWithSlot {
       guard !slow.takesAside(upTo: slots.asideMaximum), let victim = slow.oldestOfLargestGroup
       else {
@@ -204,25 +204,26 @@ package struct TransferQueue {
 
   /// Queues a URL, or changes the urgency of one that is queued.
   mutating func insert(
-    _ source: SourceID, host: String, urgency: Urgency, at now: ContinuousClock.Instant
+    _ source: SourceID, host: String, origin: String, urgency: Urgency,
+    at now: ContinuousClock.Instant
   ) {
-    change(host, at: now) { $0.insert(source, urgency) }
+    change(host, at: now) { $0.insert(source, of: origin, urgency) }
   }
 
   mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
     changeKnown(host, at: now) { $0.remove(source) }
   }
 
-  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting.keys ?? [] }
+  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting ?? [] }
 
   // MARK: - Redirects
 
   /// Queues a transfer that was redirected to the host, or changes its urgency.
   mutating func insert(
-    redirected transfer: TransferID, host: String, urgency: Urgency,
+    redirected transfer: TransferID, host: String, origin: String, urgency: Urgency,
     at now: ContinuousClock.Instant
   ) {
-    change(host, at: now) { $0.insert(redirected: transfer, urgency) }
+    change(host, at: now) { $0.insert(redirected: transfer, to: origin, urgency) }
   }
 
   mutating func remove(
@@ -231,7 +232,7 @@ package struct TransferQueue {
     changeKnown(host, at: now) { $0.remove(redirected: transfer) }
   }
 
-  func redirected(to host: String) -> [TransferID] { hosts[host]?.redirected.keys ?? [] }
+  func redirected(to host: String) -> [TransferID] { hosts[host]?.redirected ?? [] }
 
   /// A transfer that the host has redirected waits no more.
   mutating func endRedirect(from host: String, at now: ContinuousClock.Instant) {
@@ -286,16 +287,18 @@ package struct TransferQueue {
     hosts[name] = host
   }
 
-  /// The host has sent Retry-After: it is not asked before then.
-  mutating func coolDown(
-    _ host: String, _ pause: RetryAfter, at now: ContinuousClock.Instant
-  ) {
-    change(host, at: now) { $0.coolDown(pause) }
+  /// An origin has sent Retry-After: it is not asked before then.
+  mutating func coolDown(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+    change(cooldown.host, at: now) {
+      $0.coolDown(cooldown.origin, RetryAfter(cooldown, at: now))
+    }
   }
 
-  /// See ``HostHealth/retryAfter(at:)``.
-  package func retryAfter(of host: String, at now: ContinuousClock.Instant) -> RetryAfter? {
-    hosts[host]?.health.retryAfter(at: now)
+  /// See ``Host/retryAfter(of:at:)``.
+  package func retryAfter(
+    of origin: String, host: String, at now: ContinuousClock.Instant
+  ) -> RetryAfter? {
+    hosts[host]?.retryAfter(of: origin, at: now)
   }
 
   /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.
@@ -323,9 +326,9 @@ package struct TransferQueue {
     hosts[host]?.outage(at: now)
   }
 
-  /// See ``Host/isFailing(at:)``.
-  func isFailing(_ host: String, at now: ContinuousClock.Instant) -> Bool {
-    hosts[host]?.isFailing(at: now) ?? false
+  /// See ``Host/isFailing(for:at:)``.
+  func isFailing(_ host: String, origin: String, at now: ContinuousClock.Instant) -> Bool {
+    hosts[host]?.isFailing(for: origin, at: now) ?? false
   }
 
   // MARK: - Standing
@@ -350,12 +353,14 @@ package struct TransferQueue {
 
   /// Brings the host's standing among the others up to date, and forgets a host without work.
   private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
+    hosts[name]?.forgetIdleOrigins(at: now)
     guard let host = hosts[name] else { return }
     index.remove(name)
+    if let end = host.nextPauseEnd(at: now) { index.setPaused(name, until: end) }
     switch standing(of: host, at: now) {
     case .startable(let urgency):
       index.setStartable(
-        name, urgency, pace(of: host), isRedirect: !host.redirected.isEmpty)
+        name, urgency, pace(of: host), isRedirect: host.hasRedirected(at: now))
     case .coolingDown(let until): index.setCoolingDown(name, until: until)
     case .remembered(let until):
       if let forgotten = index.setRemembered(name, until: until) { hosts[forgotten] = nil }

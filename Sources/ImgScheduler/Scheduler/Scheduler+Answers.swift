@@ -81,14 +81,14 @@ extension Scheduler {
     let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
     let isRetried = noteFailure(result, by: worker)
     transferFailedBehind(result, by: worker)
-    let host = leases[result.lease]?.transfer.flatMap { transfers[$0]?.host }
+    let transfer = leases[result.lease]?.transfer.flatMap { transfers[$0] }
     guard let item = endLease(result.lease, of: worker) else { return }
     noteDecode(of: work.item(item), result.outcome)
     switch result.outcome {
     case .failed(let failure, let byteCount):
       work.change(item) { $0.unreportedByteCount += byteCount }
       guard isRetried, !work.item(item).waiters.isEmpty else {
-        let last = lastFailure(failure, of: work.item(item), at: host)
+        let last = lastFailure(failure, of: work.item(item), by: transfer)
         return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)

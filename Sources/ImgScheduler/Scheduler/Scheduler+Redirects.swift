@@ -18,7 +18,7 @@ extension Scheduler {
       transferQueue.release(
         id, of: transfer.source, host: transfer.host, isRedirected: true, at: now.instant)
       transfers.redirect(
-        id, to: redirection.host,
+        id, to: redirection.host, origin: redirection.origin,
         until: now.instant + limits.transferTimeout)
       if let last = transferQueue.downBecause(redirection.host, at: now.instant) {
         refuse(id, because: downFailure(of: redirection.host, last))
@@ -43,7 +43,9 @@ extension Scheduler {
     // Lines that have begun with a viewer compete once it is gone.
     for item in items { assignStartTags(item) }
     guard let urgency = items.map({ work.item($0).urgency }).min() else { return }
-    transferQueue.insert(redirected: id, host: transfer.host, urgency: urgency, at: now.instant)
+    transferQueue.insert(
+      redirected: id, host: transfer.host, origin: transfer.origin, urgency: urgency,
+      at: now.instant)
   }
 
   /// Lets transfers go on for which there are slots.

@@ -118,14 +118,18 @@ extension Scheduler {
 
   /// The failure of a URL that ends with it, with what was done about it, and what may be.
   ///
-  /// - Parameter host: that was asked last, which may be another than the URL's; `nil` if none was.
-  func lastFailure(_ failure: Failure, of item: WorkItem, at host: String?) -> Failure {
+  /// - Parameter transfer: that failed; `nil` if no host was asked.
+  func lastFailure(
+    _ failure: Failure, of item: WorkItem, by transfer: LeasedTransfer?
+  ) -> Failure {
     let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
     var last =
       attempts > 1
       ? failure.explained("\(failure.detail), the last of \(attempts) attempts") : failure
     if failure.isOfHost,
-      let pause = host.flatMap({ transferQueue.retryAfter(of: $0, at: now.instant) })
+      let pause = transfer.flatMap({
+        transferQueue.retryAfter(of: $0.origin, host: $0.host, at: now.instant)
+      })
     {
       last.retryAt = timeline.wall(pause.until)
     }

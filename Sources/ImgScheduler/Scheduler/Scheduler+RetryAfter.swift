@@ -1,15 +1,12 @@
 import ImgModel
 
-/// Hosts that have asked for a pause by Retry-After (RFC 9110 section 10.2.3), and hosts whose circuit breaker is
+/// Origins that have asked for a pause by Retry-After (RFC 9110 section 10.2.3), and hosts whose circuit breaker is
 /// open. Lines of jobs wait until that is over. A viewer for whom it is too long fails at once, because it would
 /// only hold up others.
 extension Scheduler {
   mutating func coolDown(_ cooldown: HostCooldown) {
-    let host = cooldown.host
-    let pause = RetryAfter(
-      until: now.instant + cooldown.duration, httpStatus: cooldown.httpStatus)
-    transferQueue.coolDown(host, pause, at: now.instant)
-    reviewViewers(heldUpBy: host)
+    transferQueue.coolDown(cooldown, at: now.instant)
+    reviewViewers(heldUpBy: cooldown.host)
   }
 
   /// Refuses the viewers for whom the pause or the outage of a host that has just begun is too long.
@@ -29,7 +26,7 @@ extension Scheduler {
       guard case .waiting(_, let item) = viewer else { return nil }
       return work[item]?.source.flatMap { sources[$0] }
     }
-    return Set(awaited.filter { hostToWaitFor($0) == host }.map(\.id)).sorted()
+    return Set(awaited.filter { placeToWaitFor($0)?.host == host }.map(\.id)).sorted()
   }
 
   /// Refuses the viewers of a source for whom the pause that holds it up is too long.
@@ -38,10 +35,10 @@ extension Scheduler {
   ///   or end.
   /// - Returns: whether there were any.
   mutating func refuseViewers(of source: Source, among waiting: [WorkItem]) -> Bool {
-    guard let host = hostToWaitFor(source),
-      let pause = transferQueue.retryAfter(of: host, at: now.instant)
+    guard let place = placeToWaitFor(source),
+      let pause = transferQueue.retryAfter(of: place.origin, host: place.host, at: now.instant)
     else { return false }
-    return refuseViewers(among: waiting, for: .pause(pause), of: host)
+    return refuseViewers(among: waiting, for: .pause(pause), of: place.host)
   }
 
   /// The same for the outage of the source's host, after a probe of it failed.
@@ -62,11 +59,11 @@ extension Scheduler {
     return isAnyRefused
   }
 
-  /// The host whose pause holds up the items of a source that wait; `nil` if they can join a transfer that goes
-  /// on.
-  package func hostToWaitFor(_ source: Source) -> String? {
-    guard let id = source.joinable else { return source.key.host }
-    return transfers[id].flatMap { $0.isWaitingAfterRedirect ? $0.host : nil }
+  /// The host and the origin whose pauses hold up the items of a source that wait; `nil` if they can join a
+  /// transfer that goes on.
+  package func placeToWaitFor(_ source: Source) -> (host: String, origin: String)? {
+    guard let id = source.joinable else { return (source.key.host, source.key.origin) }
+    return transfers[id].flatMap { $0.isWaitingAfterRedirect ? ($0.host, $0.origin) : nil }
   }
 
   /// The same for an item that a viewer has joined, if its transfer was redirected.
@@ -78,7 +75,8 @@ extension Scheduler {
   /// The same for a transfer that waits for a slot at the host to which it was redirected.
   mutating func refuseViewers(ofRedirected id: TransferID) {
     guard let transfer = transfers[id],
-      let pause = transferQueue.retryAfter(of: transfer.host, at: now.instant)
+      let pause = transferQueue.retryAfter(
+        of: transfer.origin, host: transfer.host, at: now.instant)
     else { return }
     for item in transfer.leases.compactMap({ leases[$0]?.item })
     where refuseViewers(of: item, for: .pause(pause), of: transfer.host) {
@@ -119,8 +117,8 @@ extension Scheduler {
   /// is of another picture; that of the item's own last attempt is.
   private func failure(of item: WorkItem, for pause: RetryAfter, of host: String) -> Failure {
     let last = item.source.flatMap { sources[$0]?.lastFailure }
-    let end = timeline.wall(pause.until)
-    let seconds = (pause.until - now.instant).secondsRoundedUp
+    let end = timeline.wall(pause.untilForViewers)
+    let seconds = (pause.untilForViewers - now.instant).secondsRoundedUp
     let reason = reason(item, isRepeated: last != nil, for: pause, of: host)
     let attempt = last.map { "; the last attempt failed: \($0.detail)" } ?? ""
     return Failure(
@@ -145,14 +143,14 @@ extension Scheduler {
   }
 }
 
-/// Why a host is not asked for a while.
+/// Why a host is not asked for viewers for a while.
 private enum Cooldown {
   case pause(RetryAfter)
   case outage(Outage)
 
   var until: ContinuousClock.Instant {
     switch self {
-    case .pause(let pause): pause.until
+    case .pause(let pause): pause.untilForViewers
     case .outage(let outage): outage.until
     }
   }

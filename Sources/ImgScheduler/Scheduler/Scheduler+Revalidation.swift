@@ -26,7 +26,8 @@ extension Scheduler {
 
   /// Whether a look-up now may be answered with what is stale.
   func mayBeServedStale(_ item: WorkItem) -> Bool {
-    item.key.mayBeServedStale && transferQueue.isFailing(item.host, at: now.instant)
+    item.key.mayBeServedStale
+      && transferQueue.isFailing(item.host, origin: item.url.origin, at: now.instant)
   }
 
   func isStaleWorthAsking(of item: WorkItem) -> Bool {
@@ -40,9 +41,10 @@ extension Scheduler {
 
   /// The same for the items of these sources.
   mutating func offerStale(of host: String, to waiting: [SourceID]) {
-    guard transferQueue.isFailing(host, at: now.instant) else { return }
     for id in waiting {
-      guard let source = sources[id] else { continue }
+      guard let source = sources[id],
+        transferQueue.isFailing(host, origin: source.key.origin, at: now.instant)
+      else { continue }
       let askable = waitingItems(of: source).filter(isStaleWorthAsking)
       guard !askable.isEmpty else { continue }
       askable.forEach { awaitLookup($0.id) }

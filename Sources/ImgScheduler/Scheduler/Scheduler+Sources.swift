@@ -153,7 +153,8 @@ extension Scheduler {
     } else {
       sources.setQueued(true, source.id)
       transferQueue.insert(
-        source.id, host: source.key.host, urgency: mostUrgent, at: now.instant)
+        source.id, host: source.key.host, origin: source.key.origin, urgency: mostUrgent,
+        at: now.instant)
     }
   }
 

@@ -10,7 +10,8 @@ extension Scheduler {
     }
     serve(waiting.urgency)
     let lease = leases.grantTransfer(of: waiting.id, to: worker, at: now.instant)
-    let transfer = transfers.begin(of: source, by: worker, host: waiting.host, lease: lease)
+    let transfer = transfers.begin(
+      of: source, by: worker, host: waiting.host, origin: waiting.url.origin, lease: lease)
     sources.begin(transfer, of: source)
     workers.hold(lease, as: .transfer, by: worker)
     return grant(lease, to: worker, for: waiting.id, stage: .transferring(lease))

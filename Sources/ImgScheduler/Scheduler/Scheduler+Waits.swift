@@ -202,12 +202,13 @@ extension Scheduler {
     _ host: Host, _ name: String, urls: Int, at now: ContinuousClock.Instant
   ) -> Wait? {
     let health = host.health
-    if let until = health.nextAttempt, until > now {
-      guard !health.isRetryAfter(at: now) else {
-        return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
-      }
-      return failing(host, name, urls: urls, until: timeline.wall(until))
+    let attempt = health.nextAttempt.flatMap { $0 > now ? $0 : nil }
+    if host.mostUrgent(at: now) == nil, let until = host.nextPauseEnd(at: now),
+      attempt.map({ $0 <= until }) ?? true
+    {
+      return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
     }
+    if let attempt { return failing(host, name, urls: urls, until: timeline.wall(attempt)) }
     if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
     if case .full = transferQueue.standing(of: host, at: now) {
       guard !health.isTripped else { return failing(host, name, urls: urls) }

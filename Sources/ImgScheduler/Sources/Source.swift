@@ -14,6 +14,8 @@ package struct Source {
   package struct Key: Hashable {
     package let name: PictureName
     package let host: String
+    /// Each has its own pauses.
+    package let origin: String
     package private(set) var part: PicturePart
 
     /// The keys of the same picture at the same host, whole or in part; this one among them.
@@ -28,6 +30,7 @@ package struct Source {
     init(_ item: WorkItem) {
       name = item.key.name
       host = item.host
+      origin = item.url.origin
       part = item.key.request.keep.part
     }
   }

@@ -18,6 +18,8 @@ package struct LeasedTransfer {
   let worker: WorkerID
   /// The host that is asked, or waited for: of the URL, or of the last redirect.
   package fileprivate(set) var host: String
+  /// The same as an origin.
+  package fileprivate(set) var origin: String
   /// Every lease that lives on it, each of another variant.
   package fileprivate(set) var leases: [LeaseID]
   package fileprivate(set) var state: State
@@ -29,11 +31,12 @@ package struct LeasedTransfer {
   fileprivate(set) var isHealthNoted = false
 
   fileprivate init(
-    source: SourceID, worker: WorkerID, host: String, lease: LeaseID
+    source: SourceID, worker: WorkerID, host: String, origin: String, lease: LeaseID
   ) {
     self.source = source
     self.worker = worker
     self.host = host
+    self.origin = origin
     leases = [lease]
     state = .receiving
   }
@@ -80,11 +83,12 @@ package struct TransferTable {
   ///
   /// - Returns: its name.
   mutating func begin(
-    of source: SourceID, by worker: WorkerID, host: String, lease: LeaseID
+    of source: SourceID, by worker: WorkerID, host: String, origin: String, lease: LeaseID
   ) -> TransferID {
     let id = TransferID(startedBy: lease)
     precondition(transfers[id] == nil, "\(id) begins twice")
-    transfers[id] = LeasedTransfer(source: source, worker: worker, host: host, lease: lease)
+    transfers[id] = LeasedTransfer(
+      source: source, worker: worker, host: host, origin: origin, lease: lease)
     return id
   }
 
@@ -126,12 +130,14 @@ package struct TransferTable {
   ///
   /// - Parameter deadline: until when it waits for a slot there.
   /// - Precondition: the transfer is receiving.
-  mutating func redirect(_ id: TransferID, to host: String, until deadline: ContinuousClock.Instant)
-  {
+  mutating func redirect(
+    _ id: TransferID, to host: String, origin: String, until deadline: ContinuousClock.Instant
+  ) {
     change(id) { transfer in
       precondition(transfer.state == .receiving, "\(id) receives nothing")
       transfer.state = .redirected(from: transfer.host)
       transfer.host = host
+      transfer.origin = origin
     }
     redirectDeadlines.set(id, to: deadline)
   }

@@ -3,7 +3,7 @@ import ImgModel
 import TestOrigin
 import Testing
 
-/// Hosts that send Retry-After.
+/// Origins that send Retry-After.
 @Suite(.timeLimit(.minutes(20))) struct CooldownTests {
   private let origin: TestOrigin
   private let fetcher: Fetcher
@@ -16,7 +16,8 @@ import Testing
   }
 
   private func cooldown(_ seconds: Int64, httpStatus: Int = 429) -> HostCooldown {
-    HostCooldown(host: "127.0.0.1", seconds: seconds, httpStatus: httpStatus)
+    HostCooldown(
+      host: "127.0.0.1", origin: origin.baseURL, seconds: seconds, httpStatus: httpStatus)
   }
 
   @Test func `a cooldown is reported once`() throws {
@@ -33,10 +34,13 @@ import Testing
     #expect(fetcher.pool.takeCooldowns() == [cooldown(expected)])
   }
 
-  @Test func `a cooldown is of the host as the URL spells it`() throws {
+  @Test func `a cooldown is of the origin as the URL spells it`() throws {
     _ = try fetcher.fetch("http://0x7F.1:\(origin.port)/busy")
     #expect(
-      fetcher.pool.takeCooldowns() == [HostCooldown(host: "0x7f.1", seconds: 60, httpStatus: 503)])
+      fetcher.pool.takeCooldowns() == [
+        HostCooldown(
+          host: "0x7f.1", origin: "http://0x7f.1:\(origin.port)", seconds: 60, httpStatus: 503)
+      ])
   }
 
   @Test(arguments: ["0", "-1", "soon"])
@@ -63,16 +67,27 @@ import Testing
     #expect(fetcher.finished[id] == nil)
   }
 
-  @Test func `a host in its cooldown is sent nothing, whatever the port`() throws {
+  @Test func `an origin in its cooldown is sent nothing, and another port of its host is`() throws {
     let other = try TestOrigin()
+    other.serve("/a", .body([7]))
     _ = try fetcher.fetch(origin.baseURL + "/busy")
-    let transfer = try fetcher.fetch(other.baseURL + "/a")
+    let transfer = try fetcher.fetch(origin.baseURL + "/a")
     #expect(transfer.isDeferred)
     #expect(transfer.failure?.isRetryable == true)
-    #expect(try fetcher.fetchRobots(of: other.baseURL).isDeferred)
-    #expect(other.totals().requests == 0)
+    #expect(try fetcher.fetchRobots(of: origin.baseURL).isDeferred)
+    #expect(origin.totals().requests == 1)
+    #expect(try !fetcher.fetch(other.baseURL + "/a").isDeferred)
     #expect(try !fetcher.fetch("http://localhost:\(origin.port)/a").isDeferred)
     #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `a cooldown is also of the origins of the host whose redirects lead to it`() throws {
+    let other = try TestOrigin()
+    other.serve("/to", .redirect(to: origin.baseURL + "/busy"))
+    other.serve("/a", .body([7]))
+    #expect(try fetcher.fetch(other.baseURL + "/to").failure?.httpStatus == 503)
+    #expect(fetcher.pool.takeCooldowns().map(\.origin) == [other.baseURL, origin.baseURL])
+    #expect(try fetcher.fetch(other.baseURL + "/a").isDeferred)
   }
 
   @Test func `a transfer that is under way when a cooldown starts continues`() throws {
@@ -87,7 +102,8 @@ import Testing
     #expect(fetcher.finished[id]?.body?.bytes == [7])
   }
 
-  @Test func `a host in its cooldown is not sent a request again that was lost with a connection`()
+  @Test
+  func `an origin in its cooldown is not sent a request again that was lost with a connection`()
     throws
   {
     let listener = try RawListener()
@@ -98,15 +114,18 @@ import Testing
     let second = try fetcher.start(listener.baseURL + "/")
     // Once of the first request, then of the second.
     try fetcher.run { listener.receivedRequestCount == 2 }
-    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    let third = try fetcher.start(listener.baseURL + "/busy")
+    try fetcher.run { listener.receivedRequestCount == 3 }
+    listener.say("HTTP/1.1 503 Busy\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n")
+    try fetcher.run { fetcher.finished[third] != nil }
     listener.closeConnections()
     try fetcher.run { fetcher.finished[second] != nil }
     #expect(fetcher.finished[second]?.isDeferred == true)
-    #expect(listener.receivedRequestCount == 2)
+    #expect(listener.receivedRequestCount == 3)
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `a cooldown behind a redirect is of the host that it leads to`(
+  func `a cooldown behind a redirect is of the origin that it leads to`(
     options: FetchOptions
   ) throws {
     let to = "http://localhost:\(origin.port)"
@@ -115,7 +134,7 @@ import Testing
     #expect(transfer.failure?.httpStatus == 503)
     #expect(
       fetcher.pool.takeCooldowns() == [
-        HostCooldown(host: "localhost", seconds: 60, httpStatus: 503)
+        HostCooldown(host: "localhost", origin: to, seconds: 60, httpStatus: 503)
       ])
     #expect(try !fetcher.fetch(origin.baseURL + "/a").isDeferred)
     #expect(try fetcher.fetch("\(to)/a").isDeferred)
@@ -130,7 +149,7 @@ import Testing
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `a host in its cooldown is sent nothing behind a redirect either`(
+  func `an origin in its cooldown is sent nothing behind a redirect either`(
     options: FetchOptions
   ) throws {
     origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))

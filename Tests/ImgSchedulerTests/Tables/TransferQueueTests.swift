@@ -56,21 +56,21 @@ import Testing
   }
 
   @Test mutating func `its most urgent source starts first`() {
-    host.insert(source(1), urgency(2))
-    host.insert(source(2), urgency(1))
-    #expect(host.mostUrgent == urgency(1))
+    host.insert(source(1), of: "http://a", urgency(2))
+    host.insert(source(2), of: "http://a", urgency(1))
+    #expect(host.mostUrgent(at: now) == urgency(1))
     #expect(host.urlCount == 2)
-    #expect(host.start() == source(2))
+    #expect(host.start(at: now) == source(2))
     #expect(host.underWay == 1)
     host.remove(source(1))
-    #expect(host.start() == nil)
+    #expect(host.start(at: now) == nil)
     host.release(source(2), isRedirected: false)
     #expect(host.underWay == 0)
   }
 
   @Test mutating func `a redirect keeps another transfer from starting until it ends`() {
-    host.insert(source(1), urgency(1))
-    _ = host.start()
+    host.insert(source(1), of: "http://a", urgency(1))
+    _ = host.start(at: now)
     host.release(source(1), isRedirected: true)
     #expect(host.redirectingCount == 1)
     host.endRedirect()
@@ -78,8 +78,8 @@ import Testing
   }
 
   @Test mutating func `each origin's robots.txt is probed once, until its transfer ends`() {
-    host.insert(source(1), urgency(1))
-    _ = host.start()
+    host.insert(source(1), of: "http://a", urgency(1))
+    _ = host.start(at: now)
     host.beginRobotsProbe(of: "http://a", by: source(1))
     #expect(host.robotsProbe == source(1))
     host.endRobotsProbe(source(2))

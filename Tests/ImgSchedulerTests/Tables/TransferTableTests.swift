@@ -11,7 +11,8 @@ import Testing
 
   private mutating func begin(_ number: UInt64) -> TransferID {
     transfers.begin(
-      of: SourceID(rawValue: 1), by: WorkerID(rawValue: 1), host: "a", lease: lease(number))
+      of: SourceID(rawValue: 1), by: WorkerID(rawValue: 1), host: "a", origin: "http://a",
+      lease: lease(number))
   }
 
   @Test mutating func `a transfer holds a slot until its last byte is in`() {
@@ -33,7 +34,7 @@ import Testing
 
   @Test mutating func `a redirected transfer waits at the new host and remembers the old one`() {
     let id = begin(1)
-    transfers.redirect(id, to: "b", until: now + .seconds(1))
+    transfers.redirect(id, to: "b", origin: "http://b", until: now + .seconds(1))
     #expect(transfers[id]?.host == "b")
     #expect(transfers[id]?.redirectingHost == "a")
     #expect(transfers[id]?.isWaitingAfterRedirect == true)
@@ -48,7 +49,7 @@ import Testing
 
   @Test mutating func `a redirected transfer that waits too long is found, and refused once`() {
     let id = begin(1)
-    transfers.redirect(id, to: "b", until: now + .seconds(1))
+    transfers.redirect(id, to: "b", origin: "http://b", until: now + .seconds(1))
     #expect(transfers.overdueRedirect(at: now) == nil)
     #expect(transfers.overdueRedirect(at: now + .seconds(1)) == id)
     let failure = Failure(stage: .fetch, code: .timeout, detail: "")
@@ -63,7 +64,7 @@ import Testing
     let id = begin(1)
     #expect(transfers.noteHealth(of: id) == true)
     #expect(transfers.noteHealth(of: id) == false)
-    transfers.redirect(id, to: "b", until: now)
+    transfers.redirect(id, to: "b", origin: "http://b", until: now)
     _ = transfers.resume(id)
     #expect(transfers.noteHealth(of: id) == true)
   }

@@ -6,10 +6,13 @@ package struct Redirections: Hashable, Sendable, Codable {
     package let transfer: TransferID
     /// The new host, see ``ImageURL/host``.
     package let host: String
+    /// The new origin, see ``ImageURL/origin``.
+    package let origin: String
 
-    package init(transfer: TransferID, host: String) {
+    package init(transfer: TransferID, host: String, origin: String) {
       self.transfer = transfer
       self.host = host
+      self.origin = origin
     }
   }
 
