@@ -54,6 +54,13 @@ import Testing
     #expect(try fields(of: "http://a:b@h/a") == ["referer: http://h/"])
     #expect(try fields(of: "data:,") == [])
     #expect(options.forOtherOrigin == options)
+    // No redirect can send what the name does not tell of.
+    for (url, isOfHost) in [
+      ("http://h:81/a", true), ("http://g/a", false), ("http://a:b@h/", false),
+    ] {
+      let narrowed = options.narrowed(to: try ImageURL(parsing: url))
+      #expect(narrowed.headers == (isOfHost ? options.headers : .none))
+    }
   }
 
   @Test func `the query filter does not apply to a data URL`() throws {

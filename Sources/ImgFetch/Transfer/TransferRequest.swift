@@ -10,6 +10,8 @@ struct TransferRequest {
   private(set) var options: FetchOptions
   /// The client's header fields for the URL.
   private var headers: HeaderFields
+  /// The origin that the client's URL has; `nil` before a redirect.
+  private var ownOrigin: [String]?
   /// What the request starts from, at the URL that issued its validators, wherever a redirect leads
   /// there.
   private(set) var start: TransferStart
@@ -77,7 +79,8 @@ struct TransferRequest {
 
   // MARK: - The next transfer for the same request
 
-  /// The request to where a redirect leads, see ``FetchOptions/forOtherOrigin``.
+  /// The request to where a redirect leads. The client's header fields do not go to another origin, nor
+  /// back from there; those of the URL's host go back.
   ///
   /// - Parameters:
   ///   - url: where the redirect came from.
@@ -88,13 +91,14 @@ struct TransferRequest {
     var next = self
     next.history = history
     next.history.redirectCount += 1
-    if target.parsedURL.origin == nil || target.parsedURL.origin != url.origin {
-      next.options = options.forOtherOrigin
-    }
+    if !history.isRedirected { next.ownOrigin = url.origin }
+    let origin = target.parsedURL.origin
+    if origin == nil || origin != url.origin { next.options = options.forOtherOrigin }
     if next.host != target.url.host { next.origins = [] }
     next.origins = next.origins.filter { $0 != target.url.origin } + [target.url.origin]
     next.host = target.url.host
-    next.headers = next.options.headers(for: target.url)
+    next.headers = next.options.headers(
+      for: target.url, isOwnOrigin: origin != nil && origin == next.ownOrigin)
     next.usesFreshConnection = false
     return next
   }

@@ -2,7 +2,7 @@
 package struct FetchOptions: Hashable, Sendable, Codable {
   package var cachePolicy: CachePolicy
   /// Header fields that are added to each request to the origin. They are not sent to another origin
-  /// after a redirect, except those that belong to its host.
+  /// after a redirect.
   package var headers: HeaderFields
   package var referer: Referer
   /// The cookies of a user's file. In JSON they are left out where there are none.
@@ -47,10 +47,10 @@ package struct FetchOptions: Hashable, Sendable, Codable {
       text: nameText(of: url), headers: fields + (sent.isEmpty ? [] : [HeaderField(cookies: sent)]))
   }
 
-  /// The options of a request for the URL, without the cookies that are for others.
+  /// The options of a request for the URL, without the header fields and cookies that are for others.
   package func narrowed(to url: ImageURL) -> FetchOptions {
-    guard !cookies.isEmpty else { return self }
     var options = self
+    options.headers = headers.sent(to: url)
     options.cookies = cookies.matching(url)
     return options
   }
@@ -62,13 +62,16 @@ package struct FetchOptions: Hashable, Sendable, Codable {
   }
 
   /// The header fields that are added to a request for a URL.
-  package func headers(for url: ImageURL) -> HeaderFields {
-    let fields = headers.sent(to: url)
+  ///
+  /// - Parameter isOwnOrigin: whether it has the origin of the URL that the options are for, which another
+  ///   scheme or port of the same host has not.
+  package func headers(for url: ImageURL, isOwnOrigin: Bool = true) -> HeaderFields {
+    let fields = isOwnOrigin ? headers.sent(to: url) : .none
     return referer.field(for: url).map(fields.adding) ?? fields
   }
 
-  /// The options of a request for another origin's URL, such as where a redirect leads (RFC 9110 section
-  /// 15.4).
+  /// The options without what is for the origin of one URL alone: for a URL of another origin, and from
+  /// where a redirect has led to one (RFC 9110 section 15.4).
   package var forOtherOrigin: FetchOptions {
     var options = self
     options.headers = headers.boundToHosts

@@ -6,8 +6,8 @@ package struct HeaderField: Hashable, Sendable {
   package let name: String
   /// Without surrounding white space, which is not part of a value (RFC 9110 section 5.5).
   package let value: String
-  /// The only host to which it is sent, see ``ImageURL/host``; `nil` for the host of each URL that it is
-  /// given for, but not for where redirects lead.
+  /// The host whose URLs it is sent with, see ``ImageURL/host``; `nil` for every URL that it is given for.
+  /// Redirects to another origin get it in neither case.
   package let host: String?
   /// Whether the value was removed, see ``withoutValue``.
   private let lacksValue: Bool

@@ -19,8 +19,8 @@ package struct HeaderFields: Hashable, Sendable {
   /// The fields that belong to one host each.
   package var boundToHosts: HeaderFields { HeaderFields(sorted: fields.filter { $0.host != nil }) }
 
-  /// The fields that are sent with a request for a URL. User and password in the URL are sent in place
-  /// of those of its host (curl(1), `--netrc`).
+  /// The fields that are sent with a request for a URL: the name of its picture tells of these alone. User
+  /// and password in the URL are sent in place of those of its host (curl(1), `--netrc`).
   package func sent(to url: ImageURL) -> HeaderFields {
     guard fields.contains(where: { $0.host != nil }) else { return self }
     return HeaderFields(

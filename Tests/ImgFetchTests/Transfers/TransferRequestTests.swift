@@ -37,14 +37,24 @@ import Testing
     #expect(try redirected(location).options.headers == .none)
   }
 
-  @Test func `fields of a host go to it alone, wherever redirects lead`() throws {
-    let field = try HeaderField(name: "authorization", value: "secret", onlyTo: "b.example")
-    let options = FetchOptions(headers: try HeaderFields([field]))
-    let start = TransferRequest(for: try ImageURL(parsing: "http://a.example/a"), options: options)
-    #expect(try start.headers(with: .whole()) == nil)
-    let target = try RedirectTarget("https://b.example/a", from: url, status: 302)
-    let next = start.redirected(to: target, from: url, after: TransferHistory())
-    #expect(try next.headers(with: .whole()) != nil)
+  @Test func `fields of a host go to the origin of its URL alone, and back there`() throws {
+    let fields = try ["a.example", "b.example"].map {
+      try HeaderField(name: "authorization", value: "secret", onlyTo: $0)
+    }
+    let options = FetchOptions(headers: try HeaderFields(fields))
+    var (from, request) = (
+      url, TransferRequest(for: try ImageURL(parsing: "http://a.example/a"), options: options)
+    )
+    #expect(try request.headers(with: .whole()) != nil)
+    for (location, isSent) in [
+      ("/b", true), ("http://b.example/", false), ("http://a.example:80/", true),
+      ("http://a.example:81/", false), ("https://a.example/", false), ("http://a.example/c", true),
+    ] {
+      let target = try RedirectTarget(location, from: from, status: 302)
+      request = request.redirected(to: target, from: from, after: request.history)
+      #expect(try (request.headers(with: .whole()) != nil) == isSent, "\(location)")
+      from = target.parsedURL
+    }
   }
 
   @Test(arguments: ["ftp://a.example/", "file:///etc/passwd", "javascript:alert(1)"])
