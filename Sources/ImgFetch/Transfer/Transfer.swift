@@ -209,6 +209,10 @@ final class Transfer {
       return byteCount <= UnusedBodies.maximumByteCount ? .taken : .stop(.enough)
     }
     guard let decoding else { return unsafe receiveDecoded(chunk, of: head) }
+    // What comes out may be less, down to nothing: empty streams, and what follows the last one.
+    guard body.receivedByteCount + chunk.count <= body.maximumByteCount else {
+      return .stop(.bodyTooLong)
+    }
     return unsafe decoding.receive(chunk) { piece in
       // What comes out of one chunk may be many pieces.
       guard turns.permitCall(byteCount: piece.count) else {

@@ -81,6 +81,23 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
+  /// What comes out of these is no longer than the limit.
+  @Test(arguments: [[0x1F], Compressed.empty])
+  func `the limit counts the bytes of the body as it is sent, too`(rest: [UInt8]) throws {
+    let maximum = 1 << 20
+    let sample = Compressed.samples[0]
+    let bytes = sample.bytes + Array(repeating: rest, count: 2 * maximum / rest.count).joined()
+    serve(bytes, as: sample.codings, .chunked)
+    let transfer = try Fetcher { $0.maxBodyByteCount = Int64(maximum) }.fetch(url)
+    #expect(transfer.failure?.code == .tooLarge && transfer.failure?.isRetryable == false)
+    // The last chunk ends it.
+    #expect(transfer.bytesReceived <= maximum + DecodingStage.pieceByteCount)
+    let count = (maximum - sample.bytes.count) / rest.count * rest.count
+    serve(Array(bytes.prefix(sample.bytes.count + count)), as: sample.codings, .chunked)
+    let short = try Fetcher { $0.maxBodyByteCount = Int64(maximum) }.fetch(url)
+    #expect(short.body?.holds(Compressed.content) == true)
+  }
+
   @Test func `the first decoded bytes are examined`() throws {
     let sample = Compressed.samples[0]
     serve(sample.bytes, as: sample.codings)
