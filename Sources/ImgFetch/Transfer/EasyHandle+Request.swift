@@ -58,8 +58,8 @@ extension EasyHandle {
   ) throws(CurlError) {
     let limits = request.content.limits(context.limits)
     try set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectTimeout.curlMilliseconds)
-    let spent = .now - request.history.begunAt
-    try set(CURLOPT_TIMEOUT_MS, (limits.transferTimeout - spent).curlMilliseconds)
+    let remainingTime = request.remainingTime(context.limits)
+    try set(CURLOPT_TIMEOUT_MS, remainingTime.curlMilliseconds)
     // libcurl counts a stall in whole seconds, and none while a transfer is paused.
     try set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
     try set(CURLOPT_LOW_SPEED_TIME, limits.stallTimeout.curlSeconds)

@@ -303,7 +303,7 @@ final class Transfer {
 
   /// What follows, now that libcurl is done with the transfer.
   func nextStep(after code: CURLcode) -> NextStep {
-    if route.isNameCheck { return stepAfterNameCheck() }
+    if route.isNameCheck { return stepAfterNameCheck(code) }
     if code == CURLE_OK, body.receivedByteCount > 0, let failure = decoding?.truncation {
       stop(because: .rejected(failure))
     }
@@ -331,13 +331,25 @@ final class Transfer {
   }
 
   /// A host is refused by any of its addresses, because the proxy chooses one.
-  private func stepAfterNameCheck() -> NextStep {
-    guard let address = connection.refusedAddress else {
-      context.proxies.recordCheck(of: request.host, at: .now)
-      return .repeated(request.afterNameCheck(history))
+  private func stepAfterNameCheck(_ code: CURLcode) -> NextStep {
+    if let address = connection.refusedAddress {
+      let failure = Failure(stage: .fetch, code: .blockedAddress, detail: address)
+      return .finished(finished(.failure(failure)))
     }
-    let failure = Failure(stage: .fetch, code: .blockedAddress, detail: address)
-    return .finished(finished(.failure(failure)))
+    guard isNameChecked(code) else { return .finished(finish(with: code)) }
+    context.proxies.recordCheck(of: request.host, at: .now)
+    return .repeated(request.afterNameCheck(history))
+  }
+
+  /// Whether the look-up has ended, or has had its time. Any other end says nothing of the addresses.
+  private func isNameChecked(_ code: CURLcode) -> Bool {
+    switch code {
+    // No socket was opened for any of the addresses.
+    case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST: true
+    // As libcurl counts: the time of the whole transfer may have ended first.
+    case CURLE_OPERATION_TIMEDOUT: request.remainingTime(context.limits).milliseconds > 0
+    default: false
+    }
   }
 
   /// What follows a response that is about the facts of a picture; `nil` for any other.

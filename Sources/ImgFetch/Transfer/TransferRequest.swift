@@ -43,6 +43,11 @@ struct TransferRequest {
     return url.issuerText.map(ValidatorIssuer.redirectTarget) ?? .unnamed
   }
 
+  /// How long the transfers for it may still take.
+  func remainingTime(_ limits: Limits) -> Duration {
+    content.limits(limits).transferTimeout - (.now - history.begunAt)
+  }
+
   /// The header fields that are sent with it; `nil` for no more than every request sends.
   ///
   /// - Parameter start: what the URL is asked with.

@@ -87,6 +87,18 @@ import Testing
     #expect(FakeResolver.queryCount(of: "often.test") == 1)
   }
 
+  @Test func `a look-up that had no time is not a check`() throws {
+    FakeResolver.serve("late.test", ["127.0.0.2"])
+    let fetcher = try fetcher()
+    let url = "http://late.test/a"
+    try FakeResolver.holding("late.test") {
+      let id = try fetcher.start(url, begunAt: .now - .seconds(100_000))
+      #expect(try fetcher.end(of: id).failure?.code == .timeout)
+    }
+    #expect(try fetcher.fetch(url).failure?.code == .blockedAddress)
+    #expect(proxy.requests == [])
+  }
+
   @Test func `the proxy gets user and password, the origin does not`() throws {
     // user:pass
     let strict = try ForwardProxy(

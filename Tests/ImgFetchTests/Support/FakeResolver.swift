@@ -6,6 +6,7 @@ enum FakeResolver {
   private struct Name {
     var answers: [[String]]
     var queryCount = 0
+    var isHeld = false
   }
 
   private typealias Resolve =
@@ -15,6 +16,8 @@ enum FakeResolver {
   typealias List = UnsafeMutablePointer<UnsafeMutablePointer<addrinfo>?>
 
   private static let names = Mutex<[String: Name]>([:])
+  /// Locked while a name is held.
+  private static let gate = Mutex(())
 
   /// Gives a name its answers: the first for the first query, and so on; the last one for all that
   /// follow.
@@ -23,12 +26,22 @@ enum FakeResolver {
     names.withLock { $0[name] = Name(answers: answers) }
   }
 
+  /// Has the queries for a name wait until `body` returns.
+  static func holding(_ name: String, while body: () throws -> Void) throws {
+    try gate.withLock { _ in
+      names.withLock { $0[name]?.isHeld = true }
+      defer { names.withLock { $0[name]?.isHeld = false } }
+      try body()
+    }
+  }
+
   static func queryCount(of name: String) -> Int {
     names.withLock { $0[name]?.queryCount ?? 0 }
   }
 
   fileprivate static func nextAnswer(for name: String) -> [String]? {
-    names.withLock { names in
+    if names.withLock({ $0[name]?.isHeld == true }) { gate.withLock { _ in } }
+    return names.withLock { names in
       guard let entry = names[name] else { return nil }
       names[name]?.queryCount += 1
       return entry.answers[min(entry.queryCount, entry.answers.count - 1)]
