@@ -119,7 +119,7 @@ final class ContentDecoding {
     }
     return switch error {
     // It is likely to be the same the next time.
-    case .foreign(let words): invalid(words, isRetryable: false)
+    case .foreign(let words), .unsupported(let words): invalid(words, isRetryable: false)
     case .broken(let words): invalid(words, isRetryable: true)
     case .outOfMemory:
       Failure(stage: .fetch, code: .outOfMemory, detail: "no memory to decode the body")

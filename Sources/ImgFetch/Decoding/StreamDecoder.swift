@@ -26,6 +26,8 @@ enum StreamError: Error {
   case foreign(String)
   /// They begin like one.
   case broken(String)
+  /// They are one that is not decoded here.
+  case unsupported(String)
   case outOfMemory
 }
 

@@ -28,11 +28,23 @@ final class ZstdDecoder: StreamDecoder {
     var target = unsafe ZSTD_outBuffer(dst: output.baseAddress, size: output.count, pos: 0)
     let code = unsafe ZSTD_decompressStream(context, &target, &source)
     guard ZSTD_isError(code) == 0 else {
-      let words = unsafe String(cString: ZSTD_getErrorName(code))
-      throw ZSTD_getErrorCode(code) == ZSTD_error_prefix_unknown ? .foreign(words) : .broken(words)
+      throw Self.error(code)
     }
     return DecodingStep(
       consumedByteCount: unsafe source.pos, producedByteCount: unsafe target.pos, isEnd: code == 0)
+  }
+
+  private static func error(_ code: Int) -> StreamError {
+    let words = unsafe String(cString: ZSTD_getErrorName(code))
+    return switch ZSTD_getErrorCode(code) {
+    case ZSTD_error_prefix_unknown: .foreign(words)
+    case ZSTD_error_memory_allocation: .outOfMemory
+    // A window above the limit, a dictionary, and what only another release knows.
+    case ZSTD_error_frameParameter_windowTooLarge, ZSTD_error_dictionary_wrong,
+      ZSTD_error_frameParameter_unsupported, ZSTD_error_version_unsupported:
+      .unsupported(words)
+    default: .broken(words)
+    }
   }
 
   func restart() {

@@ -110,12 +110,20 @@ struct ContentDecodingTests {
   }
 
   /// RFC 8878 section 3.1.1.1.2: 10 is added to the exponent in the high five bits.
-  @Test(arguments: [(UInt8(13) << 3, true), (14 << 3, false)])
-  func `a window of more than 8 MiB is refused`(descriptor: UInt8, isTaken: Bool) throws {
-    // One raw block of one byte.
-    let frame: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0, descriptor, 9, 0, 0, 7]
-    let content = try? decoded(frame, by: try decoding("zstd"))
-    #expect(content == (isTaken ? [7] : nil))
+  @Test func `a window of more than 8 MiB is refused for good, as is a dictionary`() throws {
+    func frame(_ descriptors: UInt8...) -> [UInt8] {
+      // One raw block of one byte.
+      [0x28, 0xB5, 0x2F, 0xFD] + descriptors + [9, 0, 0, 7]
+    }
+    let taken = frame(0, 13 << 3)
+    #expect(try decoded(taken, by: try decoding("zstd")) == [7])
+    // Also behind another frame, where bytes that begin no frame are passed over.
+    for refused in [frame(0, 14 << 3), taken + frame(0, 14 << 3), frame(1, 13 << 3, 5)] {
+      let failure = try #require(throws: Failure.self) {
+        try decoded(refused, by: try decoding("zstd"))
+      }
+      #expect(failure.code == .invalidResponse && !failure.isRetryable, "\(failure.detail)")
+    }
   }
 
   @Test func `the limit holds between two codings`() throws {
