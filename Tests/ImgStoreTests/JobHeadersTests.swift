@@ -97,6 +97,17 @@ struct JobHeadersTests {
     #expect(try journal.job(id)?.secrets == secrets)
   }
 
+  @Test func `a file of header values alone is read`() throws {
+    do { try submit(to: open()) }
+    let fields = #"[{"name":"authorization","value":"\#(secret)"}]"#
+    let body = [JournalRecord.Layout.headers.rawValue] + Array(fields.utf8)
+    let record = JournalRecord.encode(body, for: JournalKey.job(id))
+    try Data(record).write(to: URL(filePath: path + "/headers/1"))
+    let job = try #require(try open().job(id))
+    #expect(!job.lacksHeaders)
+    #expect(try job.secrets == RequestSecrets(headers: secrets.headers, cookies: .none))
+  }
+
   @Test(arguments: [true, false])
   func `a job with lost header values reports it permanently`(isMissing: Bool) throws {
     do { try submit(to: open()) }

@@ -73,8 +73,11 @@ final class JobHeaders: Sendable {
       let record = try? FileIO.contents(of: path(of: id), upTo: Self.maximumFileByteCount),
       JournalRecord.layout(of: record.span, for: JournalKey.job(id).span) == .headers
     else { return nil }
-    return try? JSONRecord.decode(
-      RequestSecrets.self, from: record.span.extracting(droppingFirst: JournalRecord.headByteCount))
+    let content = record.span.extracting(droppingFirst: JournalRecord.headByteCount)
+    if let secrets = try? JSONRecord.decode(RequestSecrets.self, from: content) { return secrets }
+    // Before jobs had cookies, the file held the header fields alone.
+    let headers = try? JSONRecord.decode(HeaderFields.self, from: content)
+    return headers.map { RequestSecrets(headers: $0, cookies: .none) }
   }
 
   private func write(_ secrets: RequestSecrets, of id: JobID) throws(StoreError) {
