@@ -15,7 +15,11 @@ struct RGBSpace {
     self = space
   }
 
-  /// - Returns: `nil` for primaries that lie on a line, and places that no light has.
+  /// What an eye's cones have of a white at least, where the luminance is 1. That of candles has a tenth.
+  private static let leastResponse = 0.01
+
+  /// - Returns: `nil` for primaries that lie on a line, for places that no light has, and for a white
+  ///   that is not one.
   init?(checking chromaticities: Chromaticities) {
     let places = [chromaticities.red, chromaticities.green, chromaticities.blue]
     guard (places + [chromaticities.white]).allSatisfy({ $0.y > 0.001 && $0.x + $0.y <= 1.001 }),
@@ -25,7 +29,7 @@ struct RGBSpace {
     let shares = inverse * white
     guard shares.min() > 0 else { return nil }
     let (bradford, cones) = (Matrix3.bradford, Matrix3.bradford * white)
-    guard cones.min() > 0, let back = bradford.inverse else { return nil }
+    guard cones.min() > Self.leastResponse, let back = bradford.inverse else { return nil }
     let adapting = bradford.scaled(rowsBy: (bradford * Self.d50) / cones)
     colorants = Matrix3(
       zip(places, [shares.x, shares.y, shares.z]).map { place, share in

@@ -140,6 +140,6 @@ extension Image {
     var shown = unsafe MutableSpan<UInt8>(
       _unsafeStart: img_vips_pixels(result.pointer), count: count)
     light.show(levels, bandCount: Int(image.bandCount), in: &shown)
-    return result
+    return image.bandCount < 3 ? try result.standardColours() : result
   }
 }

@@ -140,6 +140,18 @@ import Testing
     #expect(shown.resembles(expected, tolerance: 20), "\(shown)")
   }
 
+  /// 128 of 255 are 94 cd/m² in PQ and 51 in HLG, of a white of 203.
+  @Test(arguments: [(UInt8(16), UInt8(181)), (18, 137)])
+  func `gray HDR becomes a JPEG in the three colours of sRGB`(transfer: UInt8, level: UInt8) throws
+  {
+    let chunks = [PNGChunk("cICP", [9, transfer, 0, 1])]
+    let gray = try picture(chunks, of: .init(128, 128, 128), as: .grayPNG)
+    let made = try fixture.thumbnailer.thumbnail(
+      of: gray, as: Variant(width: 8, height: 8, format: .jpeg))
+    let shown = try fixture.reader.raster(of: made.bytes)[4, 4]
+    #expect(shown.resembles(.init(level, level, level), tolerance: 3), "\(shown)")
+  }
+
   @Test func `HDR is not kept with a profile`() throws {
     let picture = try ColourSample("pq.png").bytes()
     let kept = try raster(of: picture, side: 64, kept: KeptData(profile: true))
@@ -202,7 +214,11 @@ import Testing
     #expect(try colour(primaries(Self.displayP3)) == Self.original)
     #expect(try colour(gamma(0)) == Self.original)
     #expect(try colour(gamma(1)) == Self.original)
-    #expect(try colour(gamma(45_455), primaries([Int](repeating: 0, count: 8))) != .init(0, 0, 0))
+    let ofNoLights = try colour(gamma(45_455), primaries([Int](repeating: 0, count: 8)))
+    #expect(ofNoLights != .init(0, 0, 0))
+    // A white in whose light an eye sees next to nothing, between primaries that mix to it.
+    let dark = [9_612, 13_990, 60_000, 30_000, 0, 43_990, 612, 200]
+    #expect(try colour(gamma(45_455), primaries(dark)) == ofNoLights)
   }
 
   @Test func `cICP goes before a profile, a profile before sRGB, sRGB before gAMA`() throws {
