@@ -73,12 +73,37 @@ import Testing
   @Test func `a password travels in the environment and is not shown`() throws {
     let settings = try settings(
       ["--proxy=http://ada:secret@p:1"], ["no_proxy": "a.example"])
-    #expect(settings.environment == ["IMGCTL_PROXY": "http://ada:secret@p:1"])
+    #expect(settings.environment["http_proxy"] == "http://ada:secret@p:1")
     #expect(!settings.arguments.joined().contains("p:1"))
     let row = Setting.rows(of: settings).first { $0.flag == "--proxy" }
     #expect(row?.value == "http://***@p:1, not for a.example")
     let reported = settings.reported(workerExecutable: "/w").proxies
     #expect(reported.http?.text == "http://***@p:1")
+  }
+
+  @Test func `a coordinator that is started has the proxies of these settings alone`() throws {
+    let others = ["IMGCTL_PROXY": "x:1", "ALL_PROXY": "x:2", "HTTPS_PROXY": "x:3", "NO_PROXY": "x"]
+    let given = [
+      ["http_proxy": "a:1"], ["https_proxy": "http://ada:secret@b:2", "no_proxy": "c .d"],
+      ["http_proxy": "a:1", "https_proxy": "socks5h://b:2"], ["IMGCTL_PROXY": "a:1"], [:],
+    ]
+    for variables in given {
+      let proxies = try settings([], variables).proxies
+      let inherited = try others.merging(settings([], variables).environment) { $1 }
+      #expect(try settings([], inherited).proxies == proxies, "\(variables)")
+    }
+  }
+
+  @Test func `the password of a running coordinator's proxy is known or asked for`() throws {
+    let running = try settings(
+      [], ["https_proxy": "http://ada:secret@b:2", "http_proxy": "a:1", "no_proxy": "c"]
+    ).proxies
+    let reported = running.withoutCredentials
+    #expect(reported.withCredentials(of: running) == running)
+    #expect(try reported.withCredentials(of: settings().proxies) == nil)
+    #expect(try reported.withCredentials(of: settings(["--proxy=http://b:2"]).proxies) == nil)
+    let open = try settings(["--proxy=a:1"]).proxies
+    #expect(open.withoutCredentials.withCredentials(of: .none) == open)
   }
 
   @Test func `different proxies are shown with what they are for`() throws {

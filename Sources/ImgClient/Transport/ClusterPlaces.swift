@@ -67,7 +67,7 @@ struct ClusterPlaces: Sendable {
       return try ofOwnStore(Client(socketPath: settings.socketPath))
     }
     if let starter { return try connect(startingBy: starter) }
-    let replacement = replacementSettings
+    let replacement = try replacementSettings()
     let launcher = CoordinatorLauncher(
       executable: executable, arguments: replacement.arguments,
       environment: replacement.environment, socketPath: settings.socketPath,
@@ -91,8 +91,18 @@ struct ClusterPlaces: Sendable {
 
   /// What a coordinator is started with: the settings of the one that this process was connected to, if there
   /// was one, else those of this process. Its places are always those of this process.
-  private var replacementSettings: Settings {
+  ///
+  /// - Throws: ``ClientError/notStarted(reason:)`` if it had a proxy whose password is not known here. One
+  ///   without the proxy would ask origins directly.
+  private func replacementSettings() throws(ClientError) -> Settings {
     guard var last = lastCoordinator.settings else { return settings }
+    guard let proxies = last.proxies.withCredentials(of: settings.proxies) else {
+      throw .notStarted(
+        reason:
+          "the one before had a proxy with a password, which is not known here; start it with: "
+          + "imgctl start --proxy URL")
+    }
+    last.proxies = proxies
     last.socketPath = settings.socketPath
     last.dataDirectory = settings.dataDirectory
     return last

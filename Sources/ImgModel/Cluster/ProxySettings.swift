@@ -27,6 +27,23 @@ package struct ProxySettings: Hashable, Sendable, Codable {
       http: http?.withoutCredentials, https: https?.withoutCredentials, directHosts: directHosts)
   }
 
+  /// The settings with the passwords that others know.
+  ///
+  /// - Parameter others: settings of which some proxies may be the same.
+  /// - Returns: `nil` if a proxy has a password that the others do not know.
+  package func withCredentials(of others: ProxySettings) -> ProxySettings? {
+    guard let http = Self.complete(http, others.http),
+      let https = Self.complete(https, others.https)
+    else { return nil }
+    return ProxySettings(http: http, https: https, directHosts: directHosts)
+  }
+
+  private static func complete(_ proxy: ProxyURL?, _ other: ProxyURL?) -> ProxyURL?? {
+    guard let proxy, proxy.hasCredentials else { return .some(proxy) }
+    guard let other, other.withoutCredentials == proxy.withoutCredentials else { return .none }
+    return other
+  }
+
   private enum CodingKeys: String, CodingKey {
     case http, https
     case directHosts = "no_proxy"

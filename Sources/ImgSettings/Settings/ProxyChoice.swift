@@ -39,6 +39,18 @@ extension ProxySettings {
   private static let allVariables = ["all_proxy", "ALL_PROXY"]
   private static let directVariables = ["no_proxy", "NO_PROXY"]
 
+  /// The variables from which a process reads these settings, and no others, whatever its environment had
+  /// before. An empty one is as if it were not set.
+  var environment: [String: String] {
+    let names = Self.httpVariables + Self.httpsVariables + Self.directVariables
+    var variables = Dictionary(names.map { ($0, "") }) { first, _ in first }
+    variables["http_proxy"] = http?.text ?? ""
+    variables["https_proxy"] = https?.text ?? ""
+    variables["no_proxy"] = directHosts.joined(separator: ",")
+    variables[Setting.proxy.environmentVariable] = isEmpty ? ProxyChoice.none.text : ""
+    return variables
+  }
+
   /// All variables that may hold the password of a proxy.
   package static let variables =
     [Setting.proxy.environmentVariable] + httpVariables + httpsVariables

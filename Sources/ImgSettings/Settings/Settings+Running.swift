@@ -26,18 +26,7 @@ extension Settings {
     allowedDirectories = cluster.settings.allowedDirectories
     authorityFile = cluster.settings.authorityFile
     proxies = cluster.settings.proxies
-    proxyChoice = proxies.choice
     requiresSandbox = cluster.settings.requiresSandbox
-  }
-}
-
-extension ProxySettings {
-  /// The choice of a coordinator that starts in place of one with these settings; `nil` if the
-  /// environment decides, because the settings are not known in full.
-  fileprivate var choice: ProxyChoice? {
-    guard !isEmpty else { return ProxyChoice.none }
-    guard let proxy = http, proxy == https, !proxy.hasCredentials else { return nil }
-    return .proxy(proxy)
   }
 }
 

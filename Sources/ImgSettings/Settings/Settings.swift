@@ -26,7 +26,7 @@ package struct Settings: Hashable, Sendable {
   package var authorityFile: String?
   /// What `--proxy` says; `nil` if the environment decides.
   package var proxyChoice: ProxyChoice?
-  /// The proxies through which workers fetch.
+  /// The proxies through which workers fetch, by ``proxyChoice`` or the environment.
   package var proxies = ProxySettings.none
   /// Whether decoders must be sandboxed completely to decode.
   package var requiresSandbox = false
@@ -109,13 +109,11 @@ package struct Settings: Hashable, Sendable {
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
-  /// are independent of the environment, too, except for the variables that name proxies.
+  /// are independent of the environment, too.
   package var arguments: [String] {
     Setting.all.flatMap { $0.arguments(for: self) }
   }
 
   /// The variables of the settings that have no place among ``arguments``, which every user can see.
-  package var environment: [String: String] {
-    proxyChoice.map { [Setting.proxy.environmentVariable: $0.text] } ?? [:]
-  }
+  package var environment: [String: String] { proxies.environment }
 }
