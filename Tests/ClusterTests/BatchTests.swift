@@ -174,6 +174,10 @@ struct BatchTests {
     #expect(refused.exitCode == 2)
     #expect(refused.messages.contains("\(broken) is not a text file (line 2)"))
     #expect(try cluster.imgctl("list", "--json").lines.count == 1)
+    // A list that is missing is noticed before the first is sent.
+    let missing = try cluster.imgctl("submit", first, "/nowhere/urls.txt")
+    #expect(missing.exitCode == 2 && missing.messages.contains("/nowhere/urls.txt"))
+    #expect(try cluster.imgctl("submit", "--wait", first).output == "3\n")
   }
 
   @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {

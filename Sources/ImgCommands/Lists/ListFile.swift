@@ -18,6 +18,15 @@ package struct ListFile: ~Copyable {
     reader = ListReader(name: file.name)
   }
 
+  /// Finds out whether the list can be opened, before its turn.
+  package static func check(path: String) throws(ListError) {
+    do {
+      try InputFile.check(path: path)
+    } catch {
+      throw .unreadable(reason: "\(error)")
+    }
+  }
+
   /// Waits for more of the list.
   ///
   /// - Returns: the complete batches, possibly none; `nil` at the end.

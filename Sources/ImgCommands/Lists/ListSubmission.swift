@@ -20,6 +20,7 @@ struct ListSubmission: ~Copyable {
     guard paths.count(where: { $0 == "-" }) < 2 else {
       throw UsageError("\(command.name): standard input can be read once")
     }
+    for path in paths.dropFirst() { try ListFile.check(path: path) }
     guard try fill() else {
       let names = paths.map { $0 == "-" ? "standard input" : $0 }.joined(separator: ", ")
       let verb = paths.count == 1 ? "contains" : "contain"

@@ -25,6 +25,14 @@ struct InputFile: ~Copyable {
     name = path
   }
 
+  /// Finds out whether a file can be opened. Opens no pipe, because its writer goes on once it has a reader.
+  static func check(path: String) throws(SystemError) {
+    guard path != "-" else { return }
+    let status = try FileStatus(following: path)
+    guard status.isRegularFile || status.isDirectory else { return }
+    _ = try InputFile(path: path)
+  }
+
   /// Waits for bytes and appends them to `buffer`.
   ///
   /// - Returns: the number of bytes; 0 at the end.
