@@ -25,10 +25,10 @@ struct StoreChangeTests {
   }
 
   /// Asks until the answer is another one. Between two looks at the store is a second.
-  private func change(of first: RawResponse) async throws -> RawResponse {
+  private func change(of first: RawResponse, at other: String? = nil) async throws -> RawResponse {
     let deadline = ContinuousClock.now + RawClient.patience
     while true {
-      let response = try await hit()
+      let response = try await fixture.gateway.response(other ?? target)
       if response["ETag"] != first["ETag"] { return response }
       guard ContinuousClock.now < deadline else { throw RawClient.Failure.deadline }
     }
@@ -48,14 +48,20 @@ struct StoreChangeTests {
     #expect(fixture.origin.counters("/a").requests == 2)
   }
 
-  @Test func `a thumbnail that was removed from the store is fetched again`() async throws {
+  @Test func `a thumbnail that was removed from the store is fetched again, in every version`()
+    async throws
+  {
     let first = try await hit()
     #expect(try await hit()["X-Imgctl-From"] == "store")
+    let version = "/_/cb:1/plain/\(url)@jpg"
+    let firstVersion = try await fixture.gateway.response(version)
+    #expect(firstVersion.status == 200)
     fixture.origin.serve("/a", .status(404))
     let result = try fixture.cluster.imgctl("cache", "rm", url)
     #expect(result.exitCode == 0, "\(result.messages)")
     let second = try await change(of: first)
     #expect(second.status == 404)
-    #expect(fixture.origin.counters("/a").requests == 2)
+    #expect(try await change(of: firstVersion, at: version).status == 404)
+    #expect(fixture.origin.counters("/a").requests == 4)
   }
 }

@@ -11,7 +11,10 @@ extension LocalStore {
     let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
     try reader()?.forEach { stored in
-      if wanted.contains(PictureName.text(ofRecord: stored.url)) { keys.append(stored.key) }
+      let text = PictureName.text(ofRecord: stored.url)
+      if wanted.contains(text) || wanted.contains(String(PictureName.url(ofText: text))) {
+        keys.append(stored.key)
+      }
       return true
     }
     return try remove(keys, partialsOf: names)

@@ -15,4 +15,7 @@ package struct PictureName: Hashable, Sendable {
   package init(_ url: ImageURL) {
     self.init(text: url.text)
   }
+
+  /// The URL of a picture's text. That of a version that a request named has the version as a fragment.
+  package static func url(ofText text: String) -> Substring { text.prefix { $0 != "#" } }
 }

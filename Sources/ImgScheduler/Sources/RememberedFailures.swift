@@ -61,9 +61,14 @@ package struct RememberedFailures {
     byAge.remove(subject)
   }
 
-  /// Forgets the pictures of these URLs, whatever they were asked for with.
+  /// Forgets the pictures of these URLs, whatever they were asked for with, and in all their versions.
   mutating func forget(urls: Set<String>) {
-    memories.keys.filter { urls.contains($0.name.text) }.forEach { forget($0) }
+    memories.keys
+      .filter { subject in
+        let text = subject.name.text
+        return urls.contains(text) || urls.contains(String(PictureName.url(ofText: text)))
+      }
+      .forEach { forget($0) }
   }
 }
 
