@@ -31,15 +31,25 @@ struct DescriptorLimits {
     DescriptorLimits(maximum: ThisProcess.raiseDescriptorLimit())
   }
 
-  /// Transfers may all run in one worker.
+  /// What a worker needs in which all transfers run, with the slow ones that are not counted. These are
+  /// connected, so each needs its connection alone.
+  private static func needed(forTransfers count: Int) -> Int {
+    var limits = Limits()
+    limits.transfers = count
+    return reservedByWorker + perTransfer * count + limits.slowTransfers
+  }
+
   private var maximumTransferCount: Int {
-    max((maximum - Self.reservedByWorker) / Self.perTransfer, 1)
+    let room = maximum - Self.reservedByWorker
+    let few = room / (Self.perTransfer + Limits.slowTransfersPerTransfer)
+    let many = (room - Limits.maximumSlowTransfers) / Self.perTransfer
+    return max(few, many, 1)
   }
 
   /// Why so many transfers cannot run at once; `nil` if they can.
   func reasonForRefusing(transfers: Int) -> String? {
     guard transfers > maximumTransferCount else { return nil }
-    let needed = Self.reservedByWorker + Self.perTransfer * transfers
+    let needed = Self.needed(forTransfers: transfers)
     return
       "\(transfers) transfers need \(needed) open files, but a process may have \(maximum) here; "
       + "\(Self.remedy), or use at most \(maximumTransferCount) transfers"

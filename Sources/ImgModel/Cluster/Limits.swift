@@ -55,6 +55,15 @@ package struct Limits: Hashable, Sendable, Codable {
 
   package init() {}
 
+  /// How many slow transfers may go on without counting as ``transfers``: a few times as many as there may be
+  /// of those, and so many as take a few descriptors and little memory where there are many.
+  package var slowTransfers: Int {
+    min(Self.slowTransfersPerTransfer * transfers, Self.maximumSlowTransfers)
+  }
+
+  package static let slowTransfersPerTransfer = 4
+  package static let maximumSlowTransfers = 1_024
+
   /// The User-Agent of every request (RFC 9110 section 10.1.5).
   package var userAgent: String {
     "imgctl/\(Build.version)" + (contact.map { " (+\($0))" } ?? "")

@@ -9,6 +9,8 @@ struct TransferSlots {
   private var limit: Int
   /// Transfers of one host.
   private(set) var limitPerHost: Int
+  /// Slow transfers that go on without slots (see ``SlowTransfers``).
+  private(set) var asideMaximum: Int
   private(set) var underWay = 0
   /// Of them, those at hosts that are not responsive.
   private var otherUnderWay = 0
@@ -16,12 +18,14 @@ struct TransferSlots {
   init(_ limits: Limits) {
     limit = limits.transfers
     limitPerHost = limits.transfersPerHost
+    asideMaximum = limits.slowTransfers
   }
 
   /// From now on these limits hold; what is under way beyond them comes to its end.
   mutating func apply(_ limits: Limits) {
     limit = limits.transfers
     limitPerHost = limits.transfersPerHost
+    asideMaximum = limits.slowTransfers
   }
 
   var isAnyFree: Bool { underWay < limit }
@@ -43,10 +47,6 @@ struct TransferSlots {
     let missing = max(0, underWay + 1 - limit)
     return pace == .slow ? max(missing, otherUnderWay + 1 - otherLimit) : missing
   }
-
-  /// How many slow transfers may go on without slots (see ``SlowTransfers``): a few times as many as there
-  /// are slots, and so many as take a few descriptors and little memory where there are many.
-  var asideMaximum: Int { min(4 * limit, 1_024) }
 
   mutating func take(isResponsive: Bool) {
     underWay += 1
