@@ -8,7 +8,7 @@ import TestOrigin
 import TestPictures
 import Testing
 
-/// A data directory on a disk that is smaller than the budget of the store.
+/// A data directory on a disk that is smaller than the budget of the store. Lists that pin would wait for room.
 @Suite(
   .timeLimit(.minutes(20)),
   .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
@@ -49,7 +49,7 @@ struct TightDiskTests {
   {
     _ = try cluster.finished(try submitNoise(50))
     let held = try origin.holdPictures(8)
-    let job = try cluster.submit(held.map(origin.url) + origin.pictures(100))
+    let job = try cluster.submit(held.map(origin.url) + origin.pictures(100), "--no-pin")
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     try fillDisk()
 
@@ -78,7 +78,8 @@ struct TightDiskTests {
   private func submitNoise(_ count: Int) throws -> JobID {
     let noise = try PictureMaker.start().noise(seed: 1, width: 400, height: 400)
     for number in 0..<count { origin.origin.serve("/noise/\(number)", .body(noise)) }
-    return try cluster.submit((0..<count).map { origin.url("/noise/\($0)") }, "--size", "400")
+    return try cluster.submit(
+      (0..<count).map { origin.url("/noise/\($0)") }, "--no-pin", "--size", "400")
   }
 
   private func path(_ name: String) -> String { disk.path(name, seenBy: coordinator) }
