@@ -67,13 +67,42 @@ import Testing
     #expect(cluster.answers[viewer] != nil)
 
     // There is room, but not for what was refused.
+    cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000)
+    let worker = try #require(cluster.workers.values.first { !$0.lookups.isEmpty }?.id)
+    cluster.answerLookup(of: worker, refusingPins: true)
     for _ in 0..<2 { cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000) }
+    cluster.advance(by: .seconds(3))
     #expect(wait(of: job, in: cluster) == Wait(.storePinned))
     cluster.reportStore(pinned: 50 * 10_000, of: 1_000_000)
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 3)
     #expect(cluster.retention(url(2))?.pins == [job])
     #expect(cluster.fetchStarts.count == 3)
+  }
+
+  @Test func `room that came before the refusal was known is room`() {
+    let cluster = cluster()
+    let job = cluster.submit([url(1)], pinPolicy: .whileActive)
+    cluster.answerLookups()
+    // Another job has ended, and its pins are gone, when the refusal arrives.
+    cluster.refusePin(url(1))
+    for _ in 0..<2 { cluster.reportStore(pinned: 0, of: 1_000_000) }
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 1)
+  }
+
+  @Test func `a job goes on until nine tenths of the store are pinned`() {
+    let cluster = cluster()
+    let job = cluster.submit([url(1)], pinPolicy: .whileActive)
+    cluster.reportStore(pinned: 89 * 10_000, of: 1_000_000)
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 1)
+    // One that waits goes on only with more room.
+    let next = cluster.submit([url(2)], pinPolicy: .whileActive)
+    cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000)
+    cluster.reportStore(pinned: 89 * 10_000, of: 1_000_000)
+    cluster.finishEverything()
+    #expect(cluster.counts(next)?.finished == 0)
   }
 
   @Test func `jobs without pins and viewers go on meanwhile`() {
