@@ -84,7 +84,7 @@ package enum CoordinatorMain {
     if settings.isStoreBudgetAutomatic {
       settings.setStoreBudget(
         ofAvailable: try StoreBudget.availableByteCount(
-          for: settings.storeDirectory, in: settings.dataDirectory))
+          for: settings.storeDirectory, in: settings.storePlace))
     }
     let journal = try Journal(directory: settings.journalDirectory)
     let listener = try ControlSocket.listen(at: settings.socketPath)
