@@ -12,9 +12,8 @@ struct Confinement: ~Copyable {
   let starter: CoordinatorStarter?
   private let places: Settings
   private let isMock: Bool
-  private let sandbox: Sandbox
 
-  /// Gives up privileges, and launches the process that starts coordinators before, which needs them.
+  /// Launches the process that starts coordinators, which needs the privileges that this one gives up later.
   ///
   /// - Parameters:
   ///   - arguments: of the gateway.
@@ -24,25 +23,24 @@ struct Confinement: ~Copyable {
   init(
     arguments: [String], places: Settings, isMock: Bool, note: @escaping @Sendable (String) -> Void
   ) throws {
-    let starter =
+    starter =
       places.startsCoordinator && !isMock
       ? try CoordinatorStarter(
         executable: "\(ThisProcess.executableDirectory ?? ".")/imggateway", arguments: arguments,
         note: note)
       : nil
-    let sandbox = try Sandbox(start: .gateway)
-    self.starter = starter
     self.places = places
     self.isMock = isMock
-    self.sandbox = sandbox
   }
 
-  /// Locks this process, which has one thread.
+  /// Gives up privileges, and locks this process, which has one thread. Not before it listens, because a port
+  /// below 1024 needs a privilege.
   ///
   /// - Parameter address: where it listens already.
   /// - Returns: the protections in force.
   consuming func lock(listeningAt address: HTTPServer.Address) throws(SandboxError) -> SandboxReport
   {
+    let sandbox = try Sandbox(start: .gateway)
     if !isMock { Self.makeDirectories(of: places) }
     let manager = ServiceManager(environment: ThisProcess.environment)
     let needed = GatewayPlaces(
