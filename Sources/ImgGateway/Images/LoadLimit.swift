@@ -9,7 +9,9 @@ import Synchronization
 /// and others go on (dynamic thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998).
 /// Many slow groups would still take all of them. While none is free, the group with the most loads loses its
 /// oldest one for a load of a group that has none, or still has fewer with it: what has gone on for longest is
-/// what is slow. Where two groups could take a load from each other by turns, neither does.
+/// what is slow. Where two groups could take a load from each other by turns, neither does. Where no group has
+/// more than one, only a load of ten seconds is lost: else, of more hosts than there are loads, each would lose
+/// the load that is about to end, and none would end.
 final class LoadLimit: Sendable {
   private struct State {
     var count = 0
@@ -17,10 +19,10 @@ final class LoadLimit: Sendable {
     /// The loads of each group, the oldest first.
     var groups: [String: [Load]] = [:]
 
-    mutating func add(to group: String) -> Load {
+    mutating func add(to group: String, at now: ContinuousClock.Instant) -> Load {
       lastNumber += 1
       count += 1
-      let load = Load(number: lastNumber, cancellation: Cancellation())
+      let load = Load(number: lastNumber, begin: now, cancellation: Cancellation())
       groups[group, default: []].append(load)
       return load
     }
@@ -38,12 +40,16 @@ final class LoadLimit: Sendable {
 
     /// Removes the oldest load of the group that has most; among equals, of the one whose oldest is oldest.
     ///
-    /// - Returns: `nil` if no group has more than so many.
-    mutating func removeOldest(ofGroupLargerThan count: Int) -> Load? {
+    /// - Returns: `nil` if no group has more than so many, or each has one and none is slow.
+    mutating func removeOldest(
+      ofGroupLargerThan count: Int, at now: ContinuousClock.Instant
+    ) -> Load? {
       let largest = groups.compactMap { group, loads in loads.first.map { (group, loads.count, $0) }
       }
       .max { ($0.1, $1.2.number) < ($1.1, $0.2.number) }
-      guard let (group, most, oldest) = largest, most > count else { return nil }
+      guard let (group, most, oldest) = largest, most > count,
+        most > 1 || now - oldest.begin >= LoadLimit.slowTime
+      else { return nil }
       _ = remove(oldest.number, of: group)
       return oldest
     }
@@ -51,16 +57,22 @@ final class LoadLimit: Sendable {
 
   private struct Load {
     let number: UInt64
+    let begin: ContinuousClock.Instant
     let cancellation: Cancellation
   }
 
   let maximum: Int
   private let state = Mutex(State())
 
-  private static let loadsPerFreeOne = 3
+  private let now: @Sendable () -> ContinuousClock.Instant
 
-  init(_ maximum: Int) {
+  private static let loadsPerFreeOne = 3
+  /// Longer than loads take where the cluster is merely busy.
+  private static let slowTime = Duration.seconds(10)
+
+  init(_ maximum: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
     self.maximum = maximum
+    self.now = now
   }
 
   /// The loads that are under way.
@@ -104,6 +116,7 @@ final class LoadLimit: Sendable {
   }
 
   private func begin(_ group: String) -> Load? {
+    let now = now()
     let (load, displaced) = state.withLock { state -> (Load?, Load?) in
       let free = maximum - state.count
       let ofGroup = state.groups[group]?.count ?? 0
@@ -111,10 +124,11 @@ final class LoadLimit: Sendable {
       if free > 0 {
         guard ofGroup < Self.loadsPerFreeOne * free else { return (nil, nil) }
       } else {
-        displaced = state.removeOldest(ofGroupLargerThan: ofGroup > 0 ? ofGroup + 1 : 0)
+        displaced = state.removeOldest(
+          ofGroupLargerThan: ofGroup > 0 ? ofGroup + 1 : 0, at: now)
         guard displaced != nil else { return (nil, nil) }
       }
-      return (state.add(to: group), displaced)
+      return (state.add(to: group, at: now), displaced)
     }
     displaced?.cancellation.cancel()
     return load
