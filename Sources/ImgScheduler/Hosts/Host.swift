@@ -2,7 +2,7 @@ package import ImgModel
 
 /// What waits and runs at one host, and what is known of it.
 package struct Host {
-  /// See ``HostGroup``.
+  /// See `HostGroup`.
   let group: String
   /// What waits, by origin. There is one for each origin for which something waits, or which has asked for a
   /// pause.

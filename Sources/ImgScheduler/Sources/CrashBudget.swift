@@ -1,6 +1,6 @@
 import ImgModel
 
-/// How many pictures of a group of hosts (see ``HostGroup``) may end decoders for viewers. Each costs two decoders,
+/// How many pictures of a group of hosts (see `HostGroup`) may end decoders for viewers. Each costs two decoders,
 /// whose replacements are slow to start, so that a client who names one such picture after the other would have all
 /// others wait.
 ///

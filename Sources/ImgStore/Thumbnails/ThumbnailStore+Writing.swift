@@ -12,7 +12,7 @@ extension ThumbnailStore {
   /// - Parameter accesses: are extended in the same transaction, see ``extend(_:)``.
   /// - Returns: as ``extend(_:)`` does.
   /// - Throws: ``StoreError/Reason/pinned`` if the thumbnails are to be pinned, and more would be pinned
-  ///   than the budget permits, see ``StoreReport/pinLimit(of:)``;
+  ///   than the budget permits, see `StoreReport.pinLimit(of:)`;
   ///   ``StoreError/Reason/tooLarge`` if the thumbnails, alone or together, exceed the budget;
   ///   ``StoreError/Reason/full`` if they exceed the space on the disk, or if a reader pins so many freed
   ///   pages that the map is full. The caller then stores each thumbnail of the group alone.
