@@ -29,7 +29,7 @@ package struct ProxySettings: Hashable, Sendable, Codable {
 
   /// The settings with the passwords that others know.
   ///
-  /// - Parameter others: settings of which some proxies may be the same.
+  /// - Parameter others: settings that may name the same proxies.
   /// - Returns: `nil` if a proxy has a password that the others do not know.
   package func withCredentials(of others: ProxySettings) -> ProxySettings? {
     guard let http = Self.complete(http, others.http),

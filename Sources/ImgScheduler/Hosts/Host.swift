@@ -76,7 +76,7 @@ package struct Host {
     origins[origin]?.pause(at: now)
   }
 
-  /// Forgets the origins of which nothing is of interest.
+  /// Forgets the origins for which nothing waits, and that have no pause.
   mutating func forgetIdleOrigins(at now: ContinuousClock.Instant) {
     for (origin, queue) in origins where queue.isEmpty && queue.pause(at: now) == nil {
       origins[origin] = nil

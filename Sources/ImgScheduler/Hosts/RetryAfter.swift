@@ -4,7 +4,7 @@ import ImgModel
 package struct RetryAfter: Equatable {
   /// When the origin permits the next request.
   package let until: ContinuousClock.Instant
-  /// When a viewer's request goes out all the same: a person should not be kept from a picture for minutes
+  /// When a viewer's request goes out before the pause is over: a person should not be kept from a picture for minutes
   /// because another one asked for it.
   package let untilForViewers: ContinuousClock.Instant
   /// The status of the response that asked for it.
