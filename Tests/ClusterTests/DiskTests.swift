@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import ImgClient
 import ImgModel
+import ImgSystem
 import TestCluster
 import TestOrigin
 import Testing
@@ -39,6 +40,19 @@ struct DiskTests {
     let (run, reason) = try cluster.launch(fileKibibytes: 4)
     #expect(reason.contains("\(cluster.dataDirectory)/journal"))
     #expect(try run.wait().exitCode == 1)
+  }
+
+  @Test(.enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
+  func `an automatic store budget is a quarter of the disk that the store is linked to`() throws {
+    let cluster = try Cluster(["STORE_BUDGET": "auto"], isStarted: false)
+    let mountPoint = cluster.directory.file("disk")
+    for directory in [cluster.dataDirectory, mountPoint] {
+      try Directory.createPrivate(directory)
+    }
+    try #require(symlink(mountPoint, "\(cluster.dataDirectory)/store") == 0)
+    try cluster.start(on: SmallDisk(directory: mountPoint, kibibytes: 64 << 10))
+    let status = try cluster.imgctl("status")
+    #expect(status.output.contains(" of 16.0 MiB"), "\(status.output)")
   }
 
   @Test func `when the store cannot grow, jobs end with store_full and workers survive`() throws {

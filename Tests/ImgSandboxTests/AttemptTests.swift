@@ -14,7 +14,7 @@ struct AttemptTests {
     "trace the parent", "use a keyring",
   ]
 
-  private static let attemptCount = 67
+  private static let attemptCount = 68
 
   @Test func `without a lock every attempt succeeds`() throws {
     let results = try AttemptResults.unlocked.get()
@@ -101,8 +101,8 @@ struct AttemptTests {
       "have a socket signal the parent, by ioctl", "limit the parent",
       "queue a signal for the parent", "read the parent's memory", "set the parent's priority",
       "set the parent's processors", "signal a thread of the parent", "signal the parent",
-      "set the mode of a file", "set the owner of a file", "set the times of a file",
-      "trace the parent",
+      "empty a file by its name", "set the mode of a file", "set the owner of a file",
+      "set the times of a file", "trace the parent",
     ])
   func
     `without Landlock neither worker nor decoder reaches other processes and attributes of files`(

@@ -25,6 +25,7 @@ enum Attempt: String, CaseIterable {
   case setOwner = "set the owner of a file"
   case setTimes = "set the times of a file"
   case setAttribute = "set an extended attribute of a file"
+  case emptyFile = "empty a file by its name"
   case removeFile = "remove a file"
   case readParentState = "read /proc/PARENT/stat"
   case readParentEnvironment = "read /proc/PARENT/environ"
@@ -152,6 +153,7 @@ enum Attempt: String, CaseIterable {
     case .readSecrets: try Self.open(scene.secretsFile, O_RDONLY)
     case .writeLog: try Self.open(scene.logFile, O_WRONLY | O_APPEND)
     case .writeFile: try Self.open("\(scene.directory)/new", O_WRONLY | O_CREAT)
+    case .emptyFile: try Self.call { unsafe truncate(scene.keyFile, 0) }
     case .removeFile: try Self.call { unsafe unlink(scene.keyFile) }
     case .setMode: try Self.call { unsafe attempt_set_mode(scene.keyFile) }
     case .setModeAt: try Self.call { unsafe attempt_set_mode_at(scene.keyFile) }
