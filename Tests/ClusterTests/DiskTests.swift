@@ -4,6 +4,7 @@ import ImgClient
 import ImgModel
 import ImgSystem
 import TestCluster
+import TestFiles
 import TestOrigin
 import Testing
 
@@ -49,9 +50,11 @@ struct DiskTests {
     for directory in [cluster.dataDirectory, mountPoint] {
       try Directory.createPrivate(directory)
     }
-    try #require(symlink(mountPoint, "\(cluster.dataDirectory)/store") == 0)
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(cluster.dataDirectory)/store", withDestinationPath: mountPoint)
     try cluster.start(on: SmallDisk(directory: mountPoint, kibibytes: 64 << 10))
-    let status = try cluster.imgctl("status")
+    let coordinator = try cluster.runningCoordinator().processID
+    let status = try cluster.imgctl(besides: coordinator, "status")
     #expect(status.output.contains(" of 16.0 MiB"), "\(status.output)")
   }
 
