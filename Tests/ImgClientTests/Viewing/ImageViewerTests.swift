@@ -35,15 +35,16 @@ struct ImageViewerTests {
     try backend.serveInParts("a")
     let client = try backend.makeClient()
     let viewers = [ImageViewer(client: client), ImageViewer(client: client)]
-    let readers = viewers.map { viewer in
-      let phases = viewer.show(ImageRequest(url: backend.url("a")))
-      return Task { await phases.all }
+    // The one that goes on begins the fetch. If the other one began it, its end could come before this one joins.
+    let shown = Task { [viewer = viewers[1], url = backend.url("a")] in
+      await viewer.show(ImageRequest(url: url)).all
     }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
+    let cleared = viewers[0].show(ImageRequest(url: backend.url("a")))
     viewers[0].clear()
-    #expect(await readers[0].value.last?.error?.code == .cancelled)
+    #expect(await cleared.all.last?.error?.code == .cancelled)
     for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
-    #expect(await readers[1].value.last?.image?.width == 256)
+    #expect(await shown.value.last?.image?.width == 256)
     #expect(viewers.map(\.discardedCount) == [1, 0])
     #expect(backend.fetchCount(of: "a") == 1)
   }
