@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Asks for thumbnails by URL, and watches how they load.
 ///
 /// A thumbnail comes from the memory of this process, else from the store that all processes of the machine
@@ -125,5 +127,101 @@ public final class ImageClient: Sendable {
     let image = try await transport.loadImage(for: request, onUpdate: onUpdate)
     memoryCache?.insert(image, for: request)
     return image
+  }
+}
+
+/// Loads by the URL of a picture: its thumbnail fits a square box, with the other properties of
+/// ``ImageVariant/standard``.
+extension ImageClient {
+  /// A thumbnail of the picture at a URL, see ``image(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func image(
+    for url: String, size: Int = ImageVariant.standardSize
+  ) async throws(ImageError) -> LoadedImage {
+    try await image(for: ImageRequest(url: url, size: size))
+  }
+
+  /// A thumbnail of the picture at a URL of Foundation, see ``image(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func image(
+    for url: URL, size: Int = ImageVariant.standardSize
+  ) async throws(ImageError) -> LoadedImage {
+    try await image(for: ImageRequest(url: url, size: size))
+  }
+
+  /// The phases of a load of the picture at a URL, see ``phases(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func phases(
+    for url: String, size: Int = ImageVariant.standardSize
+  ) -> ImagePhases {
+    phases(for: ImageRequest(url: url, size: size))
+  }
+
+  /// The phases of a load of the picture at a URL of Foundation, see ``phases(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func phases(for url: URL, size: Int = ImageVariant.standardSize) -> ImagePhases {
+    phases(for: ImageRequest(url: url, size: size))
+  }
+
+  /// The decoded pixels of a thumbnail of the picture at a URL, see ``pixels(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func pixels(
+    for url: String, size: Int = ImageVariant.standardSize
+  ) async throws(ImageError) -> ImagePixels {
+    try await pixels(for: ImageRequest(url: url, size: size))
+  }
+
+  /// The decoded pixels of a thumbnail of the picture at a URL of Foundation, see ``pixels(for:)``.
+  ///
+  /// - Parameter size: the side of the box in pixels.
+  public func pixels(
+    for url: URL, size: Int = ImageVariant.standardSize
+  ) async throws(ImageError) -> ImagePixels {
+    try await pixels(for: ImageRequest(url: url, size: size))
+  }
+}
+
+extension ImageClient {
+  /// The decoded pixels of a thumbnail; of an animation, those of its first frame.
+  ///
+  /// This process decodes nothing: a sandboxed decoder of the cluster does. The pixels are kept in
+  /// ``memoryCache`` as the thumbnail is, so that the next call has them at once. The request's
+  /// ``ImageRequest/timeout`` is that of its load; the cluster limits the time of the decode.
+  ///
+  /// - Throws: what ``image(for:)`` throws, and what ``pixels(of:frame:)`` does.
+  public func pixels(for request: ImageRequest) async throws(ImageError) -> ImagePixels {
+    guard !Task.isCancelled else { throw .cancelled(request.url) }
+    if let pixels = memoryCache?.pixels(for: request) { return pixels }
+    let image = try await image(for: request)
+    let pixels: ImagePixels
+    do throws(ImageError) {
+      pixels = try await self.pixels(of: image)
+    } catch {
+      throw error.about(request.url)
+    }
+    memoryCache?.insert(pixels, of: image, for: request)
+    return pixels
+  }
+
+  /// The decoded pixels of a thumbnail that is at hand.
+  ///
+  /// They are not kept in ``memoryCache``. A sandboxed decoder of the cluster decodes the bytes, within
+  /// the cluster's limits of time and size: with the standard limits, a thumbnail has at most 16 Mi
+  /// pixels.
+  ///
+  /// - Parameter frame: of an animation, counted from 0.
+  /// - Throws: ``ImageError/Code/corruptImage`` and ``ImageError/Code/notAnImage`` for bytes that are no
+  ///   whole image, ``ImageError/Code/tooLarge`` for more pixels than the cluster permits,
+  ///   ``ImageError/Code/frameOutOfRange`` for a frame that does not exist.
+  public func pixels(
+    of image: LoadedImage, frame: Int = 0
+  ) async throws(ImageError) -> ImagePixels {
+    guard !Task.isCancelled else { throw .cancelled(nil) }
+    return try await transport.pixels(of: image, frame: frame)
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import ImgModel
 import ImgScheduler
 import ImgSettings
@@ -307,5 +308,73 @@ final class Coordinator {
     log.note("giving up: \(reason)")
     for client in clients.all { clients.dismiss(client, .unavailable, reason) }
     lifecycle.end(status: 1)
+  }
+}
+
+/// A step of the loop that repeats.
+struct IntervalTimer {
+  let interval: Duration
+  /// When the step is due.
+  private(set) var deadline: ContinuousClock.Instant
+
+  /// - Parameter now: when the step is due for the first time.
+  init(every interval: Duration, from now: ContinuousClock.Instant) {
+    self.interval = interval
+    deadline = now
+  }
+
+  /// Whether the step is due; then it is due again after the interval.
+  mutating func fires(at now: ContinuousClock.Instant) -> Bool {
+    guard deadline <= now else { return false }
+    deadline = now + interval
+    return true
+  }
+}
+
+/// The log of the coordinator: one line an event on standard error. For a service that is systemd's
+/// journal, for a coordinator that a command started the file `coordinator.log`.
+struct Log {
+  private let descriptor: CInt
+
+  init(descriptor: CInt = STDERR_FILENO) {
+    self.descriptor = descriptor
+  }
+
+  func note(_ message: String) {
+    write("\(WallTime.now) imgcoordinator: \(message)")
+  }
+
+  /// Writes a line that has its time and program.
+  func write(_ line: String) {
+    // A log that cannot be written must not stop the work, and no other place would be read.
+    try? FileIO.writeAll(descriptor, "\(line.withoutPasswords.printable)\n")
+  }
+}
+
+/// The memory files that pass through, by the identifiers that the scheduler knows. A file stays
+/// until the scheduler releases it.
+final class MemoryFileTable {
+  private var files: [MemoryFileID: PassedFile] = [:]
+  private var last: UInt64 = 0
+
+  var count: Int { files.count }
+
+  func add(_ file: PassedFile) -> MemoryFileID {
+    last += 1
+    let id = MemoryFileID(rawValue: last)
+    files[id] = file
+    return id
+  }
+
+  subscript(id: MemoryFileID) -> PassedFile {
+    guard let file = files[id] else {
+      preconditionFailure("a memory file is there until it is released")
+    }
+    return file
+  }
+
+  func release(_ id: MemoryFileID) {
+    let file = files.removeValue(forKey: id)
+    precondition(file != nil, "a memory file is released once")
   }
 }

@@ -114,3 +114,203 @@ package enum CoordinatorMain {
     return try coordinator.run()
   }
 }
+
+/// Tells the process that started this coordinator that it listens, or why it cannot: a command that
+/// waits at a connection, or a person who reads standard error.
+final class ReadinessNotification {
+  /// `nil` when no process waits, and after the one message.
+  private var connection: OwnedDescriptor?
+
+  init(environment: [String: String]) {
+    guard let descriptor = environment[ReadinessMessage.variable].flatMap({ CInt($0) }),
+      descriptor > 2
+    else { return }
+    connection = OwnedDescriptor(adopting: descriptor)
+  }
+
+  func sendReady() {
+    send(ReadinessMessage.ready)
+  }
+
+  func sendFailure(_ reason: String) {
+    // Standard error may be closed and the waiting process gone. No other place would be read.
+    try? FileIO.writeAll(2, "imgcoordinator: \(reason.printable)\n")
+    send(reason)
+  }
+
+  private func send(_ message: String) {
+    guard let connection = connection.take() else { return }
+    _ = try? UnixSocket.send(connection.rawValue, ArraySlice(message.utf8))
+  }
+}
+
+/// Why a coordinator cannot start, in a sentence.
+struct StartError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}
+
+/// The directory of journal and store. One coordinator owns it at a time: the process that holds
+/// this object. The ownership ends with the object, and so no later than with the process.
+final class DataDirectory: Sendable {
+  let path: String
+  private let lock: OwnedDescriptor
+  private let storePlace: FileStatus
+  /// What the log should say of the store of an earlier release; `nil` for nothing.
+  let remark: String?
+
+  /// Creates the directory and that of the store if need be, and takes both. Moves the store of an
+  /// earlier release.
+  ///
+  /// - Parameter socketPath: where the coordinator will listen; the lock names it to others.
+  init(taking path: String, socketPath: String) throws(DataDirectoryError) {
+    self.path = path
+    do throws(SystemError) {
+      try Directory.createPrivate(path)
+      if let lock = try FileLock.acquire(path: Self.lockPath(path), note: socketPath) {
+        let place = Settings.storePlace(in: path)
+        try Directory.create(place, mode: 0o700)
+        remark = EarlierStore.move(to: Settings.storeDirectory(in: path))
+        storePlace = try FileStatus(following: place)
+        self.lock = lock
+        return
+      }
+    } catch {
+      throw .unusable(path, error)
+    }
+    throw .taken(path, by: FileLock.holder(path: Self.lockPath(path)))
+  }
+
+  /// Whether the directory still has the lock that this object holds. A lock without a name keeps no
+  /// other coordinator off.
+  var isOwned: Bool { FileLock.isHeld(by: lock, at: Self.lockPath(path)) }
+
+  /// Whether the directory of the store is the one that workers may use. They reach no other.
+  var hasStorePlace: Bool {
+    let found = try? FileStatus(following: Settings.storePlace(in: path))
+    return found.map(storePlace.isSameFile) ?? false
+  }
+
+  private static func lockPath(_ path: String) -> String { Settings.lockPath(in: path) }
+}
+
+/// Why a coordinator cannot own a data directory.
+enum DataDirectoryError: Error, CustomStringConvertible {
+  case unusable(_ path: String, SystemError)
+  /// Another coordinator owns it: its process, if that is known.
+  case taken(_ path: String, by: FileLock.Holder?)
+
+  var description: String {
+    switch self {
+    case .unusable(let path, let error):
+      return "the data directory \(path) cannot be used: \(error)"
+    case .taken(let path, let holder):
+      let process = holder.map { " (process \($0.processID))" } ?? ""
+      let socket = holder.map { "--socket \($0.note)" } ?? "its --socket"
+      return "\(ReadinessMessage.taken)\(process) owns the data directory \(path); ask it by "
+        + "\(socket), end it with imgctl stop, or name another --data-dir"
+    }
+  }
+}
+
+/// Opens the socket for clients.
+enum ControlSocket {
+  /// Listens, and replaces the socket of a coordinator that has died, not of one that lives. Does not
+  /// wait.
+  static func listen(at path: String) throws(StartError) -> UnixListener {
+    if (try? UnixSocket.hasListener(path: path)) == true {
+      throw StartError("\(ReadinessMessage.taken) answers at \(path)")
+    }
+    do throws(SystemError) {
+      let directory = UnixSocket.directory(of: path)
+      if directory != "/" { try Directory.createPrivate(directory) }
+      try UnixSocket.removeFile(at: path)
+      return try UnixListener(path: path)
+    } catch {
+      throw StartError("the control socket \(path) cannot be opened: \(error)")
+    }
+  }
+}
+
+/// What the limit of open descriptors permits. Each process may have so many: the coordinator needs
+/// them for clients and workers, a worker for transfers.
+struct DescriptorLimits {
+  /// The limit of each process.
+  private let maximum: Int
+
+  /// Descriptors of the coordinator for everything but clients and workers: files, pictures that pass
+  /// through, and connections that are refused.
+  private static let reservedByCoordinator = 256
+  /// A worker's connection, process, heartbeat page and error stream; and for each of its decoders
+  /// the process and the error stream, or the connection while it waits for its start.
+  private static let perWorker = 4 + 2 * DecoderChildren.maximumPerWorker
+  /// Descriptors of a worker for everything but transfers: store, decoders, spool files.
+  private static let reservedByWorker = 256
+  /// A look-up has two for its thread and one for the name server, and a connection one, or two while
+  /// two addresses are tried.
+  private static let perTransfer = 3
+  private static let remedy = "raise the hard limit (ulimit -H -n, LimitNOFILE=)"
+
+  /// - Parameter maximum: the limit of a process.
+  init(maximum: Int) {
+    self.maximum = maximum
+  }
+
+  /// Raises the soft limit of this process, and with it those of the workers, to the hard one.
+  static func raised() -> DescriptorLimits {
+    DescriptorLimits(maximum: ThisProcess.raiseDescriptorLimit())
+  }
+
+  /// What a worker needs in which all transfers run, with the slow ones that are not counted. These are
+  /// connected, so each needs its connection alone.
+  private static func needed(forTransfers count: Int) -> Int {
+    var limits = Limits()
+    limits.transfers = count
+    return reservedByWorker + perTransfer * count + limits.slowTransfers
+  }
+
+  private var maximumTransferCount: Int {
+    let room = maximum - Self.reservedByWorker
+    let few = room / (Self.perTransfer + Limits.slowTransfersPerTransfer)
+    let many = (room - Limits.maximumSlowTransfers) / Self.perTransfer
+    return max(few, many, 1)
+  }
+
+  /// Why so many transfers cannot run at once; `nil` if they can.
+  func reasonForRefusing(transfers: Int) -> String? {
+    guard transfers > maximumTransferCount else { return nil }
+    let needed = Self.needed(forTransfers: transfers)
+    return
+      "\(transfers) transfers need \(needed) open files, but a process may have \(maximum) here; "
+      + "\(Self.remedy), or use at most \(maximumTransferCount) transfers"
+  }
+
+  /// Lets no more transfers run than workers can have descriptors for.
+  ///
+  /// - Throws: for more than the default, because they were asked for.
+  /// - Returns: a remark for the log; `nil` when all transfers fit.
+  func limitTransfers(of settings: inout Settings) throws(StartError) -> String? {
+    guard let reason = reasonForRefusing(transfers: settings.limits.transfers) else { return nil }
+    guard settings.limits.transfers <= Limits().transfers else {
+      throw StartError("--transfers: \(reason)")
+    }
+    settings.limits.transfers = maximumTransferCount
+    return reason
+  }
+
+  /// Lets no more clients connect than this process can have descriptors for.
+  ///
+  /// - Returns: a remark for the log; `nil` when all clients fit.
+  func limitClients(of settings: inout Settings) -> String? {
+    let reserved = Self.reservedByCoordinator + Self.perWorker * settings.limits.workers
+    let room = max(maximum - reserved, 1)
+    let wanted = settings.limits.clients
+    guard wanted > room else { return nil }
+    settings.limits.clients = room
+    return "\(room) clients may connect, not \(wanted): this process may open \(maximum) files "
+      + "and needs \(reserved) of them itself; \(Self.remedy)"
+  }
+}

@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgSniff
 
 /// What a file tells of its picture without its pixels. What is unknown is `nil`, and left out in
 /// JSON.
@@ -144,4 +145,219 @@ extension ImageFormat {
     default: "image/\(rawValue)"
     }
   }
+}
+
+extension PictureFacts {
+  /// How far into a file its format is looked for, step by step: only the root element of an SVG may
+  /// stand far behind its beginning.
+  private static let sniffedByteCounts = [1_000, 4_096, 16_384, FormatSniffer.examinedByteCount]
+
+  /// Reads facts from as few bytes as the format allows.
+  ///
+  /// The function is pure. On ``FactsError/needsBytes(_:)`` the caller adds the range to the source
+  /// and calls again; ``FactsQuery`` does that, and bounds how often.
+  ///
+  /// - Parameter toleratesCut: whether a GIF or WebP that ends early has the facts before its end.
+  /// - Returns: what the extent asks for. The same bytes always give the same facts.
+  package static func reading(
+    _ source: any ByteSource, _ extent: FactsExtent, toleratesCut: Bool = false
+  ) throws(FactsError) -> PictureFacts {
+    let window = ByteWindow(source)
+    var facts = try facts(in: window, as: format(in: window), extent, toleratesCut)
+    if facts.colours == nil, facts.profileDescription != nil {
+      facts.colours = ColourDescription(profileBeside: nil)
+    }
+    return facts
+  }
+
+  private static func facts(
+    in window: ByteWindow, as format: ImageFormat, _ extent: FactsExtent, _ toleratesCut: Bool
+  ) throws(FactsError) -> PictureFacts {
+    switch format {
+    case .jpeg: return try JPEGFacts.facts(in: window, extent)
+    case .png: return try PNGFacts.facts(in: window, extent)
+    case .gif: return try GIFFacts.facts(in: window, extent, toleratesCut)
+    case .webp: return try WebPFacts.facts(in: window, extent, toleratesCut)
+    case .tiff: return try TIFFFacts.facts(in: window, extent)
+    case .heif: return try HEIFFacts.facts(in: window, as: .heif, extent)
+    case .avif: return try HEIFFacts.facts(in: window, as: .avif, extent)
+    case .jxl: return try JXLFacts.facts(in: window, extent)
+    case .jp2: return try JPEG2000Facts.facts(in: window, extent)
+    case .svg: return try SVGFacts.facts(in: window)
+    case .bmp: return try BitmapFacts.facts(in: window, extent)
+    case .ico: return try IconFacts.facts(in: window, extent)
+    case .pnm: return try AnymapHeader.facts(in: window)
+    }
+  }
+
+  /// Fewer do not tell any format from what is none.
+  private static let minimumByteCount = 18
+
+  private static func format(in window: ByteWindow) throws(FactsError) -> ImageFormat {
+    for byteCount in sniffedByteCounts {
+      let head = try window.bytes(at: 0, upTo: byteCount)
+      switch FormatSniffer.sniff(head) {
+      case .picture(let format): return format
+      case .unsupported(let name): throw .unsupported("\(name) is not read")
+      case .notAnImage:
+        guard head.count >= minimumByteCount || !FormatSniffer.isBeginning(head) else {
+          throw .truncated
+        }
+        if let rejection = FormatSniffer.rejection(of: head) {
+          throw .notAnImage(rejection.detail)
+        }
+        // The bytes end where more of them may make a picture.
+        guard head.count == byteCount else { throw .truncated }
+      }
+    }
+    throw .notAnImage("the first bytes match no image format")
+  }
+}
+
+/// The value of a metadata tag. In JSON it is a number, a text or a list of them.
+package enum FactValue: Hashable, Sendable {
+  case integer(Int)
+  /// A number that is no integer; always finite.
+  case number(Double)
+  case text(String)
+  case list([FactValue])
+
+  /// One value as itself, several as a list; `nil` for none.
+  init?(_ values: [FactValue]) {
+    guard let first = values.first else { return nil }
+    self = values.count == 1 ? first : .list(values)
+  }
+
+  /// A fraction or a floating-point number. An integer among them is one, as in JSON.
+  ///
+  /// - Returns: `nil` for what is not finite.
+  init?(_ value: Double) {
+    guard value.isFinite else { return nil }
+    self = Int(exactly: value).map { .integer($0) } ?? .number(value)
+  }
+
+  package var integer: Int? {
+    guard case .integer(let value) = self else { return nil }
+    return value
+  }
+
+  package var number: Double? {
+    switch self {
+    case .integer(let value): Double(value)
+    case .number(let value): value
+    case .text, .list: nil
+    }
+  }
+
+  package var text: String? {
+    guard case .text(let value) = self else { return nil }
+    return value
+  }
+
+  package var list: [FactValue]? {
+    guard case .list(let values) = self else { return nil }
+    return values
+  }
+}
+
+extension FactValue: Codable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let value = try? container.decode(Int.self) {
+      self = .integer(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .text(value)
+    } else {
+      self = .list(try container.decode([FactValue].self))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .integer(let value): try container.encode(value)
+    case .number(let value): try container.encode(value)
+    case .text(let value): try container.encode(value)
+    case .list(let values): try container.encode(values)
+    }
+  }
+}
+
+/// How long a frame of an animation is shown.
+package enum FrameDelay {
+  private static let longestIgnored = 10
+  private static let replacement = 100
+
+  /// As browsers play it: a delay of at most 10 ms becomes 100 ms, in every format. Such files were
+  /// made for programs that could not go as fast. Gecko does so in `FrameTimeout::FromRawMilliseconds`,
+  /// Blink and WebKit where they ask for the duration of a frame.
+  ///
+  /// - Parameter milliseconds: as the file says it.
+  package static func played(_ milliseconds: Int) -> Int {
+    milliseconds <= longestIgnored ? replacement : milliseconds
+  }
+
+  /// Delays in whole units. What one delay loses by that, the next one gains: all together last as
+  /// long as before, to half a unit. None becomes so short that it is ignored, see ``played(_:)``, and
+  /// none longer than when it is rounded up by itself.
+  ///
+  /// - Parameters:
+  ///   - delays: in milliseconds, as the file says them. One that is ignored is rounded by itself.
+  ///   - unit: in milliseconds; the result is in milliseconds, too.
+  package static func rounded(_ delays: [Double], toMultiplesOf unit: Int) -> [Int] {
+    let shortest = (longestIgnored / unit + 1) * unit
+    let whole = { (milliseconds: Double, rule: FloatingPointRoundingRule) in
+      Int((milliseconds / Double(unit)).rounded(rule)) * unit
+    }
+    var lost = 0.0
+    return delays.map { delay in
+      guard delay > Double(longestIgnored) else { return whole(delay, .toNearestOrAwayFromZero) }
+      lost += delay
+      // The sum of a long and a short number is not exact.
+      let nearest = min(whole(lost, .toNearestOrAwayFromZero), whole(delay, .up))
+      let rounded = max(shortest, nearest)
+      lost -= Double(rounded)
+      return rounded
+    }
+  }
+}
+
+/// Why facts cannot be told.
+package enum FactsError: Error, Hashable, Sendable {
+  /// A range of the file is missing. It is never empty, and it ends at or before the end of a file
+  /// whose length is known. With more of it at hand, the same call comes further.
+  case needsBytes(Range<Int>)
+  /// The file ends before the facts do.
+  case truncated
+  /// No image format begins like the file. The text is for people.
+  case notAnImage(String)
+  /// The file breaks the rules of its format. The text is for people.
+  case invalid(String)
+  /// A format, or a kind of it, that is not read. The text is for people.
+  case unsupported(String)
+}
+
+/// How much is read of a file.
+package enum FactsExtent: Int, Comparable, Sendable, CaseIterable {
+  /// Up to where size, orientation, samples and colour model are known.
+  case header
+  /// Also the metadata in front of the pixels, or where the file says it lies.
+  case metadata
+  /// Also what a walk through the whole file finds: frames, delays, metadata behind the pixels. The
+  /// pixels themselves are passed over where the format allows it.
+  case all
+
+  package static func < (left: FactsExtent, right: FactsExtent) -> Bool {
+    left.rawValue < right.rawValue
+  }
+}
+
+/// What no file may exceed, whatever it declares.
+enum FactsLimits {
+  /// Of frames and pages whose headers are walked.
+  static let maximumFrameCount = 65_536
+
+  static let tooManyFrames = FactsError.unsupported("more than \(maximumFrameCount) frames")
 }

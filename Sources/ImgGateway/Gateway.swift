@@ -152,3 +152,163 @@ extension RequestRejection {
       .methodNotAllowed, code: "method_not_allowed", "use \(route.allowedMethods)")
   }
 }
+
+extension Gateway {
+  /// A failure, as for requests that the gateway refuses itself.
+  package func response(to refusal: RequestRefusal) -> HTTPResponse {
+    FailureReport(RequestRejection(refusal)).response()
+  }
+}
+
+extension RequestRejection {
+  fileprivate init(_ refusal: RequestRefusal) {
+    let code =
+      switch refusal.status {
+      case .contentTooLarge: "unexpected_body"
+      case .uriTooLong: "too_long_target"
+      case .requestHeaderFieldsTooLarge: "too_large_header"
+      case .serviceUnavailable: "too_many_requests"
+      case .internalServerError: "internal"
+      default: "malformed_request"
+      }
+    self.init(refusal.status, code: code, refusal.reason)
+  }
+}
+
+/// Which host names a gateway answers to.
+///
+/// A page of another site can make a browser send requests to this machine, under a name of its own that
+/// leads here (DNS rebinding). Such requests are refused where only this machine can connect: there, the name
+/// in a request is one of this machine. They are refused where the gallery is, too. No foreign site has the name
+/// localhost or an address as its name. ``PageGuard`` decides about pages.
+struct HostGuard: Sendable {
+  /// In lower case; `nil` for every name.
+  private let names: Set<String>?
+  /// Whether addresses count that are not of loopback.
+  private let permitsAddresses: Bool
+
+  /// - Parameters:
+  ///   - names: further names. A gateway that other machines reach answers to every name if there is none and
+  ///     it has no gallery.
+  ///   - isLocal: whether only this machine can connect.
+  init(names: [String], isLocal: Bool, hasGallery: Bool) {
+    let given = Set(names.map { $0.lowercased() })
+    let own: Set = ["localhost", "[::1]"]
+    permitsAddresses = !isLocal
+    self.names = isLocal || hasGallery || !given.isEmpty ? own.union(given) : nil
+  }
+
+  /// The code of a rejection because of the host name.
+  static let unknownHostCode = "unknown_host"
+
+  /// - Throws: ``RequestRejection`` with status 403.
+  func check(_ request: HTTPRequest) throws(RequestRejection) {
+    // HTTP/1.0 has no such field, and a browser always sends it.
+    if let host = request.fields["Host"], !permits(host) {
+      throw RequestRejection(
+        .forbidden, code: Self.unknownHostCode,
+        "the server does not answer to the host name of the request; use the name or the address that "
+          + "it was started with")
+    }
+  }
+
+  private func permits(_ host: String) -> Bool {
+    guard let names else { return true }
+    let name = Self.name(of: host)
+    return permits(address: name.utf8) || names.contains(name.lowercased())
+  }
+
+  /// Whether a name is an address that counts. Those of 127.0.0.0/8 (RFC 6890) always do.
+  private func permits(address name: Substring.UTF8View) -> Bool {
+    guard permitsAddresses || name.starts(with: "127.".utf8) else { return false }
+    return Self.isIPv4(name) || Self.isBracketed(name)
+  }
+
+  /// Whether a name is in brackets, as IPv6 addresses are (RFC 3986, section 3.2.2), and no host name.
+  private static func isBracketed(_ name: Substring.UTF8View) -> Bool {
+    name.first == UInt8(ascii: "[") && name.last == UInt8(ascii: "]")
+  }
+
+  /// Every request asks this, so it makes no copies.
+  private static func isIPv4(_ name: Substring.UTF8View) -> Bool {
+    var dotCount = 0
+    var number: UInt16?
+    for byte in name {
+      if byte == UInt8(ascii: "."), number != nil {
+        dotCount += 1
+        number = nil
+      } else if byte.isDigit {
+        let next = (number ?? 0) * 10 + UInt16(byte - UInt8(ascii: "0"))
+        guard next <= 255 else { return false }
+        number = next
+      } else {
+        return false
+      }
+    }
+    return dotCount == 3 && number != nil
+  }
+
+  /// The name in a `Host` field, without its port.
+  private static func name(of host: String) -> Substring {
+    guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")),
+      host.utf8[colon...].dropFirst().allSatisfy(\.isDigit)
+    else { return host[...] }
+    return host[..<colon]
+  }
+}
+
+/// Which web pages may ask for what belongs to the gallery: those of the gateway itself. Where only this machine can
+/// connect, pictures are for pages of this machine, too, unless the settings permit all.
+///
+/// A page of another site can make a browser send requests to this machine, and reads from an image whether
+/// there is a picture. Browsers tell which site sends a request (Fetch Metadata, `Sec-Fetch-Site`). Another port
+/// of the same host is another page. Programs send no such field.
+enum PageGuard {
+  /// - Parameter servesOtherSites: whether pages of all sites get pictures.
+  /// - Throws: ``RequestRejection`` with status 403.
+  static func check(
+    _ request: HTTPRequest, to route: Route, servesOtherSites: Bool
+  ) throws(RequestRejection) {
+    guard route.belongsToGallery else {
+      guard servesOtherSites || !route.hasPictures || isOfThisMachine(request) else {
+        throw foreignPicture
+      }
+      return
+    }
+    let site = request.fields["Sec-Fetch-Site"]
+    let isOwn = site == nil || site == "same-origin" || site == "none"
+    guard request.method == .post else {
+      guard isOwn || opensPage(request, at: route) else { throw foreignPage }
+      return
+    }
+    guard isOwn, request.fields["X-Requested-With"] == "imgctl" else { throw foreignChange }
+  }
+
+  /// Whether no page sends a request, or one of the same host: what listens on another port of it can connect by
+  /// itself.
+  private static func isOfThisMachine(_ request: HTTPRequest) -> Bool {
+    guard let site = request.fields["Sec-Fetch-Site"] else { return true }
+    return ["same-origin", "same-site", "none"].contains(site)
+  }
+
+  /// Whether a link leads a person to the page of the gallery. The page that has the link reads nothing of it.
+  private static func opensPage(_ request: HTTPRequest, at route: Route) -> Bool {
+    let isPage = if case .photo = route { true } else { request.target.prefix { $0 != "?" } == "/" }
+    return isPage && request.fields["Sec-Fetch-Mode"] == "navigate"
+      && request.fields["Sec-Fetch-Dest"] == "document"
+  }
+
+  private static let foreignPicture = RequestRejection(
+    .forbidden, code: "foreign_page",
+    "a page of another site may not ask for pictures here; --cross-site yes permits that")
+
+  private static let foreignPage = RequestRejection(
+    .forbidden, code: "foreign_page",
+    "a page of another site may not ask for this; its pictures are at /image?url=…, and a link to / or "
+      + "/photo/ID opens the gallery")
+
+  private static let foreignChange = RequestRejection(
+    .forbidden, code: "foreign_page",
+    "a request that changes something has the field X-Requested-With: imgctl, and no other site "
+      + "may send it")
+}

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import ImgClient
 import ImgHTTP
@@ -149,5 +150,228 @@ extension ListenAddress {
     case .internet(let host, let port): .tcp(host: host, port: port)
     case .unix(let path): .unix(path: path)
     }
+  }
+}
+
+/// What the gateway gives up before its first request, and the process that does what it then cannot: start
+/// a coordinator.
+struct Confinement: ~Copyable {
+  /// What starts coordinators; `nil` if the gateway starts none.
+  let starter: CoordinatorStarter?
+  private let places: Settings
+  private let isMock: Bool
+
+  /// Launches the process that starts coordinators, which needs the privileges that this one gives up later.
+  ///
+  /// - Parameters:
+  ///   - arguments: of the gateway.
+  ///   - places: of the cluster; absolute.
+  ///   - isMock: whether the cluster is in memory, so that the places mean nothing.
+  ///   - note: takes a line for the log.
+  init(
+    arguments: [String], places: Settings, isMock: Bool, note: @escaping @Sendable (String) -> Void
+  ) throws {
+    starter =
+      places.startsCoordinator && !isMock
+      ? try CoordinatorStarter(
+        executable: "\(ThisProcess.executableDirectory ?? ".")/imggateway", arguments: arguments,
+        note: note)
+      : nil
+    self.places = places
+    self.isMock = isMock
+  }
+
+  /// Gives up privileges, and locks this process, which has one thread. Not before it listens, because a port
+  /// below 1024 needs a privilege.
+  ///
+  /// - Parameter address: where it listens already.
+  /// - Returns: the protections in force.
+  consuming func lock(listeningAt address: HTTPServer.Address) throws(SandboxError) -> SandboxReport
+  {
+    let sandbox = try Sandbox(start: .gateway)
+    if !isMock { Self.makeDirectories(of: places) }
+    let manager = ServiceManager(environment: ThisProcess.environment)
+    let needed = GatewayPlaces(
+      storePlace: places.storePlace, listeningPath: address.path,
+      hasAbstractManager: manager.isAbstract)
+    return try sandbox.lock(.gateway(needed), isRequired: false)
+  }
+
+  /// Is the process that starts coordinators until the gateway ends. A coordinator inherits what this
+  /// process gives up.
+  ///
+  /// - Parameter places: of the cluster; absolute.
+  static func serveStarts(at places: Settings) throws {
+    let sandbox = try Sandbox(start: .coordinator)
+    makeDirectories(of: places)
+    let paths = WritablePaths(
+      dataDirectory: places.dataDirectory, socketPath: places.socketPath,
+      storePlace: places.storePlace)
+    _ = try sandbox.lock(.coordinator(writablePaths: paths.all), isRequired: false)
+    try CoordinatorStarter.serve(places)
+  }
+
+  /// A rule for a directory needs the directory. Where it cannot be made, nothing is stored.
+  private static func makeDirectories(of places: Settings) {
+    try? Directory.createPrivate(places.dataDirectory)
+    try? Directory.create(places.storePlace, mode: 0o700)
+  }
+}
+
+extension HTTPServer.Address {
+  /// Of the file of a socket; `nil` for a port.
+  fileprivate var path: String? {
+    if case .unix(let path) = self { path } else { nil }
+  }
+}
+
+/// What `--json` prints when requests are answered.
+struct StartReport: Encodable {
+  /// Of the page in a browser, with a slash at its end; or `unix:` and the path of a socket.
+  let address: String
+  let pid: Int32
+  /// What confines the gateway.
+  let sandbox: SandboxReport
+  /// As in the JSON of commands.
+  let schema = 1
+
+  private enum CodingKeys: String, CodingKey {
+    case address, pid, sandbox, schema
+  }
+}
+
+/// A cluster in memory with some pictures of `mock.example`, and a job that loads them. Clients and the gallery can be
+/// tried with it without a coordinator and without a network.
+enum MockCluster {
+  /// The URLs of the job, from `https://mock.example/0.png`.
+  private static let urlCount = 100
+  /// One of so many URLs has no picture.
+  private static let missingInterval = 25
+  private static let (width, height) = (96, 72)
+
+  /// Returns when the job is accepted.
+  static func make() -> InMemoryCluster {
+    let cluster = InMemoryCluster()
+    let urls = (0..<urlCount).map { "https://mock.example/\($0).png" }
+    for (index, url) in urls.enumerated() where index % missingInterval != missingInterval - 1 {
+      cluster.serve(url, picture(index))
+    }
+    let isAccepted = DispatchSemaphore(value: 0)
+    Task {
+      _ = try? await ImageClient(transport: cluster, memoryCache: nil).jobs.submit(urls)
+      isAccepted.signal()
+    }
+    isAccepted.wait()
+    return cluster
+  }
+
+  /// A PNG file with a colour of its own.
+  private static func picture(_ index: Int) -> LoadedImage {
+    let bytes = (0..<height).flatMap { row in
+      (0..<width).flatMap { column in
+        [UInt8(truncatingIfNeeded: 67 * index), UInt8(2 * column), UInt8(3 * row), .max]
+      }
+    }
+    guard let pixels = ImagePixels(width: width, height: height, bytes: bytes) else {
+      preconditionFailure("each pixel has four bytes")
+    }
+    let file = pixels.pngFile
+    return LoadedImage(
+      bytes: file, type: .png, width: width, height: height,
+      source: LoadedImage.Source(
+        type: .png, width: width, height: height, byteCount: file.count),
+      origin: .network)
+  }
+}
+
+extension ImageQueries {
+  /// What the settings permit.
+  ///
+  /// - Parameter note: takes a line for the log.
+  init(_ settings: GatewaySettings, note: (String) -> Void) throws(UsageError) {
+    let keys = try settings.keyFile.map { path throws(UsageError) in
+      try KeyFile.keys(in: path, note: note)
+    }
+    self.init(
+      signatures: RequestSignatures(keys: keys ?? [], byteCount: settings.signatureByteCount),
+      presets: try Self.read(GatewayOptions.preset) { () throws(InvalidValue) in
+        try ImgproxyPresets(parsing: settings.presets)
+      },
+      origins: try Self.read(GatewayOptions.allowOrigin) { () throws(InvalidValue) in
+        try OriginList(parsing: settings.allowedOrigins)
+      },
+      sides: SideLimit(settings.maximumSide))
+  }
+
+  private static func read<Value>(
+    _ option: OptionDescription, _ body: () throws(InvalidValue) -> Value
+  ) throws(UsageError) -> Value {
+    do throws(InvalidValue) {
+      return try body()
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+}
+
+/// The file with the keys of signatures: a key and a salt a line, in hexadecimal digits. Empty lines and lines
+/// that begin with `#` do not count.
+///
+/// All users can read the secrets of Docker (mode 0444) and of Kubernetes (0644) in their container, which often has
+/// one user. So such a file is used, as nginx does, with a note for machines that have more users. ssh(1) refuses it,
+/// because such machines are its usual place. A file that another user owns or that all users can change is refused:
+/// they could sign.
+enum KeyFile {
+  private static let maximumByteCount = 65_536
+
+  /// - Parameter note: takes a line for the log.
+  /// - Throws: ``UsageError`` without the content of the file, because that is secret.
+  static func keys(
+    in path: String, note: (String) -> Void
+  ) throws(UsageError) -> [SigningKey] {
+    let (bytes, status): ([UInt8], FileStatus)
+    let trustedUsers: TrustedUsers
+    do throws(SystemError) {
+      trustedUsers = try TrustedUsers()
+      let file = try FileIO.open(readingFrom: path)
+      status = try FileStatus(of: file.rawValue)
+      bytes = try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
+    } catch {
+      throw UsageError("--key-file: \(path) cannot be read: \(error)")
+    }
+    guard trustedUsers.contains(status.userID) else {
+      throw UsageError(
+        "--key-file: \(path) belongs to user \(status.userID), who can change it: chown it to the "
+          + "user of the gateway or to root")
+    }
+    guard !status.isWritableByAll else {
+      throw UsageError("--key-file: all users can change \(path): chmod 600 \(path)")
+    }
+    if status.isReadableByAll {
+      note("--key-file: all users of this machine can read \(path); chmod 600 makes it private")
+    }
+    return try keys(of: bytes, in: path)
+  }
+
+  private static func keys(
+    of bytes: [UInt8], in path: String
+  ) throws(UsageError) -> [SigningKey] {
+    var keys: [SigningKey] = []
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    for (index, line) in lines.enumerated() {
+      let words = line.split { " \t\r".utf8.contains($0) }
+        .map { String(decoding: $0, as: UTF8.self) }
+      guard let first = words.first, !first.hasPrefix("#") else { continue }
+      do throws(InvalidValue) {
+        guard words.count <= 2 else { throw InvalidValue("has more than a key and a salt") }
+        keys.append(
+          try SigningKey(
+            hexadecimalKey: first, hexadecimalSalt: words.count == 2 ? words[1] : ""))
+      } catch {
+        throw UsageError("--key-file: line \(index + 1) of \(path)", error)
+      }
+    }
+    guard !keys.isEmpty else { throw UsageError("--key-file: \(path) has no key") }
+    return keys
   }
 }

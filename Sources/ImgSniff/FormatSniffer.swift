@@ -1,3 +1,4 @@
+import CZlib
 package import ImgModel
 
 /// Tells by its first bytes what a body is. Pure, and independent of what an origin claims.
@@ -199,5 +200,150 @@ package enum FormatSniffer {
 
   static let anymapStarts = "123456Ff".utf8.flatMap { kind in
     " \t\r\n#".utf8.map { [UInt8(ascii: "P"), kind, $0] }
+  }
+}
+
+extension FormatSniffer {
+  /// Whether a body that is too short to be any picture is the beginning of one, as far as that can be
+  /// told.
+  package static func isBeginning(_ body: [UInt8]) -> Bool {
+    let head = body[...]
+    return signatures.contains { $0.isBegun(by: head) }
+      || isoMediaStarts.contains { $0.starts(with: head) || head.starts(with: $0) }
+      || windowsStarts.contains { $0.starts(with: head) || head.starts(with: $0) }
+      || anymapStarts.contains { $0.starts(with: head) }
+      || verdict(onXML: head) == .undecided || gzipStart.starts(with: head)
+  }
+
+  /// Lengths of a first box, and its type.
+  private static let isoMediaStarts = (8...64).map { [0, 0, 0, $0] + Array("ftyp".utf8) }
+  private static let windowsStarts: [[UInt8]] = [Array("BM".utf8), [0, 0, 1, 0], [0, 0, 2, 0]]
+  private static let gzipStart: [UInt8] = [0x1F, 0x8B]
+}
+
+/// Describes a body that is no picture by its first bytes, so that people see at once that an
+/// origin answered with a page of its own.
+enum NotAnImage {
+  static func reason(of head: ArraySlice<UInt8>) -> String {
+    guard !head.isEmpty else { return "the body is empty" }
+    let start = String(decoding: head, as: UTF8.self).drop(while: \.isWhitespace).lowercased()
+    if ["<!doctype html", "<html", "<head", "<body", "<script"].contains(where: start.hasPrefix) {
+      return "the body is an HTML page"
+    }
+    if start.hasPrefix("{") || start.hasPrefix("[") { return "the body looks like JSON" }
+    if start.hasPrefix("<") { return "the body is XML, but no SVG" }
+    return "the first bytes match no image format"
+  }
+}
+
+/// Inflates the beginning of a gzip file (RFC 1952).
+package enum GzipHead {
+  private static let signature: [UInt8] = [0x1F, 0x8B]
+
+  /// - Parameter head: the file's first bytes.
+  /// - Returns: what comes out of them, at most `maximumByteCount` bytes; `nil` when it is no such
+  ///   file.
+  package static func inflated(_ head: ArraySlice<UInt8>, upTo maximumByteCount: Int) -> [UInt8]? {
+    guard head.starts(with: signature) else { return nil }
+    return unsafe Inflation.output(of: head, upTo: maximumByteCount) { stream in
+      unsafe img_inflate_init_gzip(stream)
+    }
+  }
+}
+
+/// Finds the root element of an XML document behind all that may stand before it (XML 1.0 section
+/// 2.8), to tell an SVG from a web page that merely holds one. Reads UTF-8 and UTF-16.
+package enum XMLPrologue {
+  enum Verdict: Equatable {
+    /// The root element is `svg`, under whatever prefix of a namespace.
+    case svg
+    /// It is another one, or this is no XML.
+    case other
+    /// The bytes end before the root element, and nothing speaks against one.
+    case undecided
+  }
+
+  static func verdict(on head: ArraySlice<UInt8>) -> Verdict {
+    rootElement(in: head).map { verdict(onElement: $0) } ?? .undecided
+  }
+
+  /// The document in UTF-8 from its first element on, or from what stands in its place.
+  ///
+  /// - Returns: `nil` when the bytes end before it.
+  package static func rootElement(in head: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    var rest = text(of: head)
+    while true {
+      rest = rest.drop(while: isWhiteSpace)
+      guard !rest.isEmpty else { return nil }
+      if rest.starts(with: "<!--".utf8) {
+        guard let end = end(of: "-->", in: rest.dropFirst(4)) else { return nil }
+        rest = rest[end...]
+      } else if rest.starts(with: "<?".utf8) {
+        guard let end = end(of: "?>", in: rest.dropFirst(2)) else { return nil }
+        rest = rest[end...]
+      } else if rest.starts(with: "<!DOCTYPE".utf8) {
+        guard let end = endOfDocumentType(in: rest) else { return nil }
+        rest = rest[end...]
+      } else {
+        return rest
+      }
+    }
+  }
+
+  private static func verdict(onElement rest: ArraySlice<UInt8>) -> Verdict {
+    guard rest.first == UInt8(ascii: "<") else { return .other }
+    let isEnd = { (byte: UInt8) in
+      isWhiteSpace(byte) || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/")
+    }
+    let name = rest.dropFirst().prefix { !isEnd($0) }
+    guard name.endIndex < rest.endIndex else { return .undecided }
+    // Names are an optional prefix, a colon and the name itself (Namespaces in XML 1.0 section 4).
+    let localName = name.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).last
+    return localName?.elementsEqual("svg".utf8) == true ? .svg : .other
+  }
+
+  /// The document in UTF-8. One in UTF-16 begins with a byte order mark (XML 1.0 section 4.3.3).
+  private static func text(of head: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let bytes = Array(head)
+    switch bytes.prefix(2) {
+    case [0xFE, 0xFF]: return utf8(units(of: bytes) { UInt16($0) << 8 | UInt16($1) })
+    case [0xFF, 0xFE]: return utf8(units(of: bytes) { UInt16($1) << 8 | UInt16($0) })
+    default: return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+    }
+  }
+
+  /// The code units behind the byte order mark.
+  private static func units(
+    of bytes: [UInt8], _ unit: (UInt8, UInt8) -> UInt16
+  ) -> [UInt16] {
+    stride(from: 2, to: bytes.count - 1, by: 2).map { unit(bytes[$0], bytes[$0 + 1]) }
+  }
+
+  private static func utf8(_ units: [UInt16]) -> ArraySlice<UInt8> {
+    Array(String(decoding: units, as: UTF16.self).utf8)[...]
+  }
+
+  /// A document type may hold an internal subset in brackets, with declarations of its own.
+  private static func endOfDocumentType(in rest: ArraySlice<UInt8>) -> Int? {
+    var isInSubset = false
+    for index in rest.indices {
+      switch rest[index] {
+      case UInt8(ascii: "["): isInSubset = true
+      case UInt8(ascii: "]"): isInSubset = false
+      case UInt8(ascii: ">") where !isInSubset: return index + 1
+      default: break
+      }
+    }
+    return nil
+  }
+
+  /// The index after the first occurrence of `mark`.
+  private static func end(of mark: StaticString, in rest: ArraySlice<UInt8>) -> Int? {
+    let wanted = Array(mark.description.utf8)
+    return rest.indices.first { rest[$0...].starts(with: wanted) }.map { $0 + wanted.count }
+  }
+
+  private static func isWhiteSpace(_ byte: UInt8) -> Bool {
+    " \t\r\n".utf8.contains(byte)
   }
 }

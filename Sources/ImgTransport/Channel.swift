@@ -253,3 +253,169 @@ package enum ChannelError: Error, CustomStringConvertible {
     }
   }
 }
+
+/// Turns bytes into messages, and finds for each file the frame that it came with.
+///
+/// A sender hands the kernel a file together with the first bytes of its frame and with nothing
+/// behind that frame. A stream socket keeps such a piece apart from what was sent after it, but not
+/// from what was sent before (unix(7) ties descriptors to bytes; `unix_stream_read_generic` in Linux
+/// stops after the piece). So the file is that of the last frame that begins in the bytes it came
+/// with, and between two reads at most one file waits for the rest of its frame.
+struct Inbox<Message: WireMessage> {
+  private var decoder = FrameDecoder()
+  private var coder = WireCoder()
+  /// Where in the stream the next frame begins, and where what has arrived ends.
+  private var frameStart = 0
+  private var end = 0
+  /// Files whose frames are not complete, with the places of the bytes they came with.
+  private var waiting: [(file: PassedFile, arrival: Range<Int>)] = []
+
+  var heldByteCount: Int { decoder.heldByteCount }
+
+  /// Whether ``next()`` gives a message, or an error, without more bytes.
+  var hasNext: Bool { decoder.hasNext || !areFilesInPlace }
+
+  /// Whether a message has begun and is not complete.
+  var isWithinMessage: Bool { decoder.isWithinFrame }
+
+  /// Takes what one read has brought.
+  mutating func append(_ bytes: [UInt8], _ file: PassedFile?) {
+    decoder.append(bytes)
+    if let file { waiting.append((file, end..<(end + bytes.count))) }
+    end += bytes.count
+  }
+
+  /// The next message; `nil` when more bytes are needed.
+  mutating func next() throws(ChannelError) -> Delivery<Message>? {
+    guard let payload = try nextPayload() else {
+      guard areFilesInPlace else { throw .passedFile(.misplaced) }
+      return nil
+    }
+    let frame = frameStart..<(frameStart + Frame.headerByteCount + payload.count)
+    frameStart = frame.upperBound
+    let file = try takeFile(of: frame)
+    let message = try message(from: payload)
+    guard message.announcesFile == (file != nil) else {
+      throw .passedFile(file == nil ? .missing : .unannounced)
+    }
+    return Delivery(message: message, file: file)
+  }
+
+  /// Whether each file came with the first bytes of the frame that is not complete.
+  private var areFilesInPlace: Bool {
+    waiting.allSatisfy { $0.arrival.contains(frameStart) }
+  }
+
+  /// The file that came with a frame, all of whose bytes are there.
+  private mutating func takeFile(of frame: Range<Int>) throws(ChannelError) -> PassedFile? {
+    guard let (file, arrival) = waiting.first, frame.upperBound >= arrival.upperBound else {
+      return nil
+    }
+    guard arrival.contains(frame.lowerBound) else { throw .passedFile(.misplaced) }
+    waiting.removeFirst()
+    return file
+  }
+
+  private mutating func nextPayload() throws(ChannelError) -> ArraySlice<UInt8>? {
+    do throws(FrameError) {
+      return try decoder.next()
+    } catch {
+      throw .framing(error)
+    }
+  }
+
+  private mutating func message(
+    from payload: ArraySlice<UInt8>
+  ) throws(ChannelError) -> Message {
+    do throws(MessageError) {
+      return try coder.message(Message.self, from: payload)
+    } catch {
+      throw .message(error)
+    }
+  }
+}
+
+/// Frames that the kernel has not taken, and the files that go with them.
+struct Outbox {
+  private var bytes: [UInt8] = []
+  /// Index in `bytes` of the first byte that was not sent.
+  private var start = 0
+  /// The frames in `bytes` whose files were not sent, in their order.
+  private var files: [(frame: Range<Int>, file: PassedFile)] = []
+
+  private static let keptByteCount = 16 << 10
+
+  var byteCount: Int { bytes.count - start }
+  var fileCount: Int { files.count }
+  var isEmpty: Bool { byteCount == 0 }
+  /// The memory of the frames. The little that is kept for the next ones does not count.
+  var heldByteCount: Int {
+    isEmpty && bytes.capacity <= Self.keptByteCount ? 0 : bytes.capacity
+  }
+
+  mutating func append(_ frame: [UInt8], _ file: PassedFile?) {
+    bytes.append(contentsOf: frame)
+    if let file { files.append(((bytes.count - frame.count)..<bytes.count, file)) }
+  }
+
+  /// What one call may send: a frame that has a file goes with it and by itself, so that the
+  /// receiver can tell whose the file is, see ``Inbox``.
+  var next: (bytes: ArraySlice<UInt8>, file: PassedFile?) {
+    guard let (frame, file) = files.first else { return (bytes[start...], nil) }
+    return frame.lowerBound == start ? (bytes[frame], file) : (bytes[start..<frame.lowerBound], nil)
+  }
+
+  /// The kernel has taken so many bytes of ``next``, and with the first of them the file.
+  mutating func wasSent(_ count: Int) {
+    if count > 0, files.first?.frame.lowerBound == start { files.removeFirst() }
+    start += count
+  }
+
+  /// Gives back the memory of what was sent, once that is all or much. A little is kept for the next
+  /// frames.
+  mutating func compact() {
+    guard start > 0, isEmpty || start > 1 << 20 else { return }
+    if bytes.capacity > Self.keptByteCount {
+      bytes = Array(bytes[start...])
+    } else {
+      bytes.removeFirst(start)
+    }
+    files = files.map { (($0.frame.lowerBound - start)..<($0.frame.upperBound - start), $0.file) }
+    start = 0
+  }
+}
+
+/// A message as it arrived, with the file that travelled beside it; `file` is there exactly when the
+/// message announces one, see `WireMessage.announcesFile`. The file closes with its last owner.
+package struct Delivery<Message: Sendable>: Sendable {
+  package let message: Message
+  package let file: PassedFile?
+
+  /// The file of a message that announces one.
+  package var announcedFile: PassedFile {
+    guard let file else { preconditionFailure("a channel delivers each file that is announced") }
+    return file
+  }
+}
+
+/// Why a file does not belong to its message. It ends the connection, because later files and messages
+/// cannot be matched either.
+package enum PassedFileError: Error, Hashable, CustomStringConvertible {
+  /// A message announces a file that did not come.
+  case missing
+  /// A file came beside a message that announces none.
+  case unannounced
+  /// A file came with bytes in the middle of a frame.
+  case misplaced
+  /// More than one file came at once.
+  case several
+
+  package var description: String {
+    switch self {
+    case .missing: "a message without the file that it announces"
+    case .unannounced: "a file beside a message that announces none"
+    case .misplaced: "a file in the middle of a frame"
+    case .several: "several files at once"
+    }
+  }
+}

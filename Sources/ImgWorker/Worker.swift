@@ -349,3 +349,100 @@ final class Worker {
     }
   }
 }
+
+/// The log of a worker: one line an event on standard error. The worker inherits it from its
+/// coordinator, so that both write to the same log.
+enum WorkerLog {
+  static func note(_ message: String) {
+    let time = WallTime.now
+    // Standard error may be closed; there is no other log.
+    try? FileIO.writeAll(2, "\(time) imgworker: \(message.withoutPasswords.printable)\n")
+  }
+}
+
+/// Thumbnails that are not in the store, on their way to the coordinator. They wait as bytes and not
+/// as open files, until the channel takes more files.
+struct UncachedQueue {
+  private var waiting: [(result: UncachedResult, bytes: [UInt8])] = []
+
+  var isEmpty: Bool { waiting.isEmpty }
+
+  mutating func add(_ result: UncachedResult, bytes: [UInt8]) {
+    waiting.append((result, bytes))
+  }
+
+  /// Sends as many as the coordinator keeps up with.
+  ///
+  /// - Returns: what became of them.
+  mutating func send(
+    over channel: Channel<CoordinatorMessage, WorkerMessage>
+  ) throws(ChannelError) -> [WorkerMachine.Event] {
+    var events: [WorkerMachine.Event] = []
+    for (result, bytes) in waiting {
+      guard channel.takesFile else { break }
+      let file: PassedFile
+      do throws(SystemError) {
+        file = try MemoryFile(containing: bytes).file
+      } catch {
+        events.append(.uncachedFailed(result.lease, detail: error.description))
+        continue
+      }
+      try channel.send(.uncached(result), with: file)
+      events.append(.uncachedSent(result.lease))
+    }
+    waiting.removeFirst(events.count)
+    return events
+  }
+}
+
+/// An event of the machine and what belongs to it that the machine does not see.
+struct Input: Sendable {
+  enum Payload: Sendable {
+    case none
+    /// The file beside an upload.
+    case file(PassedFile)
+    /// The bytes of the thumbnails that were made, in the order of the request's variants.
+    ///
+    /// - upload: those of the picture, if it was uploaded and its original is kept.
+    case thumbnails([[UInt8]], upload: [UInt8]?)
+    /// What the origin confirmed.
+    case notModified(NotModified)
+  }
+
+  let event: WorkerMachine.Event
+  let payload: Payload
+
+  init(_ event: WorkerMachine.Event, with payload: Payload = .none) {
+    self.event = event
+    self.payload = payload
+  }
+}
+
+/// An effect needs the payload of the event that led to it.
+extension Input.Payload {
+  var file: PassedFile {
+    guard case .file(let file) = self else {
+      preconditionFailure("an upload comes with a file")
+    }
+    return file
+  }
+
+  var thumbnails: [[UInt8]] {
+    guard case .thumbnails(let bytes, _) = self else {
+      preconditionFailure("thumbnails come with their bytes")
+    }
+    return bytes
+  }
+
+  /// `nil` if the picture was not uploaded.
+  var upload: [UInt8]? {
+    if case .thumbnails(_, let upload) = self { upload } else { nil }
+  }
+
+  var notModified: NotModified {
+    guard case .notModified(let notModified) = self else {
+      preconditionFailure("a renewal follows an answer of the origin")
+    }
+    return notModified
+  }
+}

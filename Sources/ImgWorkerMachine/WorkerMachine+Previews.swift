@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 import ImgWire
 
 /// Previews of pictures while their bodies arrive.
@@ -63,5 +63,180 @@ extension FetchOrder {
       && (starter.options.respectsRobots || !options.respectsRobots)
     return isPermissionKnown && request.keep.part == .whole
       && [.first, .all].contains(request.variant.frames)
+  }
+}
+
+/// The progress of bodies, for clients that want it.
+///
+/// News wait for ``progressInterval``, so that one message has those of all leases. A body that comes in
+/// within that time is reported once, at its end.
+extension WorkerMachine {
+  static let progressInterval = Duration.milliseconds(100)
+
+  /// Has the progress of the order's body reported. The facts of a picture are read from a few parts of it.
+  mutating func planProgress(of order: FetchOrder) {
+    guard order.request.keep.part.isWhole else { return }
+    transfers.planProgress(for: order.lease, of: transfers.transfer(of: order.lease))
+    planProgressReport()
+  }
+
+  mutating func planProgressReport() {
+    if progressDeadline == nil, transfers.hasProgress {
+      progressDeadline = now.instant + Self.progressInterval
+    }
+  }
+
+  /// Whether progress has waited long enough.
+  var isProgressDue: Bool { progressDeadline.map { $0 <= now.instant } ?? false }
+
+  /// Reports what has waited long enough.
+  mutating func reportProgress() {
+    guard isProgressDue else { return }
+    progressDeadline = nil
+    report.progress += transfers.takeProgress()
+  }
+
+  /// All of a body is in: its leases are told at once.
+  mutating func reportWhole(_ facts: BodyFacts, of id: TransferID) {
+    transfers.bodyGrew(
+      id,
+      to: BodyProgress(
+        receivedByteCount: facts.byteCount, expectedByteCount: facts.declaredByteCount))
+    report.progress += transfers.takeProgress(of: id)
+  }
+}
+
+/// Asks for a preview of a body that is arriving.
+package struct PreviewOrder: Hashable, Sendable {
+  package let transfer: TransferID
+  package let lease: LeaseID
+  package let variant: Variant
+  /// The first bytes of the body that the previous preview shows. One that shows no more is not made.
+  package let shownByteCount: Int
+
+  package init(transfer: TransferID, lease: LeaseID, variant: Variant, shownByteCount: Int) {
+    self.transfer = transfer
+    self.lease = lease
+    self.variant = variant
+    self.shownByteCount = shownByteCount
+  }
+}
+
+/// What came of a ``PreviewOrder``.
+package enum PreviewEnd: Hashable, Sendable {
+  /// The driver holds the bytes of the preview while this event is handled.
+  ///
+  /// - shownByteCount: the first bytes of the body that it shows.
+  case made(Thumbnail, shownByteCount: Int)
+  /// What has arrived shows nothing new.
+  case later
+  /// No decoder was idle.
+  case busy
+  /// The picture has no previews, none that would show more than the last one, or a decoder died of one.
+  case never
+}
+
+/// When previews of one arriving body are made, and for which lease the next one is.
+///
+/// A body costs at most one preview each ``interval``, however many leases want some: they take turns. A
+/// body that comes in within that time has none.
+struct PreviewPlan {
+  static let interval = Duration.milliseconds(500)
+  /// After a preview, the next one is worth making when the body has grown by one part in so many.
+  static let growthDivisor = 8
+
+  /// The one whose turn it is comes first.
+  private(set) var leases: [LeaseID] = []
+  /// The first bytes of the body that the last preview shows.
+  private(set) var shownByteCount = 0
+  private var dueAt: ContinuousClock.Instant
+  private var byteCount = 0
+  /// Bytes that were there at the last attempt.
+  private var triedByteCount = 0
+
+  init(at now: ContinuousClock.Instant) {
+    dueAt = now + Self.interval
+  }
+
+  mutating func add(_ lease: LeaseID) {
+    if !leases.contains(lease) { leases.append(lease) }
+  }
+
+  mutating func remove(_ lease: LeaseID) {
+    leases.removeAll { $0 == lease }
+  }
+
+  mutating func bodyGrew(to byteCount: Int) {
+    self.byteCount = byteCount
+  }
+
+  /// When the next preview may be made; `nil` while it would show nothing new.
+  var deadline: ContinuousClock.Instant? {
+    let isWorthMaking =
+      byteCount > triedByteCount
+      && byteCount >= shownByteCount + shownByteCount / Self.growthDivisor
+    return isWorthMaking && !leases.isEmpty ? dueAt : nil
+  }
+
+  /// A preview is being made.
+  ///
+  /// - Precondition: a lease wants previews.
+  /// - Returns: the lease that it is for.
+  mutating func begin(at now: ContinuousClock.Instant) -> LeaseID {
+    dueAt = now + Self.interval
+    triedByteCount = byteCount
+    let lease = leases.removeFirst()
+    leases.append(lease)
+    return lease
+  }
+
+  /// The preview is made.
+  mutating func made(showing byteCount: Int) {
+    shownByteCount = byteCount
+  }
+
+  /// No preview was tried. What has arrived is worth another attempt.
+  mutating func postpone() {
+    triedByteCount = 0
+  }
+
+  /// The body will never have one.
+  mutating func end() {
+    leases = []
+  }
+}
+
+/// What the leases of one transfer are told of the progress of its body.
+struct ProgressPlan {
+  private var leases: [LeaseID] = []
+  /// `nil` before the first byte.
+  private var progress: BodyProgress?
+  /// Bytes that all leases were told of.
+  private var reportedByteCount = 0
+
+  /// The lease wants progress. It is told what has arrived so far, and the others are told again.
+  mutating func add(_ lease: LeaseID) {
+    if !leases.contains(lease) { leases.append(lease) }
+    reportedByteCount = 0
+  }
+
+  mutating func remove(_ lease: LeaseID) {
+    leases.removeAll { $0 == lease }
+  }
+
+  mutating func bodyGrew(to progress: BodyProgress) {
+    self.progress = progress
+  }
+
+  /// Whether more has arrived than the leases were told.
+  var hasNews: Bool {
+    !leases.isEmpty && (progress?.receivedByteCount ?? 0) > reportedByteCount
+  }
+
+  /// - Returns: what the leases are to be told; empty if nothing is new.
+  mutating func takeNews() -> [ProgressReport.Entry] {
+    guard hasNews, let progress else { return [] }
+    reportedByteCount = progress.receivedByteCount
+    return leases.map { ProgressReport.Entry(lease: $0, progress: progress) }
   }
 }

@@ -1,5 +1,5 @@
 package import ImgModel
-import ImgWire
+package import ImgWire
 
 /// What a worker does with its leases. Pure: events in, effects out, time passed in. It has no
 /// clock, descriptor or thread, and sees no image bytes.
@@ -161,5 +161,248 @@ package struct WorkerMachine {
   /// that needs the body releases it.
   mutating func detach(_ lease: LeaseID) {
     if let transfer = transfers.detach(lease) { effects.append(.releaseBody(transfer)) }
+  }
+}
+
+/// What one turn of the worker's loop has to tell the coordinator: one message of each kind, however
+/// many leases ended.
+struct WorkerReport {
+  var extraRequests: [String] = []
+  var robotsKnown: [LeaseID] = []
+  var slow: [TransferID] = []
+  var fast: [TransferID] = []
+  var redirections: [Redirections.Redirection] = []
+  var progress: [ProgressReport.Entry] = []
+  var transferred: [LeaseID] = []
+  var released: [LeaseID] = []
+  var unpinned: [LeaseID] = []
+  var finished: [FetchResults.Result] = []
+
+  var isEmpty: Bool {
+    saysNothingOfTransfers && saysNothingOfEndedTransfers && finished.isEmpty
+  }
+
+  /// Whether it says only what may wait a little: results that no client waits for.
+  var mayWait: Bool {
+    saysNothingOfTransfers && saysNothingOfEndedTransfers && !hasUrgentResult
+      && finished.count < Self.resultsPerFrame
+  }
+
+  private var saysNothingOfTransfers: Bool {
+    extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty && fast.isEmpty
+      && redirections.isEmpty && progress.isEmpty
+  }
+
+  private var saysNothingOfEndedTransfers: Bool {
+    transferred.isEmpty && released.isEmpty && unpinned.isEmpty
+  }
+
+  /// Whether a client waits for one of the results.
+  var hasUrgentResult = false
+
+  /// A result takes at most about 3 KiB of JSON.
+  private static let resultsPerFrame = 256
+
+  /// The messages of the turn. The report is empty afterwards.
+  ///
+  /// - Parameter updates: what the transfers signalled of hosts. It is sent first, so that the
+  ///   coordinator knows it when it gives out the slots that the other messages free.
+  mutating func take(
+    adding updates: HostUpdates, decodeQueueCount: Int
+  ) -> [WorkerMachine.Effect] {
+    var effects: [WorkerMachine.Effect] = []
+    var updates = updates
+    updates.extraRequests = extraRequests + updates.extraRequests
+    updates.robotsKnown += robotsKnown
+    updates.slow += slow
+    updates.fast += fast
+    if !updates.isEmpty { effects.append(.send(.hostUpdates(updates))) }
+    if !redirections.isEmpty {
+      effects.append(.send(.redirected(Redirections(redirections: redirections))))
+    }
+    if !progress.isEmpty { effects.append(.send(.progress(ProgressReport(entries: progress)))) }
+    if !transferred.isEmpty { effects.append(.send(.transferred(LeaseList(leases: transferred)))) }
+    effects.append(.sendUncached)
+    if !released.isEmpty { effects.append(.send(.released(LeaseList(leases: released)))) }
+    if !unpinned.isEmpty { effects.append(.send(.unpinned(LeaseList(leases: unpinned)))) }
+    // Many may fail at once, each with a long sentence: in parts that fit a frame.
+    for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
+      let part = Array(finished[start...].prefix(Self.resultsPerFrame))
+      effects.append(
+        .send(.finished(FetchResults(results: part, decodeQueueCount: decodeQueueCount))))
+    }
+    self = WorkerReport()
+    return effects
+  }
+}
+
+extension WorkerMachine {
+  /// What the driver does next. It performs the effects of one event in their order.
+  package enum Effect: Sendable {
+    case send(WorkerMessage)
+    /// Send the uncached results that wait, as far as the coordinator keeps up with their files.
+    case sendUncached
+    /// Queue a result for ``sendUncached``. The bytes of its thumbnail came with the event.
+    case deliver(UncachedResult)
+
+    /// Look the batch up in the store; answered by one `lookedUp`.
+    case lookUp(Batch)
+    /// Find out whether the store has an original that the order accepts.
+    case findOriginal(FetchOrder)
+    /// Find a stale thumbnail that may be used after an error, and keep it for longer. If the order pins it,
+    /// the answer follows once it is pinned.
+    case findStale(FetchOrder)
+    /// Renew the records of the order, if their validators are those that the origin confirmed in the
+    /// event.
+    case renew(FetchOrder)
+    case put(StoreRequest)
+    /// Store the partial body that the transfer left.
+    case storePartial(TransferID, of: PictureName)
+    /// Remove the partial body, which the origin no longer continues. Nothing waits for it.
+    case removePartial(of: PictureName)
+    /// Remove what has expired at this moment. Nothing waits for it.
+    case sweep(WallTime)
+    /// Remove the pins of these jobs. Nothing waits for it.
+    case unpin([JobID])
+
+    /// Read the robots.txt rules of the URL's origin from the store.
+    case readRobots(of: ImageURL)
+    /// Fetch the robots.txt of the URL's origin.
+    case fetchRobots(of: ImageURL)
+    case storeRobots(KnownRobots, origin: String)
+
+    /// Start the transfer that is named by the order's lease. It may continue a partial body, or ask
+    /// whether stored records still match.
+    case startTransfer(FetchOrder)
+    /// - excluding: how long it waited for a slot, which does not count as its time.
+    case followRedirect(TransferID, excluding: Duration)
+    case cancelTransfer(TransferID)
+    /// Free the body, or the partial body, that the transfer left.
+    case releaseBody(TransferID)
+
+    case decode(FetchOrder, from: DecodeSource)
+    /// Skip the decode if it has not begun. A `decoded` event follows in any case.
+    case cancelDecode(LeaseID)
+
+    /// Make a preview of what has arrived, on a decoder that is idle. A `previewed` event follows in any
+    /// case.
+    case makePreview(PreviewOrder)
+    /// Send the preview, unless the coordinator does not keep up with files. Its bytes came with the
+    /// event.
+    case sendPreview(MadePreview)
+
+    /// Everything is done: exit.
+    case stop
+  }
+}
+
+/// Where the decoder finds a picture.
+package enum DecodeSource: Hashable, Sendable {
+  /// The body that this transfer received.
+  case body(TransferID)
+  /// The original in the store.
+  case storedOriginal
+  /// The URL itself: the picture that it holds, or the file that it names.
+  case url
+  /// The file that came beside the upload.
+  case upload(byteCount: Int)
+}
+
+extension WorkerMachine {
+  /// What happened outside of the machine. Bytes and descriptors stay with the driver: an event
+  /// names them by their lease or their transfer.
+  package enum Event: Sendable {
+    /// The coordinator sent a message. The file beside an upload stays with the driver.
+    case received(CoordinatorMessage)
+
+    /// The answer to ``Effect/lookUp(_:)``.
+    case lookedUp(LookupResults)
+    /// The answer to ``Effect/findOriginal(_:)``: whether the store has one.
+    case originalFound(LeaseID, Bool)
+    /// The answer to ``Effect/findStale(_:)``; `nil` if the store has none that may be used.
+    case staleFound(LeaseID, Thumbnail?)
+    /// The answer to ``Effect/renew(_:)``.
+    case renewalFound(LeaseID, RenewalFinding)
+    /// The end of an ``Effect/put(_:)`` or of a renewal.
+    case stored(LeaseID, StoreEnd)
+    /// The end of look-ups, and of an ``Effect/findStale(_:)``, ``Effect/put(_:)`` or renewal: the store has
+    /// the pictures, but no room to pin them.
+    case unpinned([LeaseID])
+    /// The answer to ``Effect/sweep(_:)`` and ``Effect/unpin(_:)``.
+    case storeReported(StoreReport)
+    /// The end of an ``Effect/storePartial(_:of:)``, stored or not.
+    case partialStored(TransferID)
+
+    /// The answer to ``Effect/readRobots(of:)``; `nil` if the store has no rules.
+    case robotsRead(of: ImageURL, KnownRobots?)
+    /// The answer to ``Effect/fetchRobots(of:)``.
+    case robotsFetched(origin: String, RobotsAnswer)
+    /// The end of an ``Effect/storeRobots(_:origin:)``, stored or not.
+    case robotsStored(origin: String)
+
+    /// The transfer waits at a redirect for ``Effect/followRedirect(_:excluding:)`` or
+    /// ``Effect/cancelTransfer(_:)``.
+    case redirected(TransferID, Redirect)
+    /// The driver holds what the transfer left, a body or a part of one, until
+    /// ``Effect/releaseBody(_:)``.
+    case transferEnded(TransferID, TransferEnd)
+
+    /// The end of an ``Effect/decode(_:from:)``.
+    ///
+    /// - time: what the decoder took; `nil` if nothing was decoded.
+    case decoded(LeaseID, DecodeEnd, time: Duration?)
+
+    /// So much of a body has arrived, of one of ``watchedTransfers``.
+    case bodyGrew(TransferID, to: BodyProgress)
+    /// The end of an ``Effect/makePreview(_:)``.
+    case previewed(PreviewOrder, PreviewEnd)
+
+    /// How much has arrived of transfers of ``transfersWithSlots``. None has arrived of those that are
+    /// missing.
+    case measured([TransferID: TransferMeasure])
+
+    /// An uncached result was sent.
+    case uncachedSent(LeaseID)
+    /// An uncached result cannot be sent: there is no file for it.
+    case uncachedFailed(LeaseID, detail: String)
+
+    /// The driver's loop has handled all that was ready.
+    ///
+    /// - updates: what the transfers signalled of hosts since the last turn.
+    /// - decodeQueueCount: pictures that wait for the decoder.
+    case turnEnded(HostUpdates, decodeQueueCount: Int)
+  }
+}
+
+/// What the store has of a lease whose origin answered 304.
+package enum RenewalFinding: Hashable, Sendable {
+  /// No record with the validators that the origin confirmed.
+  case unmatched
+  /// The records are being renewed; a `stored` event follows.
+  case thumbnail(Thumbnail)
+  /// The original is being renewed on these terms. The thumbnail is made from it meanwhile.
+  case original(ReuseTerms)
+}
+
+/// What became of a `put` or a renewal.
+package enum StoreEnd: Hashable, Sendable {
+  case stored
+  /// The driver holds the thumbnail.
+  case refused(StoreRefusal)
+  /// A record to be renewed or extended is no longer there.
+  case missing
+  /// There was nothing to store, because the body cannot be read.
+  case failed(Failure)
+}
+
+/// Why the store does not have a thumbnail.
+package struct StoreRefusal: Hashable, Sendable {
+  package let failure: Failure
+  /// Whether the store takes nothing at present, rather than refusing this thumbnail.
+  package let isStoreDegraded: Bool
+
+  package init(failure: Failure, isStoreDegraded: Bool) {
+    self.failure = failure
+    self.isStoreDegraded = isStoreDegraded
   }
 }

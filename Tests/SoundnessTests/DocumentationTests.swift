@@ -107,7 +107,7 @@ struct DocumentationTests {
 
   @Test func `the settings guide names every setting and its variable`() throws {
     let flags = try names(
-      in: "Sources/ImgSettings/Settings/Setting+Table.swift", /"(--[a-z-]+)", "/)
+      in: "Sources/ImgSettings/Settings/Setting.swift", /"(--[a-z-]+)", "/)
     #expect(flags.count > 20)
     let guide = try guide("Settings")
     for flag in flags {
@@ -118,7 +118,7 @@ struct DocumentationTests {
 
   @Test func `the settings guide names every option of the gateway and its variable`() throws {
     let flags = try names(
-      in: "Sources/ImgSettings/Gateway/GatewayOptions.swift", /"(--[a-z-]+)",/)
+      in: "Sources/ImgSettings/Settings/GatewaySettings.swift", /"(--[a-z-]+)",/)
     #expect(flags.count > 10)
     let guide = try guide("Settings")
     for flag in flags {

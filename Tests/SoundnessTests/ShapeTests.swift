@@ -4,6 +4,7 @@ import Testing
 struct ShapeTests {
   private static let maximumFileLineCount = 500
   private static let maximumFunctionLineCount = 70
+  private static let smallFileLineCount = 60
 
   @Test(arguments: ["Sources", "Tests"])
   func `a file has at most 500 lines, a function at most 70`(directory: String) throws {
@@ -14,6 +15,16 @@ struct ShapeTests {
           function.lineCount <= Self.maximumFunctionLineCount,
           "\(source.path):\(function.firstLine)")
       }
+    }
+  }
+
+  /// A file is one concept with what only it needs. Many short files are one concept in pieces.
+  @Test func `at most a tenth of a module's files has fewer than 60 lines`() throws {
+    for directory in try Manifest.ours().targets.map(\.directory) {
+      let sources = try Repository.swiftSources(below: directory)
+      let small = sources.filter { $0.lines.count < Self.smallFileLineCount }
+      // One file is as small as it has to be, such as a `main.swift`.
+      #expect(small.count <= (sources.count + 9) / 10, "\(small.map(\.path))")
     }
   }
 

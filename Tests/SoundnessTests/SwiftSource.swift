@@ -40,6 +40,20 @@ struct SwiftSource: Sendable {
       })
   }
 
+  /// The types and extensions at the top level.
+  var types: [TypeDeclaration] {
+    let kinds = /(?:@\w+ |[a-z]+ )*?(struct|class|enum|actor|protocol|extension)\s/
+    return code.indices.compactMap { first in
+      guard let kind = code[first].prefixMatch(of: kinds) else { return nil }
+      let declared = code[first][kind.range.upperBound...].prefix { $0 != "{" }
+      let end = code[first...].firstIndex { $0 == "}" || $0.hasSuffix("{}") } ?? first
+      return TypeDeclaration(
+        name: String(declared.prefix { $0.isLetter || $0.isNumber || $0 == "_" }),
+        isExtension: kind.1 == "extension", declaration: String(declared),
+        code: Array(code[first...end]))
+    }
+  }
+
   /// Every function whose body has lines of its own: where it starts, counted from 1, and how many
   /// lines it has with its declaration and its closing brace.
   var functions: [(firstLine: Int, lineCount: Int)] {
@@ -86,4 +100,23 @@ struct SwiftSource: Sendable {
 
 extension SwiftSource: CustomTestStringConvertible {
   var testDescription: String { path }
+}
+
+/// A type or an extension with its lines, from its declaration to its closing brace.
+struct TypeDeclaration {
+  let name: String
+  let isExtension: Bool
+  /// What stands before the opening brace: the name, and what the type inherits.
+  let declaration: String
+  let code: [String]
+
+  func inherits(_ other: String) -> Bool {
+    declaration.dropFirst(name.count).matches(of: /\w+/).contains { $0.output == other }
+  }
+
+  /// The words of the code, without those in texts of one line.
+  var words: Set<String> {
+    let withoutTexts = code.map { $0.replacing(/"(?:[^"\\]|\\.)*"/, with: "") }
+    return Set(withoutTexts.flatMap { $0.matches(of: /\w+/).map { String($0.output) } })
+  }
 }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import ImgStore
 
 /// What the store holds, and how often it had what was asked for. All sizes are in bytes.
 ///
@@ -65,4 +66,71 @@ public struct CacheStatistics: Hashable, Sendable {
 
   /// Statistics of an empty store.
   public init() {}
+}
+
+extension CacheStatistics {
+  init(_ statistics: StoreStatistics) {
+    let summary = statistics.summary
+    recordCount = summary.entryCount
+    byteCount = statistics.thumbnailByteCount
+    expiredCount = statistics.expiredCount
+    partialCount = statistics.partialCount
+    partialByteCount = statistics.partialByteCount
+    pinnedCount = statistics.pinned.recordCount
+    pinnedByteCount = statistics.pinned.byteCount
+    occupiedByteCount = summary.occupiedByteCount
+    budgetByteCount = summary.budgetByteCount
+    diskByteCount = summary.diskByteCount
+    oldestStoredAt = statistics.oldestStoredAt.map(Date.init)
+    counters = statistics.counters.map(Counters.init)
+    fileByteCount = statistics.fileByteCount
+    freeByteCount = statistics.freeByteCount
+    freePageCount = statistics.freePageCount
+    mapByteCount = statistics.mapByteCount
+  }
+}
+
+extension CacheStatistics.Counters {
+  fileprivate init(_ counters: StoreCounters) {
+    hits = counters.hits
+    misses = counters.misses
+    stores = counters.stores
+    evictions = counters.evictions
+    expiredRemovals = counters.expiredRemovals
+    damagedRemovals = counters.damagedRemovals
+  }
+}
+
+/// The size of the store, and its limits.
+package struct CacheSize: Hashable, Sendable {
+  private let summary: StoreSummary
+
+  init(_ summary: StoreSummary) {
+    self.summary = summary
+  }
+
+  package var recordCount: Int { summary.entryCount }
+  /// The bytes of all used pages.
+  package var occupiedByteCount: Int64 { summary.occupiedByteCount }
+  package var budgetByteCount: Int64 { summary.budgetByteCount }
+  /// The limit of the disk; `nil` if it is above the budget.
+  package var diskByteCount: Int64? { summary.diskByteCount }
+  /// The maximum size of the store now.
+  package var effectiveBudgetByteCount: Int64 { summary.effectiveBudgetByteCount }
+}
+
+/// A record or an index entry of the store that is damaged or contradicts others. Its description is a
+/// line for people.
+package struct CacheDefect: Sendable, Encodable, CustomStringConvertible {
+  private let defect: StoreDefect
+
+  init(_ defect: StoreDefect) {
+    self.defect = defect
+  }
+
+  package var description: String { "\(defect)" }
+
+  package func encode(to encoder: any Encoder) throws {
+    try defect.encode(to: encoder)
+  }
 }

@@ -139,3 +139,101 @@ extension ImageTransport {
     return cache
   }
 }
+
+/// The records of a store, see ``ImageCache/records``. Each iteration begins at the first one.
+///
+/// Reads some hundred records at a time, so a list of any length takes little memory, and a slow reader
+/// keeps nothing from being stored. Records that are stored or removed meanwhile may be there or not. The
+/// cancellation of the task ends the iteration with ``ImageError/Code/cancelled``.
+public struct CacheRecords: AsyncSequence, Sendable {
+  private let transport: any ImageTransport
+
+  init(_ transport: any ImageTransport) {
+    self.transport = transport
+  }
+
+  /// Reads from the first record on.
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(transport: transport)
+  }
+
+  /// One reading of the list.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private static let partCount = 256
+
+    private let transport: any ImageTransport
+    private var part: ArraySlice<CacheRecord> = []
+    private var lastID: CacheRecord.ID?
+    /// Whether no part follows.
+    private var isLast = false
+
+    fileprivate init(transport: any ImageTransport) {
+      self.transport = transport
+    }
+
+    /// The next record; `nil` after the last one, and after an error.
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(ImageError) -> CacheRecord? {
+      if part.isEmpty, !isLast { try await readPart(isolation: actor) }
+      return part.popFirst()
+    }
+
+    private mutating func readPart(
+      isolation actor: isolated (any Actor)?
+    ) async throws(ImageError) {
+      isLast = true
+      guard !Task.isCancelled else { throw .cancelled(nil) }
+      let records = try await transport.requireCache()
+        .records(after: lastID, limit: Self.partCount)
+      part = records[...]
+      lastID = records.last?.id
+      isLast = records.count < Self.partCount
+    }
+  }
+}
+
+/// A source of thumbnails whose store a program may change and list, see ``ImageCache``.
+///
+/// No function blocks a thread of the tasks. Each may go on to its end when its task is cancelled.
+public protocol CacheTransport: ImageTransport {
+  /// Stores a picture as if it had been fetched for the request just now.
+  ///
+  /// - Parameters:
+  ///   - bytes: an encoded picture.
+  ///   - request: does not bypass the store.
+  /// - Returns: its thumbnail.
+  func put(_ bytes: [UInt8], for request: ImageRequest) async throws(ImageError) -> LoadedImage
+
+  /// Removes the thumbnail of a request.
+  ///
+  /// - Returns: whether the store had it.
+  func removeImage(for request: ImageRequest) async throws(ImageError) -> Bool
+
+  /// Removes everything of a URL, in every size.
+  ///
+  /// - Returns: how many records the store had.
+  func removeImages(of url: String) async throws(ImageError) -> Int
+
+  /// Removes what has expired.
+  ///
+  /// - Returns: how many records were removed.
+  func removeExpired() async throws(ImageError) -> Int
+
+  /// What the store holds.
+  func statistics() async throws(ImageError) -> CacheStatistics
+
+  /// The thumbnail of a record.
+  ///
+  /// - Returns: `nil` if it was removed, has expired, or is no thumbnail.
+  func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage?
+
+  /// A part of the records, in an order that does not change.
+  ///
+  /// - Parameters:
+  ///   - id: that of the last record of the part before, which may be gone; `nil` for the first part.
+  ///   - limit: the maximum number. Fewer mean the end.
+  func records(
+    after id: CacheRecord.ID?, limit: Int
+  ) async throws(ImageError) -> [CacheRecord]
+}

@@ -1,5 +1,6 @@
 package import ImgModel
 import ImgStore
+import Synchronization
 
 /// The store of a data directory, as this process reads and changes it without the coordinator.
 ///
@@ -108,5 +109,144 @@ package struct LocalStore: Sendable {
   /// Calls `body` with every record, also expired ones, until it returns `false`.
   package func forEachRecord(_ body: (StoredRecord) throws -> Bool) throws {
     try reader()?.forEach { try body(StoredRecord($0)) }
+  }
+}
+
+/// The care of the store as a whole.
+extension LocalStore {
+  /// Checks every record and every index entry.
+  ///
+  /// - Parameters:
+  ///   - isRepairing: whether to remove defects after reporting them.
+  ///   - report: is given each defect.
+  /// - Returns: the number of records; `nil` if there is no store yet.
+  package func verify(
+    isRepairing: Bool, _ report: (CacheDefect) throws -> Void
+  ) throws -> Int? {
+    func check(_ store: SharedStore) throws -> Int {
+      try store.verify(isRepairing: isRepairing) { try report(CacheDefect($0)) }
+    }
+    return try isRepairing ? withWriter(check) : reader().map { try check($0.store) }
+  }
+
+  /// Returns the unused space of the store's file to the disk.
+  ///
+  /// - Returns: the size of the file in bytes before and after; `nil` if there is no store yet.
+  package func compact() throws -> (before: Int64, after: Int64)? {
+    try withWriter { store in
+      let compaction = try store.compact()
+      return (compaction.byteCountBefore, compaction.byteCountAfter)
+    }
+  }
+
+  /// Removes everything from the store.
+  package func reset() throws {
+    _ = try withWriter { store in try store.reset() }
+  }
+
+  /// Removes the store without opening it, because to read damaged files may end the process.
+  ///
+  /// - Returns: `false` if another process is replacing it.
+  package func removeFiles() throws -> Bool {
+    try SharedStore.remove(directory)
+  }
+}
+
+/// Removals of records.
+extension LocalStore {
+  /// Removes all records of some pictures: thumbnails in every size, originals, facts and unfinished
+  /// downloads, whatever header fields requested them.
+  ///
+  /// - Returns: how many records, without the downloads.
+  package func removeRecords(of names: [PictureName]) throws -> Int {
+    let wanted = Set(names.map(\.text))
+    var keys: [ContentKey] = []
+    try reader()?.forEach { stored in
+      let text = PictureName.text(ofRecord: stored.url)
+      if wanted.contains(text) || wanted.contains(String(PictureName.url(ofText: text))) {
+        keys.append(stored.key)
+      }
+      return true
+    }
+    return try remove(keys, partialsOf: names)
+  }
+
+  /// Removes what a request has made.
+  ///
+  /// - Returns: whether there was anything.
+  func removeResult(of name: PictureName, for request: ThumbnailRequest) throws -> Bool {
+    try remove([ContentKey(name, request)], partialsOf: []) > 0
+  }
+
+  private func remove(_ keys: [ContentKey], partialsOf names: [PictureName]) throws -> Int {
+    try withWriter { store in
+      try store.change { store throws(StoreError) in
+        try store.removePartials(of: names)
+        return try store.remove(keys)
+      }
+    } ?? 0
+  }
+
+  /// Removes the pins of a job from records. Does nothing if there is no store any more.
+  func unpin(_ keys: [ContentKey], for job: JobID) throws {
+    let limit = ThumbnailStore.expiredBatchCount
+    _ = try withWriter { store in
+      for start in stride(from: 0, to: keys.count, by: limit) {
+        let batch = Array(keys[start...].prefix(limit))
+        try store.change { store throws(StoreError) in try store.unpin(batch, for: job) }
+      }
+    }
+  }
+
+  /// Removes what has expired.
+  ///
+  /// - Returns: how many this process removed. Workers may remove some at the same time.
+  package func removeExpired(at now: WallTime) throws -> Int {
+    let limit = ThumbnailStore.expiredBatchCount
+    return try withWriter { store in
+      var total = 0
+      while true {
+        let removed = try store.change { store throws(StoreError) in
+          try store.removeExpired(at: now, limit: limit)
+        }
+        total += removed
+        if removed < limit { return total }
+      }
+    } ?? 0
+  }
+}
+
+/// The stores that this process has open. LMDB forbids to open one twice in a process: the locks of one
+/// opening would end with the other (lmdb.h, "Caveats").
+enum OpenStores {
+  private struct Entry {
+    weak var store: SharedStore?
+  }
+
+  private static let entries = Mutex<[String: Entry]>([:])
+
+  /// A reader of the store in a directory, which other readers in this process share.
+  ///
+  /// - Returns: `nil` when there is no store yet.
+  static func reader(of directory: String) throws(StoreError) -> StoreReader? {
+    try entries.withLock { entries throws(StoreError) in
+      if let store = entries[directory]?.store { return StoreReader(store) }
+      entries = entries.filter { $0.value.store != nil }
+      let reader = try StoreReader(directory: directory)
+      if let reader { entries[directory] = Entry(store: reader.store) }
+      return reader
+    }
+  }
+
+  /// Runs `body` while this process does not have the store open. Readers wait meanwhile.
+  ///
+  /// - Parameter body: may open the store, and must not ask for a reader.
+  static func whileClosed<Result: Sendable>(
+    _ directory: String, _ body: () throws -> Result
+  ) throws -> Result {
+    try entries.withLock { entries in
+      guard let store = entries[directory]?.store else { return try body() }
+      return try store.whileClosed(body)
+    }
   }
 }

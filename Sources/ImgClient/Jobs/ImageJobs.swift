@@ -123,3 +123,83 @@ extension ImageClient {
   /// The jobs of the cluster.
   public var jobs: ImageJobs { ImageJobs(transport) }
 }
+
+/// All jobs, newest first. They are read page by page.
+extension ImageJobs: AsyncSequence {
+  /// Begins with the newest job.
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(jobs: self)
+  }
+
+  /// A walk through the jobs.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let jobs: ImageJobs
+    private var page: ArraySlice<ImageJob> = []
+    private var last: ImageJob.ID?
+    private var hasMore = true
+
+    fileprivate init(jobs: ImageJobs) {
+      self.jobs = jobs
+    }
+
+    /// The next older job; `nil` after the oldest one. Asks the coordinator for some hundred at a time.
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(ImageError) -> ImageJob? {
+      if page.isEmpty, hasMore {
+        let next = try await jobs.served().jobs(before: last)
+        page = next.jobs[...]
+        hasMore = next.hasMore && !next.jobs.isEmpty
+      }
+      guard let job = page.popFirst() else { return nil }
+      last = job.id
+      return job
+    }
+  }
+}
+
+/// What serves ``ImageJobs``: an ``ImageTransport`` that has jobs, too.
+///
+/// Each function ends early with ``ImageError/Code/cancelled`` when its task is cancelled.
+public protocol JobTransport: ImageTransport {
+  /// Submits a list as one job.
+  ///
+  /// - Parameter urls: is read while the list is sent, possibly on another thread. It may block.
+  /// - Returns: the number of the job, once the job is durable.
+  func submitJob(
+    _ request: ImageJobRequest, urls: some Sequence<String> & Sendable
+  ) async throws(ImageError) -> ImageJob.ID
+
+  /// A job as it stands now.
+  func job(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob
+
+  /// A page of jobs, newest first.
+  ///
+  /// - Parameter id: the page begins after this job; `nil` for the newest jobs.
+  func jobs(
+    before id: ImageJob.ID?
+  ) async throws(ImageError) -> (jobs: [ImageJob], hasMore: Bool)
+
+  /// Watches a job until it has ended.
+  ///
+  /// - Parameter onUpdate: is given the job at once and after changes, in order, from any thread; the last
+  ///   time with its end. It must not block.
+  func watchJob(
+    _ id: ImageJob.ID, onUpdate: @escaping @Sendable (ImageJob) -> Void
+  ) async throws(ImageError)
+
+  /// A page of results, in the order of the list.
+  ///
+  /// - Parameter index: of the first URL of the page.
+  /// - Returns: the page, and the index of the next one; `nil` at the end.
+  func jobResults(
+    of id: ImageJob.ID, from index: Int, failedOnly: Bool
+  ) async throws(ImageError) -> (results: [ImageJobResult], next: Int?)
+
+  /// Changes a job.
+  ///
+  /// - Returns: the job after the change, or for a removal before it; once the change is durable.
+  func changeJob(
+    _ id: ImageJob.ID, _ change: ImageJobChange
+  ) async throws(ImageError) -> ImageJob
+}

@@ -87,3 +87,169 @@ extension JobStatus {
     self.init(record, isDelayed: record.options.delay > .zero && record.notBefore > now)
   }
 }
+
+extension JobSource {
+  /// Opens the journal for reading.
+  ///
+  /// - Returns: `nil` if this user may not read it.
+  package static func journal(ifPermittedIn directory: String) throws -> JobSource? {
+    do throws(StoreError) {
+      return try JobSource(journalIn: directory)
+    } catch  where error.reason == .notPermitted {
+      return nil
+    }
+  }
+}
+
+/// The lines of a running job that have an outcome, each once, in about the order in which they end.
+package final class FinishedLines {
+  private let job: JobID
+  private let client: Client
+  /// All lines before it were seen.
+  private var firstUnseen = 0
+  /// Those behind it that were seen, too.
+  private var seen: Set<Int> = []
+  /// Where the next look begins.
+  private var cursor = 0
+  /// Whether `body` has returned `false` for one.
+  package private(set) var hasFailures = false
+
+  /// How much of a long list one look goes through, so that the caller can do other things.
+  private static let pageMaximum = 16
+
+  /// - Parameter client: a connection that nothing else uses.
+  package init(of job: JobID, from client: Client) {
+    self.job = job
+    self.client = client
+  }
+
+  /// Calls `body` with lines that ended since the last call; with all of them once the job has ended.
+  ///
+  /// - Parameter body: returns whether the line has a result.
+  package func forEachNew(
+    hasEnded: Bool, _ body: (LineResult) throws -> Bool
+  ) throws {
+    if hasEnded { cursor = firstUnseen }
+    var pageCount = 0
+    while hasEnded || pageCount < Self.pageMaximum {
+      pageCount += 1
+      let page = try client.results(of: job, from: cursor)
+      let ended = page.entries.filter { $0.outcome != nil }
+      for entry in ended where see(entry.index) {
+        if try !body(entry) { hasFailures = true }
+      }
+      guard let next = page.next, hasEnded || !ended.isEmpty else {
+        cursor = firstUnseen
+        return
+      }
+      cursor = next
+    }
+  }
+
+  /// - Returns: whether the line was not seen before.
+  private func see(_ index: Int) -> Bool {
+    guard index >= firstUnseen, seen.insert(index).inserted else { return false }
+    while seen.remove(firstUnseen) != nil { firstUnseen += 1 }
+    return true
+  }
+}
+
+/// The intact jobs of a damaged journal. Reads it without opening it, and changes nothing.
+///
+/// It may find jobs that were removed recently.
+package struct JournalRecovery {
+  private let extract: JournalExtract
+
+  /// - Parameter directory: the journal's, or that of a copy.
+  package init(directory: String) throws {
+    extract = try JournalExtract(directory: directory)
+  }
+
+  /// The jobs of which anything is intact, in the order of submission.
+  package var jobs: [JobID] { extract.jobIDs }
+
+  /// A job without its headers; `nil` if its record is lost.
+  package func record(of job: JobID) -> JobRecord? { extract.job(job) }
+
+  /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if the list
+  /// is lost.
+  package func forEachLine(
+    of job: JobID, _ body: (_ index: Int, _ url: String?, Outcome?) throws -> Void
+  ) throws {
+    try extract.forEachLine(of: job, body)
+  }
+}
+
+extension Outcome {
+  /// Why there is no thumbnail; `nil` if there is one.
+  ///
+  /// - Parameter reason: why the request was cancelled.
+  package func failure(cancelledBecause reason: String = "the request was cancelled") -> Failure? {
+    switch self {
+    case .done: nil
+    case .failed(let failure, _): failure
+    case .cancelled: Failure(stage: .queue, code: .cancelled, detail: reason)
+    }
+  }
+}
+
+extension Failure {
+  /// The coordinator reported a thumbnail that is no longer in the store.
+  package static var isGone: Failure {
+    Failure(
+      stage: .store, code: .internal, detail: "the thumbnail was removed before it was read")
+  }
+}
+
+/// What the lines of a job have in the store, which it opens once.
+package final class LineResults {
+  private let request: ThumbnailRequest
+  private let store: LocalStore
+  /// `nil` until the store exists.
+  private var reader: StoreReader?
+  /// The records of the lines that need no pins any more.
+  private var unneededKeys: [ContentKey] = []
+
+  /// - Parameter request: that of the job.
+  package init(of request: ThumbnailRequest, in store: LocalStore) {
+    self.request = request
+    self.store = store
+  }
+
+  /// The thumbnails of a line in the job's variants, its facts, or its original if the job keeps nothing
+  /// else; without those that have expired or were evicted since.
+  package func results(of line: LineResult) throws -> [StoredResult] {
+    reader = try reader ?? store.reader()
+    guard let reader else { return [] }
+    let name = request.fetch.name(of: try ImageURL(line: line.url))
+    guard request.keep == .original else {
+      return try reader.results(of: name, for: request, recordingAccess: .none).map(
+        StoredResult.init)
+    }
+    let original = try reader.original(of: name, isLenient: request.isLenient)
+    return original.map { [StoredResult($0)] } ?? []
+  }
+
+  /// What the job has made of a line needs no pins any more.
+  package func endPins(of line: LineResult) throws {
+    let name = request.fetch.name(of: try ImageURL(line: line.url))
+    unneededKeys += ContentKey.results(of: name, for: request)
+    if request.keep.includesOriginal { unneededKeys.append(ContentKey(originalOf: name)) }
+  }
+
+  /// Removes the pins of the job that are not needed any more.
+  package func removePins(of job: JobID) throws {
+    guard !unneededKeys.isEmpty else { return }
+    reader = nil
+    try store.unpin(unneededKeys, for: job)
+    unneededKeys = []
+  }
+
+  /// Whether the store has all that the job made of a line. Counts no access.
+  package func isStored(_ line: LineResult) throws -> Bool {
+    reader = try reader ?? store.reader()
+    guard let reader else { return false }
+    return try reader.hasResults(
+      of: request.fetch.name(of: try ImageURL(line: line.url)), for: request)
+  }
+}

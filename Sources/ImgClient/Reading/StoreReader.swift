@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgSettings
 package import ImgStore
 
 /// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
@@ -164,4 +165,235 @@ package struct StoreReader: Sendable {
   }
 
   private var now: WallTime { .now }
+}
+
+extension StoreReader {
+  /// The result that answers a request without the coordinator; `nil` if it is not there, or the request
+  /// asks for more: a later expiry, an original that is not kept, a fresh answer of the origin.
+  ///
+  /// - Parameters:
+  ///   - options: its delay has passed.
+  ///   - maximumByteCount: a longer result has no bytes, and costs no copy.
+  package func hit(
+    for url: ImageURL, _ options: RequestOptions, at now: WallTime,
+    bytesUpTo maximumByteCount: Int = .max
+  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    let name = options.fetch.name(of: url)
+    let policy = options.fetch.cachePolicy
+    // A picture that comes from no origin has no original.
+    if options.keep.includesOriginal, !url.isLocal {
+      guard let original = try originalFacts(of: name, isLenient: options.isLenient),
+        policy.accepts(original.terms, at: now)
+      else { return nil }
+    }
+    guard
+      let found = try result(
+        of: name, for: options.request, bytesUpTo: maximumByteCount, recordingAccess: .hits),
+      policy.accepts(found.facts.terms, at: now),
+      found.facts.extended(by: Self.minimumRetention(of: options), at: now) == nil
+    else { return nil }
+    return found
+  }
+
+  /// The retention that the request asks for at least. Only the coordinator knows the default
+  /// expiry, so this assumes the shortest.
+  private static func minimumRetention(of options: RequestOptions) -> Retention {
+    options.expiry.retentionOfStored(defaultExpiry: RequestOptions.expiryRange.lowerBound)
+  }
+}
+
+/// What the store has of a thumbnail, for a command that makes none.
+package enum CachedThumbnail: Sendable {
+  case found(StoredResult)
+  /// The store has the thumbnail of a damaged picture, which the command does not accept.
+  case damaged
+  /// The store has the picture in this size only in other formats, possibly in none.
+  case absent(otherFormats: [ImageFormat])
+}
+
+extension LocalStore {
+  /// The thumbnail of a picture in the variant of a choice, or in one that serves as well.
+  package func thumbnail(
+    of name: PictureName, _ choice: VariantChoice
+  ) throws -> CachedThumbnail {
+    guard let reader = try reader() else { return .absent(otherFormats: []) }
+    let stored = try choice.stored(of: name, in: reader)
+    let found = try reader.thumbnail(
+      for: name, variant: stored.variant ?? choice.variant, isLenient: choice.isLenient)
+    if let found { return .found(StoredResult(found)) }
+    let damaged = try reader.thumbnail(
+      for: name, variant: choice.variant, isLenient: true, recordingAccess: .none)
+    return damaged == nil ? .absent(otherFormats: stored.formats) : .damaged
+  }
+}
+
+/// A thumbnail with its source, or the reason why there is none.
+package enum FoundThumbnail: Sendable {
+  case stored(StoredResult, isFromCache: Bool, Timings?)
+  case uncached(UncachedPicture)
+  case nothing(Failure, Timings?)
+}
+
+/// The variant that a command delivers, and the variants under which the store may have it.
+package struct VariantChoice: Hashable, Sendable {
+  /// The source of the requested format.
+  package enum FormatSource: Sendable {
+    case option
+    /// A thumbnail whose format was chosen by transparency also serves if it has this format,
+    /// because its bytes are the same.
+    case fileName
+    case nothing
+  }
+
+  package let variant: Variant
+  /// Whether the thumbnail of a damaged picture serves.
+  package let isLenient: Bool
+  private let formatSource: FormatSource
+
+  package init(variant: Variant, isLenient: Bool, formatSource: FormatSource) {
+    self.variant = variant
+    self.isLenient = isLenient
+    self.formatSource = formatSource
+  }
+
+  /// The variant to request; a stored one if possible.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the picture.
+  ///   - policy: must accept the stored thumbnail at `now`.
+  ///   - reader: `nil` if there is no store.
+  func resolved(
+    for name: PictureName, _ policy: CachePolicy, at now: WallTime, in reader: StoreReader?
+  ) throws(StoreError) -> Variant {
+    guard formatSource == .fileName, let reader,
+      let byTransparency = variant.encoded(as: .auto)
+    else { return variant }
+    let found = try reader.facts(of: name, as: [variant, byTransparency], isLenient: isLenient)
+    guard found[0] == nil, let other = found[1],
+      Variant.Format(other.thumbnail.format) == variant.format, policy.accepts(other.terms, at: now)
+    else { return variant }
+    return byTransparency
+  }
+
+  /// The stored variants of the picture in this size, for a command that makes none.
+  ///
+  /// - Returns: the variant to deliver, `nil` if no stored one serves; and the stored formats. Any
+  ///   format serves if none is requested.
+  func stored(
+    of name: PictureName, in reader: StoreReader
+  ) throws(StoreError) -> (variant: Variant?, formats: [ImageFormat]) {
+    let others = Variant.Format.allCases.filter { $0 != variant.format }
+    let variants = [variant] + others.compactMap(variant.encoded)
+    let facts = try reader.facts(of: name, as: variants, isLenient: isLenient)
+    let found = zip(variants, facts).compactMap { variant, facts in
+      facts.map { (variant: variant, format: $0.thumbnail.format) }
+    }
+    let delivered = found.first { $0.variant == variant || serves($0.format) }
+    return (delivered?.variant, found.map(\.format))
+  }
+
+  private func serves(_ format: ImageFormat) -> Bool {
+    switch formatSource {
+    case .option: false
+    case .fileName: Variant.Format(format) == variant.format
+    case .nothing: true
+    }
+  }
+}
+
+/// Finds the thumbnail of a URL, or its facts: in the store, else through the coordinator.
+package struct ThumbnailFinder {
+  /// What the coordinator reports of a request until it answers. What is `nil` is not asked for.
+  package struct Observers {
+    package var onPreview: ((PicturePreview) -> Void)?
+    package var onProgress: ((BodyProgress) -> Void)?
+    package var onWait: (Wait) -> Void = { _ in }
+
+    package init() {}
+  }
+
+  private let choice: VariantChoice
+  /// Names the place that shows the picture; `nil` for a request by itself.
+  private let viewer: String?
+  /// Whether the picture is fetched in any case and not stored.
+  private let bypassesStore: Bool
+  private let store: LocalStore
+  /// Whether the store is read before the coordinator is asked.
+  private let readsStoreFirst: Bool
+  private let connect: () throws -> Client
+
+  /// - Parameters:
+  ///   - readsStoreFirst: `false` if to read the store may end the process.
+  ///   - connect: makes a connection to the coordinator of the store.
+  package init(
+    _ choice: VariantChoice, viewer: String?, bypassesStore: Bool, in store: LocalStore,
+    readsStoreFirst: Bool, connect: @escaping () throws -> Client
+  ) {
+    self.choice = choice
+    self.viewer = viewer
+    self.bypassesStore = bypassesStore
+    self.store = store
+    self.readsStoreFirst = readsStoreFirst
+    self.connect = connect
+  }
+
+  /// Reads a hit from the store without the coordinator; else the coordinator makes the thumbnail.
+  /// The coordinator also handles a hit with a delay, with a viewer, with a later expiry, or that
+  /// bypasses the store.
+  ///
+  /// - Parameter given: the requested variant may be replaced by one that the store has.
+  package func thumbnail(
+    of url: ImageURL, _ given: RequestOptions, _ observers: Observers
+  ) throws -> FoundThumbnail {
+    let options = try resolved(given, for: url)
+    if let hit = try stored(url, options) { return .stored(hit, isFromCache: true, nil) }
+    let asked = WallTime.now
+    let result = try connect().get(
+      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore,
+      onPreview: observers.onPreview, onProgress: observers.onProgress, onWait: observers.onWait)
+    if let picture = result.uncached { return .uncached(picture) }
+    guard case .done(_, let isFromCache, _) = result.outcome else {
+      let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)
+      return .nothing(failure ?? .isGone, result.timings)
+    }
+    // As of the request, so that a very short expiry does not hide the new thumbnail.
+    let made = try store.reader()?.result(
+      of: options.fetch.name(of: url), for: options.request, at: asked, recordingAccess: .none)
+    guard let made else { throw Failure.isGone }
+    return .stored(StoredResult(made), isFromCache: isFromCache, result.timings)
+  }
+
+  /// The options with the variant that the store has.
+  private func resolved(
+    _ options: RequestOptions, for url: ImageURL
+  ) throws(StoreError) -> RequestOptions {
+    guard !bypassesStore, readsStoreFirst else { return options }
+    var resolved = options
+    do throws(StoreError) {
+      resolved.variant = try choice.resolved(
+        for: options.fetch.name(of: url), options.fetch.cachePolicy, at: .now,
+        in: try store.reader())
+    } catch  where error.reason == .damaged {
+      return options
+    }
+    return resolved
+  }
+
+  /// The stored result, if the request needs no more. A damaged store counts as empty, because a worker
+  /// will recreate it.
+  private func stored(
+    _ url: ImageURL, _ options: RequestOptions
+  ) throws(StoreError) -> StoredResult? {
+    guard viewer == nil, !bypassesStore, options.delay == .zero, readsStoreFirst else { return nil }
+    do throws(StoreError) {
+      return try store.reader()?.hit(for: url, options, at: .now).map(StoredResult.init)
+    } catch  where error.reason == .damaged {
+      return nil
+    }
+  }
+
+  private var reasonOfCancel: String {
+    viewer.map { "a later get of the viewer \(Spelling.quoted($0)) replaced this one" }
+      ?? "the request was cancelled"
+  }
 }

@@ -1,5 +1,7 @@
+import ImgModel
 import ImgSystem
 import ImgTransport
+import ImgWire
 
 /// The coordinator as many tasks use it at the same time: over one connection, which a thread of its own
 /// makes when the first call needs it, and again when it is lost.
@@ -75,5 +77,336 @@ final class CoordinatorSession: Sendable {
   private func leave(_ call: SessionCall, _ reason: SessionError) {
     call.end(.failure(reason))
     commands.post(.detach(call))
+  }
+}
+
+/// What tasks ask of a session's thread.
+enum SessionCommand: Sendable {
+  case start(SessionCall)
+  /// Its task no longer waits.
+  case detach(SessionCall)
+  case stop
+}
+
+/// Sends the calls of a session over one connection, hands them their replies, and connects again when the
+/// connection is lost. Belongs to the session's thread.
+final class SessionLoop {
+  private enum Token: UInt64 {
+    case commands, connection
+  }
+
+  private let commands: Mailbox<SessionCommand>
+  private let connect: () throws(ClientError) -> CoordinatorConnection
+  private let poller: Poller
+  private var connection: CoordinatorConnection?
+  private var calls = CallTable()
+  /// Why the connection is no longer of use; `nil` while it is.
+  private var loss: ClientError?
+  /// `nil` unless a connection was lost, and no call has waited for the next one or had a reply from it.
+  private var reconnection: ReconnectionPlan?
+  private var hasLostConnection = false
+  /// The coordinator has said that it stops. Calls wait for the next connection.
+  private var isCoordinatorLeaving = false
+  private var silence: SilenceWatch
+  private var isStopped = false
+
+  /// Further calls wait while so many bytes have not been sent: the coordinator is slow.
+  private static let unsentMaximumByteCount = 256 << 10
+
+  /// - Parameters:
+  ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
+  ///   - connect: makes a connection; blocks.
+  init(
+    commands: Mailbox<SessionCommand>, patience: Duration,
+    connect: @escaping () throws(ClientError) -> CoordinatorConnection
+  ) throws(SystemError) {
+    self.commands = commands
+    self.connect = connect
+    silence = SilenceWatch(at: .now, patience: patience)
+    poller = try Poller()
+    try poller.register(commands.descriptor, .read, token: Token.commands.rawValue)
+  }
+
+  /// Returns when the session has ended.
+  ///
+  /// - Throws: if the thread cannot wait for events. All calls have ended then.
+  func run() throws(SystemError) {
+    while true {
+      commands.takeAll().forEach(handle)
+      guard !isStopped else { return endAll(.connection(.closed)) }
+      connectIfNeeded()
+      sendCalls()
+      flush()
+      if let loss { handleLoss(loss) }
+      do throws(SystemError) {
+        for event in try poller.wait(timeout: timeout)
+        where event.token == Token.connection.rawValue && (event.isReadable || event.isHungUp) {
+          receive()
+        }
+      } catch {
+        endAll(.connection(.system(error)))
+        throw error
+      }
+      endSilence()
+      if let loss { handleLoss(loss) }
+    }
+  }
+
+  private func handle(_ command: SessionCommand) {
+    switch command {
+    case .start(let call): calls.add(call)
+    case .detach(let call):
+      // A sent call keeps its place until its answer: the coordinator counts it, too.
+      guard let number = calls.number(of: call) else { return calls.callEnded() }
+      if let message = call.detachment?(number) { post(message) }
+    case .stop: isStopped = true
+    }
+  }
+
+  /// `nil` waits for the next event.
+  private var timeout: Duration? {
+    let next: ContinuousClock.Instant?
+    if connection == nil {
+      next = calls.isAnyWaiting ? reconnection?.nextAttempt ?? .now : nil
+    } else {
+      next = calls.isAnySent ? silence.deadline : nil
+    }
+    return next.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+  }
+
+  // MARK: - The connection
+
+  private func connectIfNeeded() {
+    guard connection == nil, calls.isAnyWaiting else { return }
+    if hasLostConnection, reconnection == nil { reconnection = ReconnectionPlan(at: .now) }
+    guard (reconnection?.nextAttempt ?? .now) <= .now else { return }
+    do throws(ClientError) {
+      let new = try connect()
+      do throws(SystemError) {
+        try poller.register(new.channel.descriptor, .read, token: Token.connection.rawValue)
+      } catch {
+        throw .connection(.system(error))
+      }
+      connection = new
+      isCoordinatorLeaving = false
+      silence.heard(at: .now)
+    } catch {
+      attemptFailed(error)
+    }
+  }
+
+  /// There is another attempt, or all calls end.
+  private func attemptFailed(_ error: ClientError) {
+    guard error.mayPass, reconnection?.attemptFailed(at: .now) == true else {
+      reconnection = nil
+      return endAll(error)
+    }
+  }
+
+  /// What has arrived counts. What has no answer is sent again over the next connection.
+  private func handleLoss(_ error: ClientError) {
+    loss = nil
+    guard let lost = connection else { return }
+    poller.unregister(lost.channel.descriptor)
+    connection = nil
+    while let rest = try? lost.channel.receive(), !rest.deliveries.isEmpty {
+      rest.deliveries.forEach(receive)
+    }
+    hasLostConnection = true
+    for call in calls.requeueSent() { call.end(.failure(.client(error))) }
+    // A connection without a reply was no success.
+    if reconnection != nil { attemptFailed(error) }
+  }
+
+  private func endAll(_ error: ClientError) {
+    for call in calls.removeAll() { call.end(.failure(.client(error))) }
+  }
+
+  // MARK: - Messages
+
+  private func sendCalls() {
+    guard let connection, !isCoordinatorLeaving else { return }
+    if !calls.isAnySent { silence.heard(at: .now) }
+    while loss == nil, connection.channel.heldByteCount < Self.unsentMaximumByteCount,
+      let next = calls.takeNext(as: connection.newRequest)
+    {
+      post(next.call.request(next.number), with: next.call.file)
+    }
+  }
+
+  private func post(_ message: ClientMessage, with file: PassedFile? = nil) {
+    guard loss == nil, let channel = connection?.channel else { return }
+    do throws(ChannelError) {
+      try channel.post(message, with: file)
+    } catch {
+      loss = .connection(error)
+    }
+  }
+
+  /// Hands the kernel what it takes.
+  private func flush() {
+    guard loss == nil, let channel = connection?.channel else { return }
+    do throws(ChannelError) {
+      try channel.flush()
+      try watch(channel.descriptor, channel.hasUnsent ? [.read, .write] : .read)
+    } catch {
+      loss = .connection(error)
+    }
+  }
+
+  private func watch(
+    _ descriptor: CInt, _ interest: Poller.Interest
+  ) throws(ChannelError) {
+    do throws(SystemError) {
+      try poller.update(descriptor, interest, token: Token.connection.rawValue)
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  private func receive() {
+    guard let channel = connection?.channel else { return }
+    do throws(ChannelError) {
+      let received = try channel.receive()
+      received.deliveries.forEach(receive)
+      if received.isClosed { loss = loss ?? .connection(.closed) }
+    } catch {
+      loss = .connection(error)
+    }
+  }
+
+  private func receive(_ delivery: Delivery<CoordinatorReply>) {
+    silence.heard(at: .now)
+    let reply = SessionReply(delivery)
+    if case .refused(let refusal) = reply.message { return refused(refusal) }
+    guard let number = reply.message.request, let call = calls.call(of: number) else { return }
+    reconnection = nil
+    switch call.receive(reply) {
+    case .more(let message):
+      if case .job = reply.message { calls.forgiveSends(of: number) }
+      if let message { post(message) }
+    case .again: askAgain(number, call, otherwise: .connection(.closed))
+    case .answer: calls.remove(number)
+    case nil: if call.detachment == nil || reply.message.endsRequest { calls.remove(number) }
+    }
+  }
+
+  /// The coordinator stops. The next one is asked.
+  private func askAgain(_ number: RequestID, _ call: SessionCall, otherwise error: ClientError) {
+    isCoordinatorLeaving = true
+    if !calls.requeue(number) { call.end(.failure(.client(error))) }
+  }
+
+  /// Asks a coordinator that says nothing, and gives up one that does not answer that either.
+  private func endSilence() {
+    guard let connection, loss == nil, calls.isAnySent else { return }
+    switch silence.look(at: .now) {
+    case .nothing: break
+    case .isSilent: post(.status(PlainRequest(id: connection.newRequest())))
+    case .isLost: loss = .connection(.timedOut)
+    }
+  }
+
+  private func refused(_ refusal: RequestRefusal) {
+    let error = ClientError.refused(refusal.code, message: refusal.message)
+    guard refusal.id != RequestRefusal.wholeConnection else {
+      loss = error
+      return
+    }
+    guard let call = calls.call(of: refusal.id) else { return }
+    guard refusal.code != .stopping else { return askAgain(refusal.id, call, otherwise: error) }
+    calls.remove(refusal.id)
+    call.end(.failure(.client(error)))
+  }
+}
+
+extension ClientError {
+  /// Whether the next attempt to connect may succeed: a coordinator may be leaving or starting.
+  fileprivate var mayPass: Bool {
+    switch self {
+    case .unreachable, .notListening, .notStarted, .connection: true
+    case .refused(let code, _): code == .unavailable || code == .stopping
+    case .denied, .untrusted, .listensElsewhere, .notAutostarted, .otherStore, .otherVersion,
+      .submission:
+      false
+    }
+  }
+}
+
+extension CoordinatorReply {
+  /// Whether no other reply to its request follows, if the request may have several.
+  fileprivate var endsRequest: Bool {
+    switch self {
+    case .preview, .progress, .waiting: false
+    case .job(let reply): reply.status.hasEnded
+    case .hello, .refused, .submitted, .status, .jobs, .results, .got, .forgotten, .detached,
+      .sweeping,
+      .stopping:
+      true
+    }
+  }
+}
+
+/// Notices a coordinator that no longer answers, such as one that was stopped by a signal. It is asked
+/// something after some time without a word, and is given up after as long again.
+struct SilenceWatch: Sendable {
+  enum Finding: Sendable {
+    case nothing, isSilent, isLost
+  }
+
+  static let standardPatience = Duration.seconds(30)
+
+  private let patience: Duration
+  private var lastWord: ContinuousClock.Instant
+  private var isAsked = false
+
+  init(at now: ContinuousClock.Instant, patience: Duration = standardPatience) {
+    lastWord = now
+    self.patience = patience
+  }
+
+  /// When to look again.
+  var deadline: ContinuousClock.Instant { lastWord + patience * (isAsked ? 2 : 1) }
+
+  /// The coordinator has said something, or no call waits for it.
+  mutating func heard(at now: ContinuousClock.Instant) {
+    lastWord = now
+    isAsked = false
+  }
+
+  /// - Returns: `isSilent` once, when the coordinator is to be asked something.
+  mutating func look(at now: ContinuousClock.Instant) -> Finding {
+    guard now >= deadline else { return .nothing }
+    guard !isAsked else { return .isLost }
+    isAsked = true
+    return .isSilent
+  }
+}
+
+/// When a lost connection is made again: at once, then after pauses that double, until
+/// ``patience`` is over.
+struct ReconnectionPlan: Sendable {
+  static let patience = Duration.seconds(10)
+  private static let firstPause = Duration.milliseconds(50)
+  private static let longestPause = Duration.seconds(1)
+
+  private let end: ContinuousClock.Instant
+  private var pause = firstPause
+  private(set) var nextAttempt: ContinuousClock.Instant
+
+  /// The connection was lost.
+  init(at now: ContinuousClock.Instant) {
+    end = now + Self.patience
+    nextAttempt = now
+  }
+
+  /// An attempt has failed.
+  ///
+  /// - Returns: whether there is another one.
+  mutating func attemptFailed(at now: ContinuousClock.Instant) -> Bool {
+    guard now < end else { return false }
+    nextAttempt = now + pause
+    pause = min(pause * 2, Self.longestPause)
+    return true
   }
 }

@@ -1,5 +1,7 @@
-import ImgModel
-import ImgSettings
+import FoundationEssentials
+package import ImgFacts
+package import ImgModel
+package import ImgSettings
 import ImgStore
 import ImgSystem
 import ImgTransport
@@ -181,5 +183,128 @@ public final class ClusterTransport: BoundedTransport {
       if reader == nil { reader = try OpenStores.reader(of: places.storeDirectory) }
       return reader
     }
+  }
+}
+
+extension ClusterTransport {
+  /// The facts of a picture, without the place where it was taken. The store has them, or a worker fetches as
+  /// much of the picture as they need.
+  ///
+  /// - Parameters:
+  ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  ///   - redirectOrigins: see ``ImageRequest/redirectOrigins``.
+  package func facts(
+    of url: String, maximumRetryAfter: Duration? = nil, redirectOrigins: OriginList = .all
+  ) async throws(ImageError) -> PictureFacts {
+    let asked = try ClusterRequest(factsOf: url, redirectOrigins: redirectOrigins)
+    var request = ImageRequest(url: url)
+    request.maximumRetryAfter = maximumRetryAfter
+    guard let loaded = try await load(asked, as: request, nil),
+      let record = try? JSONDecoder().decode(FactsRecord.self, from: Data(loaded.bytes))
+    else {
+      throw ImageError(
+        code: .storeFailure, url: url, isRetryable: true,
+        message: "the facts of the picture were removed from the store before they were read")
+    }
+    var facts = record.facts
+    facts.gps = nil
+    facts.xmp?.packet = nil
+    return facts
+  }
+}
+
+extension ClusterTransport {
+  /// What the coordinator tells of itself and its workers. One is started if none answers and that is
+  /// permitted.
+  package func clusterStatus() async throws(ImageError) -> ClusterStatus {
+    let call = SessionCall(request: { .status(PlainRequest(id: $0)) })
+    guard case .status(let reply) = try await reply(to: call) else {
+      throw ImageError(ClientError.unexpectedReply, url: nil)
+    }
+    return reply.cluster
+  }
+
+  /// The size of the store; `nil` without one. Reads a few pages of its file.
+  package func storeSize() async throws(ImageError) -> CacheSize? {
+    let store = places.store
+    let view = try await BlockingCall.run { try store.view() }
+    switch view {
+    case .size(let size): return size
+    case .empty: return nil
+    case .notPermitted(let reason):
+      throw ImageError(code: .storeFailure, message: reason)
+    }
+  }
+}
+
+extension ClusterTransport {
+  /// The answer to a question that the coordinator answers by itself.
+  func reply(to call: SessionCall) async throws(ImageError) -> CoordinatorReply {
+    do throws(SessionError) {
+      return try await session.answer(to: call).message
+    } catch {
+      throw ImageError(error, url: nil)
+    }
+  }
+}
+
+extension ClusterTransport {
+  /// Has a thumbnail decoded by a sandboxed decoder of the cluster. A few at a time are decoded.
+  public func pixels(
+    of image: LoadedImage, frame: Int
+  ) async throws(ImageError) -> ImagePixels {
+    guard await decodes.enter() else { throw .cancelled(nil) }
+    defer { decodes.leave() }
+    let call = try PixelCall(image, frame: frame).call
+    let answer: SessionReply
+    do throws(SessionError) {
+      answer = try await session.answer(to: call)
+    } catch {
+      throw ImageError(error, url: nil)
+    }
+    return try PixelCall.pixels(in: answer)
+  }
+}
+
+extension ClusterTransport {
+  /// Uses the cluster of a program that has its own settings, with a coordinator beside it.
+  ///
+  /// - Parameter starter: for a process that is confined; `nil` if this process starts coordinators.
+  package convenience init(
+    _ settings: Settings, starter: CoordinatorStarter? = nil
+  ) throws(ImageError) {
+    let places = ClusterPlaces(
+      settings.resolved(in: ThisProcess.currentDirectory ?? "/"), starter: starter)
+    try self.init(places) { () throws(ClientError) in try places.connect() }
+  }
+
+  /// Goes on with a connection that was made before. If it is lost, another one is made at the same socket,
+  /// to a coordinator of the same store; none is started.
+  package convenience init(
+    _ settings: Settings, continuing client: sending Client
+  ) throws(ImageError) {
+    let socketPath = client.socketPath
+    let storeDirectory = client.storeDirectory
+    let first = FirstClient(client)
+    try self.init(ClusterPlaces(settings)) { () throws(ClientError) in
+      if let client = first.take() { return client }
+      let next = try Client(socketPath: socketPath)
+      try next.requireStore(in: storeDirectory)
+      return next
+    }
+  }
+}
+
+/// A client on its way to the thread that uses it.
+private final class FirstClient: Sendable {
+  private let client: Mutex<Client?>
+
+  init(_ client: sending Client) {
+    self.client = Mutex(client)
+  }
+
+  /// - Returns: the client, once.
+  func take() -> sending Client? {
+    client.withLock { $0.take() }
   }
 }

@@ -1,6 +1,8 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
+import ImgSystem
+import Synchronization
 
 /// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
@@ -238,5 +240,98 @@ package struct GetCommand: Command {
   private func open(_ path: String) throws -> PictureFile {
     guard fallbacks.isEmpty else { return try PictureFile(attempting: path) }
     return try PictureFile(path: path, of: Self.description)
+  }
+}
+
+/// The destination of previews: they replace each other in the file of the command's thumbnail, and each has
+/// a line of JSON.
+final class PreviewOutput {
+  private let path: String?
+  private let isJSON: Bool
+  private let context: CommandContext
+  /// `nil` before the first preview.
+  private var file: PreviewFile?
+  /// Whether the file takes no previews: it is a device or a pipe, or it cannot be written.
+  private var isFileLeftAlone: Bool
+
+  init(_ destination: PictureOutput, in context: CommandContext) {
+    path = destination.file
+    isJSON = destination.isJSON
+    self.context = context
+    let status = path.flatMap { try? FileStatus(following: $0) }
+    isFileLeftAlone = status?.isRegularFile == false
+  }
+
+  /// A preview that cannot be written is dropped: the thumbnail will say why it cannot be written, too.
+  ///
+  /// - Parameter source: what the preview is one of.
+  func show(_ preview: PicturePreview, of source: RequestedURL) {
+    if let path, !isFileLeftAlone {
+      do throws(SystemError) {
+        if file == nil { file = try PreviewFile(path) }
+        try file?.replace(with: preview.bytes)
+      } catch {
+        isFileLeftAlone = true
+        context.note("imgctl: no previews in \(path): \(error)\n")
+      }
+    }
+    if isJSON {
+      try? context.output.write(json: PreviewReport(preview, of: source))
+      try? context.output.flush()
+    }
+  }
+
+  /// The thumbnail has replaced the previews.
+  func finish() {
+    file?.finish()
+  }
+
+  /// There is no thumbnail: the file becomes what it was before.
+  func undo() throws(SystemError) {
+    try file?.undo()
+  }
+}
+
+/// The file of a thumbnail, in which previews replace each other until the thumbnail is there. Without a
+/// thumbnail the file becomes what it was before, also if a signal ends the program.
+final class PreviewFile: Sendable {
+  private struct State: ~Copyable {
+    /// `nil` before the first preview.
+    var file: ProvisionalFile?
+    /// `false` once the file is as it was, or has the thumbnail.
+    var takesPreviews = true
+  }
+
+  private let path: String
+  private let state = Mutex(State())
+
+  /// From now on, a signal that ends the program puts the file back.
+  init(_ path: String) throws(SystemError) {
+    self.path = path
+    try Termination.prepare { [self] in try? undo() }
+  }
+
+  func replace(with preview: [UInt8]) throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      guard state.takesPreviews else { return }
+      if state.file == nil { state.file = try ProvisionalFile(path: path) }
+      try state.file?.replace(with: preview)
+    }
+  }
+
+  /// The thumbnail has replaced the previews.
+  func finish() {
+    state.withLock { state in
+      state.takesPreviews = false
+      state.file.take()?.discard()
+    }
+  }
+
+  /// There is no thumbnail.
+  func undo() throws(SystemError) {
+    try state.withLock { state throws(SystemError) in
+      state.takesPreviews = false
+      try state.file.take()?.restore()
+    }
   }
 }

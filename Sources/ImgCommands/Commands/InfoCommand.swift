@@ -3,6 +3,7 @@ import ImgClient
 import ImgFacts
 package import ImgModel
 package import ImgSettings
+import ImgSystem
 
 /// `imgctl info`: tells facts of pictures without fetching them whole.
 package struct InfoCommand: Command {
@@ -161,5 +162,137 @@ package struct InfoCommand: Command {
         json: made.bytes, of: requested, url, fetch: .uncached(made.facts), showsPlace: showsPlace)
     case .nothing(let failure, _): throw failure
     }
+  }
+}
+
+/// Reads the facts of a local picture in place. Of a file it reads some parts, and a stream as far as
+/// necessary.
+final class FactsFile {
+  private static let chunkByteCount = 64 << 10
+
+  private let file: InputFile
+  /// `nil` for a stream.
+  private let byteCount: Int?
+  /// What has come of a stream.
+  private var stream: [UInt8] = []
+
+  /// - Parameter path: `-` for standard input.
+  /// - Throws: a ``UsageError`` for a file that does not exist.
+  init(path: String) throws {
+    do throws(SystemError) {
+      let file = try InputFile(path: path)
+      let status = try path == "-" ? nil : FileStatus(of: file.descriptor)
+      byteCount = status?.isRegularFile == true ? status?.byteCount : nil
+      self.file = file
+    } catch {
+      guard error.code == ENOENT else { throw error }
+      throw UsageError(
+        "imgctl info: no such file: \(Spelling.quotedWhole(path)); a URL begins with https:// or http://"
+      )
+    }
+  }
+
+  /// The metadata, and the frames of a GIF, WebP or PNG: counting them takes a walk through the file,
+  /// which costs no fetch. A stream is read to its end for it, at most to ``FactsQuery``'s limit.
+  ///
+  /// - Throws: as ``record(_:)`` does.
+  func record() throws(Failure) -> FactsRecord {
+    let record = try record(.metadata)
+    let facts = record.facts
+    guard [.gif, .webp, .png].contains(facts.format), facts.isAnimated != false
+    else { return record }
+    return try self.record(.all)
+  }
+
+  /// - Throws: a ``Failure`` if the file cannot be read, or has no facts.
+  func record(_ extent: FactsExtent) throws(Failure) -> FactsRecord {
+    try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
+      do throws(SystemError) {
+        return try byteCount == nil
+          ? streamed(range) : FileIO.contents(of: file.descriptor, in: range)
+      } catch {
+        throw Failure(
+          stage: .fetch, code: .unreadableFile, detail: "\(file.name) cannot be read: \(error)")
+      }
+    }
+  }
+
+  private func streamed(_ range: Range<Int>) throws(SystemError) -> [UInt8] {
+    while stream.count < range.upperBound,
+      try file.read(into: &stream, upTo: Self.chunkByteCount) > 0
+    {}
+    return Array(stream[range.clamped(to: 0..<stream.count)])
+  }
+}
+
+/// `imgctl info --list`: submits the list as a job, and prints the facts of its lines as they come, one
+/// JSON object a line. Ctrl-C ends the output, not the job.
+struct FactsList {
+  private let path: String
+  private let options: RequestOptions
+  private let showsPlace: Bool
+  private let context: CommandContext
+  private let facts: LineResults
+
+  /// How often the results are looked at, at least.
+  private static let interval = Duration.milliseconds(200)
+
+  init(path: String, options: RequestOptions, showsPlace: Bool, context: CommandContext) {
+    self.path = path
+    self.options = options
+    self.showsPlace = showsPlace
+    self.context = context
+    facts = LineResults(of: options.request, in: context.store)
+  }
+
+  func run() throws -> ExitCode {
+    var list = try ListSubmission(paths: [path], of: InfoCommand.description)
+    let client = try context.coordinatorOfStore()
+    let submitted = try list.submit(to: client, options: options)
+    context.note("job \(submitted.job)\n")
+    // Replies to other requests would be lost on the connection that follows the job.
+    let results = FinishedLines(of: submitted.job, from: try context.runningCoordinator())
+    let signals = try SignalSource([SIGINT])
+    let status = try client.watch(submitted.job, every: Self.interval) { status in
+      try results.forEachNew(hasEnded: status.hasEnded) { try print($0) }
+      try context.output.flush()
+      return signals.take().isEmpty
+    }
+    guard status.hasEnded else {
+      context.note(
+        "job \(status.job) continues; to print its facts: imgctl export \(status.job) DIR\n")
+      return .interrupted
+    }
+    return results.hasFailures ? .someFailed : status.exitCode
+  }
+
+  private func print(_ entry: LineResult) throws -> Bool {
+    let requested = RequestedURL(entry.url)
+    guard let outcome = entry.outcome else { return false }
+    if let failure = outcome.failure() {
+      try context.output.write(json: FailureReport(requested, index: entry.index, failure))
+      return false
+    }
+    guard let report = try report(of: entry, outcome, requested) else {
+      try context.output.write(json: FailureReport(requested, index: entry.index, .isGone))
+      return false
+    }
+    try context.output.write(json: report)
+    return true
+  }
+
+  /// - Returns: `nil` if the facts are no longer in the store, or never came there.
+  private func report(
+    of entry: LineResult, _ outcome: Outcome, _ requested: RequestedURL
+  ) throws -> FactsReport? {
+    let url = try ImageURL(line: entry.url)
+    guard case .done(_, let isFromCache, _) = outcome,
+      let found = try facts.results(of: entry).first
+    else { return nil }
+    var report = try FactsReport(
+      json: found.bytes, of: requested, url,
+      fetch: .stored(found.record, isFromCache: isFromCache), showsPlace: showsPlace)
+    report.index = entry.index
+    return report
   }
 }

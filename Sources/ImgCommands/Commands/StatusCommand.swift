@@ -1,6 +1,8 @@
+import Glibc
 import ImgClient
 package import ImgModel
 package import ImgSettings
+import ImgSystem
 
 /// `imgctl status`: shows the cluster or one job.
 package struct StatusCommand: Command {
@@ -78,5 +80,205 @@ package struct StatusCommand: Command {
     let screen = ClusterScreen(in: context, client: client, isJSON: isJSON)
     if isWatching { try screen.watch() } else { try screen.show() }
     return .success
+  }
+}
+
+/// Shows the whole cluster for `imgctl status`, once or every second.
+struct ClusterScreen {
+  private let context: CommandContext
+  private let client: Client
+  private let isJSON: Bool
+
+  private static let refreshInterval = Duration.seconds(1)
+  /// Moves to the first line and column and clears the screen (ECMA-48, CUP and ED).
+  private static let clearScreen = "\u{1B}[H\u{1B}[J"
+  /// The maximum number of jobs below the workers.
+  private static let jobMaximum = 10
+
+  init(in context: CommandContext, client: Client, isJSON: Bool) {
+    self.context = context
+    self.client = client
+    self.isJSON = isJSON
+  }
+
+  func show() throws {
+    let status = try client.status()
+    let store = try storeView()
+    if isJSON {
+      try context.output.write(json: Report(status, store))
+    } else {
+      try context.output.write(try text(of: status, store))
+    }
+    try context.output.flush()
+  }
+
+  /// Prints an object unless it equals the previous one.
+  private func showChange(since last: inout Report?) throws {
+    let status = try client.status()
+    let report = Report(status, try storeView())
+    guard report != last else { return }
+    last = report
+    try context.output.write(json: report)
+    try context.output.flush()
+  }
+
+  /// - Returns: `nil` if the coordinator keeps another store than that of these settings.
+  private func storeView() throws -> LocalStore.View? {
+    guard (try? client.requireStore(in: context.settings.storeDirectory)) != nil else { return nil }
+    return try context.store.view()
+  }
+
+  /// Shows the cluster until Ctrl-C, or until the coordinator ends.
+  func watch() throws {
+    let signals = try SignalSource([SIGINT])
+    var last: Report?
+    repeat {
+      if isJSON {
+        try showChange(since: &last)
+      } else {
+        try context.output.write(Terminal.isTerminal(1) ? Self.clearScreen : "\n")
+        try show()
+      }
+    } while try !UnixSocket.waitReadable(
+      signals.descriptor, until: .now + Self.refreshInterval)
+  }
+
+  // MARK: - Text
+
+  private func text(of status: ClusterStatus, _ store: LocalStore.View?) throws -> String {
+    var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
+    let age = HumanText.duration(status.startedAt.duration(to: context.now))
+    facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
+    facts.addRow(["socket", status.socketPath])
+    facts.addRow(["data", status.dataDirectory])
+    facts.addRow(["store", Self.text(of: store, in: status)])
+    let proxies = status.settings.proxies.texts
+    if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
+    facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
+    facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
+    facts.addRow([
+      "discarded", "late pictures: \(status.discardedLate), late results: \(status.lateAnswers)",
+    ])
+    for (processes, sandbox) in Self.sandboxes(of: status) {
+      facts.addRow(["sandbox", "\(processes): \(sandbox)"])
+    }
+    if let error = status.journalError { facts.addRow(["ERROR", error]) }
+    if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
+    if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
+    return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
+      + (try jobs())
+  }
+
+  private static func sandboxes(of status: ClusterStatus) -> [(String, SandboxReport)] {
+    let all = [
+      ("decoders", status.sandboxes.decoders), ("workers", status.sandboxes.workers),
+      ("coordinator", status.sandboxes.coordinator),
+    ]
+    return all.compactMap { processes, sandbox in sandbox.map { (processes, $0) } }
+  }
+
+  private static func text(of store: LocalStore.View?, in status: ClusterStatus) -> String {
+    switch store {
+    case .empty: "empty"
+    case .notPermitted(let reason): "not read: \(reason)"
+    case nil: "not read: use --data-dir \(status.dataDirectory)"
+    case .size(let size): text(of: size)
+    }
+  }
+
+  private static func text(of size: CacheSize) -> String {
+    HumanText.count(size.recordCount, of: "record")
+      + ", \(HumanText.size(size.occupiedByteCount)) of "
+      + HumanText.size(size.effectiveBudgetByteCount)
+      + (size.diskByteCount == nil
+        ? ""
+        : "; the budget is \(HumanText.size(size.budgetByteCount)), but the disk has no space")
+  }
+
+  private func text(of error: StoreErrorStatus) -> String {
+    let count = HumanText.count(error.servedCount, of: "thumbnail")
+    let age = HumanText.duration(error.since.duration(to: context.now))
+    return "\(error.reason); \(count) served but not stored in the last \(age)"
+  }
+
+  private func workers(_ workers: [ClusterStatus.Worker]) -> String {
+    var table = Table([
+      .number("worker"), .number("process"), .text("state"), .number("looking up"),
+      .number("fetching"), .number("to decode"), .number("deaths"), .number("memory"),
+      .number("decoders"), .number("their deaths"),
+    ])
+    for worker in workers {
+      let memory = worker.processID.flatMap(ThisProcess.residentByteCount(of:))
+      table.addRow([
+        "\(worker.number)", worker.processID.map(String.init) ?? "-", worker.state.rawValue,
+        "\(worker.lookingUp)", "\(worker.fetching)", "\(worker.decoding)",
+        "\(worker.deaths)", memory.map { HumanText.size(Int64($0)) } ?? "-",
+        "\(worker.decoderProcessIDs.count)", "\(worker.decoderDeaths)",
+      ])
+    }
+    return table.rendered
+  }
+
+  /// The hosts for which URLs wait.
+  private func hosts(_ waits: [Wait]) -> String {
+    guard !waits.isEmpty else { return "" }
+    var table = Table([.number("URLs"), .text("waiting")])
+    for wait in waits {
+      table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
+    }
+    return "\n" + table.rendered
+  }
+
+  private func jobs() throws -> String {
+    let active = try client.activeJobs(atMost: Self.jobMaximum)
+    guard !active.isEmpty else { return "" }
+    var table = JobListing(at: context.now)
+    for status in active { table.add(status) }
+    return "\n" + table.rendered
+  }
+
+  // MARK: - JSON
+
+  private struct Report: Encodable, Equatable {
+    private let cluster: ClusterStatus
+    private let store: StoreSummaryReport?
+
+    private enum CodingKeys: String, CodingKey {
+      case store
+    }
+
+    init(_ cluster: ClusterStatus, _ store: LocalStore.View?) {
+      self.cluster = cluster
+      self.store =
+        if case .size(let size) = store { StoreSummaryReport(size) } else { nil }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encodeIfPresent(store, forKey: .store)
+      try cluster.encode(to: encoder)
+    }
+  }
+}
+
+/// What `imgctl status --json` prints about the store.
+struct StoreSummaryReport: Encodable, Equatable {
+  private let entries: Int
+  private let occupiedBytes: Int64
+  private let budgetBytes: Int64
+  private let effectiveBudgetBytes: Int64
+
+  private enum CodingKeys: String, CodingKey {
+    case entries
+    case occupiedBytes = "occupied_bytes"
+    case budgetBytes = "budget_bytes"
+    case effectiveBudgetBytes = "effective_budget_bytes"
+  }
+
+  init(_ size: CacheSize) {
+    entries = size.recordCount
+    occupiedBytes = size.occupiedByteCount
+    budgetBytes = size.budgetByteCount
+    effectiveBudgetBytes = size.effectiveBudgetByteCount
   }
 }

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import Glibc
+import ImgClient
 import ImgModel
-import ImgSystem
+import ImgSettings
+package import ImgSystem
 
 /// A buffered output stream, such as standard output or standard error.
 ///
@@ -71,5 +73,162 @@ package final class Output {
     } catch {
       throw error.code == EPIPE ? .readerLeft : .failed(error)
     }
+  }
+}
+
+/// Why output could not be written.
+package enum OutputError: Error, Hashable, Sendable {
+  /// The reader closed the pipe, as in `imgctl list | head -1`. That ends the command and is no
+  /// failure.
+  case readerLeft
+  case failed(SystemError)
+}
+
+/// An error as the program reports it: an exit code, a code for scripts, and a sentence for people.
+///
+/// With `--json`, standard error gets the object `{"error":{"code":…,"message":…}}` instead of the
+/// sentence. Standard output contains only results, so a script never reads an error there.
+package struct ErrorReport: Encodable {
+  package let exitCode: ExitCode
+  private let error: Content
+
+  private struct Content: Encodable {
+    let code: String
+    /// The sentence for people.
+    let text: String
+
+    private enum CodingKeys: String, CodingKey {
+      case code
+      case text = "message"
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case error
+  }
+
+  package init(_ exitCode: ExitCode, code: String, _ text: String) {
+    self.exitCode = exitCode
+    error = Content(code: code, text: text.withoutPasswords.printableLines)
+  }
+
+  /// - Returns: `nil` if the reader closed the output. That ends the command and is no failure.
+  package init?(_ error: any Error) {
+    let text = "imgctl: \((error as? ImageError)?.message ?? "\(error)")"
+    switch error {
+    case OutputError.readerLeft: return nil
+    case OutputError.failed(let error):
+      self.init(.wrongUse, code: "output", "imgctl: the output cannot be written: \(error)")
+    case let error as UsageError: self.init(.wrongUse, code: "usage", error.description)
+    case let failure as Failure: self.init(.wrongUse, code: failure.code.rawValue, text)
+    case let error as InvalidArgumentURL:
+      self.init(.wrongUse, code: error.failure.code.rawValue, text)
+    case is SystemError: self.init(.wrongUse, code: "system", text)
+    default:
+      let summary = ErrorSummary(error)
+      self.init(
+        summary?.meansNoCoordinator == true ? .noCoordinator : .wrongUse,
+        code: summary?.code ?? "failed", text)
+    }
+  }
+
+  /// One line for standard error, with a line feed.
+  package func line(isJSON: Bool) -> String {
+    guard isJSON, let json = try? Output.json(of: self) else { return error.text + "\n" }
+    return json
+  }
+}
+
+/// The exit code of a command.
+package enum ExitCode: Int32, Sendable {
+  case success = 0
+  /// The command finished, but some images failed.
+  case someFailed = 1
+  /// The request makes no sense or cannot be done here. The command prints the reason.
+  case wrongUse = 2
+  /// No coordinator could be reached or started.
+  case noCoordinator = 3
+  /// Ctrl-C while a job was watched; the job continues. The value is 128 plus the number of SIGINT,
+  /// as in shells.
+  case interrupted = 130
+}
+
+/// A URL on the command line that is not valid. Names the URL, because a command may take several.
+struct InvalidArgumentURL: Error, CustomStringConvertible {
+  let url: String
+  let failure: Failure
+
+  var description: String { "\(HumanText.source(url)): \(failure)" }
+}
+
+extension ImageURL {
+  /// Reads an argument of a command.
+  init(argument text: String) throws(InvalidArgumentURL) {
+    do throws(Failure) {
+      try self.init(line: text)
+    } catch {
+      throw InvalidArgumentURL(url: text, failure: error)
+    }
+  }
+}
+
+/// What `--json` prints for a URL that failed.
+struct FailureReport: Encodable {
+  private let index: Int?
+  private let url: RequestedURL
+  private let failure: Failure
+  private let timings: Timings?
+
+  private enum CodingKeys: String, CodingKey {
+    case index, timings
+  }
+
+  /// - Parameters:
+  ///   - url: the URL as requested.
+  ///   - index: the position in the list, from 0; `nil` without a list.
+  init(_ url: RequestedURL, index: Int? = nil, _ failure: Failure, timings: Timings? = nil) {
+    self.index = index
+    self.url = url
+    self.failure = failure
+    self.timings = timings
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(index, forKey: .index)
+    try url.encode(to: encoder)
+    try container.encodeIfPresent(timings, forKey: .timings)
+    try failure.encode(to: encoder)
+  }
+}
+
+/// The URL of a picture in `--json` and manifests: `url` as requested, so that people find their
+/// own line, and `normalized_url` if it differs. imgctl fetches and stores the normalized URL.
+struct RequestedURL: Encodable {
+  private let url: String
+  private let normalized: String?
+
+  private enum CodingKeys: String, CodingKey {
+    case url
+    case normalized = "normalized_url"
+  }
+
+  /// - Parameter line: the text in a list or command line.
+  init(_ line: String) {
+    url = line.withoutPasswords
+    let text = try? ImageURL(line: line).text
+    normalized = text == line ? nil : text?.withoutPasswords
+  }
+
+  /// - Parameter name: a text that is not normalized: a path, or the name of a record.
+  init(verbatim name: String) {
+    url = name.withoutPasswords
+    normalized = nil
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(url, forKey: .url)
+    try container.encodeIfPresent(normalized, forKey: .normalized)
   }
 }

@@ -275,3 +275,203 @@ extension RequestRefusal {
     RequestRefusal(id: wholeConnection, code: code, message: message)
   }
 }
+
+/// The number of a client's connection. Numbers are not reused.
+struct ClientID: RawRepresentable, Hashable, Comparable, CustomStringConvertible {
+  let rawValue: UInt32
+
+  var description: String { "\(rawValue)" }
+
+  static func < (left: ClientID, right: ClientID) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A client's request whose answer comes later.
+struct Requester: Hashable {
+  let client: ClientID
+  let request: RequestID
+}
+
+/// What each client of the coordinator costs, and which client has to go when all of them together
+/// cost too much.
+///
+/// Pure: ``ClientTable`` reports the state of a connection after each change and closes the clients
+/// that the ledger names.
+struct ClientLedger {
+  /// A connection at one moment.
+  struct Account: Hashable, Sendable {
+    /// Memory for replies that the client has not read and for requests that are not served.
+    let heldByteCount: Int
+    /// Whether the client owes what takes no time: its greeting, the rest of a request, or to read
+    /// the reason for which the connection ends.
+    let isOwing: Bool
+    /// Whether the client waits for a reply, or the coordinator for the rest of a list.
+    let isInUse: Bool
+  }
+
+  /// Whether one more client may connect.
+  enum Admission: Hashable, Sendable {
+    case admitted
+    /// Once this client, the one that has been idle for longest, is closed.
+    case replacing(UInt32)
+    case full
+  }
+
+  /// Memory for the unread replies and the unserved requests of all clients together.
+  static let defaultByteCountMaximum = 64 << 20
+
+  /// How many clients may be connected.
+  let clientMaximum: Int
+  /// How long a client may owe the rest of a request, and after how long an idle client may have to
+  /// make room for another.
+  let timeout: Duration
+  private let byteCountMaximum: Int
+
+  private var heldByteCounts: [UInt32: Int] = [:]
+  /// Since when a client owes something.
+  private var owing: [UInt32: ContinuousClock.Instant] = [:]
+  /// Since when a client is idle.
+  private var idle: [UInt32: ContinuousClock.Instant] = [:]
+  private(set) var heldByteCount = 0
+
+  init(
+    clientMaximum: Int, timeout: Duration, byteCountMaximum: Int = defaultByteCountMaximum
+  ) {
+    self.clientMaximum = clientMaximum
+    self.timeout = timeout
+    self.byteCountMaximum = byteCountMaximum
+  }
+
+  func admission(at now: ContinuousClock.Instant) -> Admission {
+    guard heldByteCounts.count >= clientMaximum else { return .admitted }
+    let longest = idle.min { ($0.value, $0.key) < ($1.value, $1.key) }
+    guard let longest, longest.value + timeout <= now else { return .full }
+    return .replacing(longest.key)
+  }
+
+  /// Notes the state of a client, of one that has just connected too. A client that still owes what
+  /// it owed before gets no more time for that.
+  mutating func update(
+    _ client: UInt32, _ account: Account, at now: ContinuousClock.Instant
+  ) {
+    heldByteCount += account.heldByteCount - (heldByteCounts[client] ?? 0)
+    heldByteCounts[client] = account.heldByteCount
+    owing[client] = account.isOwing ? owing[client] ?? now : nil
+    idle[client] = account.isOwing || account.isInUse ? nil : now
+  }
+
+  mutating func remove(_ client: UInt32) {
+    heldByteCount -= heldByteCounts.removeValue(forKey: client) ?? 0
+    owing[client] = nil
+    idle[client] = nil
+  }
+
+  // MARK: - Clients to close
+
+  /// When ``overdue(at:)`` may name a client.
+  var deadline: ContinuousClock.Instant? { owing.values.min().map { $0 + timeout } }
+
+  /// The clients that have owed something for too long.
+  func overdue(at now: ContinuousClock.Instant) -> [UInt32] {
+    owing.filter { $0.value + timeout <= now }.keys.sorted()
+  }
+
+  /// Whether so much is held that less should be read at once from each client.
+  var isTight: Bool { heldByteCount > byteCountMaximum / 2 }
+
+  /// The client that holds the most memory, when all together hold more than they may.
+  var heaviest: UInt32? {
+    guard heldByteCount > byteCountMaximum else { return nil }
+    return heldByteCounts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
+  }
+}
+
+/// The control socket: accepts clients, and is created again when its file is removed. The end of a
+/// login session, for one, removes the whole runtime directory of its user.
+final class ControlListener {
+  private let path: String
+  private let clients: ClientTable
+  private let poller: Poller
+  private let log: Log
+  private var listener: UnixListener
+  /// When clients are accepted again after that failed; `nil` while they are.
+  private var resumesAt: ContinuousClock.Instant?
+  /// Without the file no client can connect. A check is one system call.
+  private var check: IntervalTimer
+  /// Why the file cannot be created again; `nil` while it is in its place.
+  private var lastError: String?
+
+  /// Connections taken in one round of the loop.
+  private static let acceptMaximum = 64
+  private static let pause = Duration.seconds(1)
+
+  init(
+    _ listener: consuming UnixListener, at path: String, clients: ClientTable, poller: Poller,
+    log: Log
+  ) throws(SystemError) {
+    self.path = path
+    self.clients = clients
+    self.poller = poller
+    self.log = log
+    self.listener = listener
+    check = IntervalTimer(every: .seconds(1), from: .now)
+    try poller.register(self.listener.descriptor, .read, token: Token.listener.rawValue)
+  }
+
+  /// When ``doWhatIsDue(at:)`` has something to do.
+  var deadline: ContinuousClock.Instant {
+    resumesAt.map { min($0, check.deadline) } ?? check.deadline
+  }
+
+  func doWhatIsDue(at now: ContinuousClock.Instant) {
+    if let resumesAt, resumesAt <= now { resume() }
+    if check.fires(at: now) { restore() }
+  }
+
+  func acceptClients() {
+    do throws(SystemError) {
+      for _ in 0..<Self.acceptMaximum {
+        guard let connection = try listener.accept() else { return }
+        try clients.admit(connection)
+      }
+    } catch {
+      // Mostly because no descriptor is free. The listener stays readable, so the loop ignores it
+      // for a while.
+      log.note("clients cannot be accepted for a second: \(error)")
+      watch([])
+      resumesAt = .now + Self.pause
+    }
+  }
+
+  private func resume() {
+    resumesAt = nil
+    watch(.read)
+  }
+
+  private func watch(_ interest: Poller.Interest) {
+    // The descriptor is registered and open: a failure to change its events would be a bug here.
+    try? poller.update(listener.descriptor, interest, token: Token.listener.rawValue)
+  }
+
+  /// Creates the socket again, with its directory, when its file has gone. While another coordinator
+  /// listens in its place, the next check tries again.
+  private func restore() {
+    guard !listener.isNamed else { return }
+    do {
+      let successor = try ControlSocket.listen(at: path)
+      // Those that connected while the file was still there.
+      acceptClients()
+      try poller.register(successor.descriptor, .read, token: Token.listener.rawValue)
+      poller.unregister(listener.descriptor)
+      listener = successor
+      resumesAt = nil
+      lastError = nil
+      log.note("the control socket \(path) had been removed; it is there again")
+    } catch {
+      let reason = String(describing: error)
+      if lastError != reason {
+        log.note("the control socket had been removed, and no client can connect: \(reason)")
+      }
+      lastError = reason
+    }
+  }
+}

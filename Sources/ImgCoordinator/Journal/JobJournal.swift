@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSettings
 import ImgStore
 import ImgSystem
 
@@ -68,5 +69,281 @@ final class JobJournal {
   func finish() {
     writeOutcomes()
     writer.finish()
+  }
+}
+
+/// Operations on their way to the thread that writes the journal.
+///
+/// Each transaction costs several writes and flushes of the disk, however much it writes. Nothing
+/// waits for the outcome of a line but the end of its job, so outcomes wait a little for further ones.
+/// After a crash those lines are looked up again: stored pictures are hits, and failed lines are fetched
+/// again.
+struct GatheredOutcomes {
+  private var operations: [JournalOperation] = []
+  /// When the oldest of them has waited long enough; `nil` while there are none.
+  private(set) var deadline: ContinuousClock.Instant?
+  /// Whether they are to be written at once.
+  private(set) var isComplete = false
+
+  /// Shorter than the time between two updates of a progress display.
+  static let longestWait = Duration.milliseconds(50)
+  /// A list of hits has so many outcomes before the time is over. A job may have eight times as many
+  /// lines in hand, so it does not wait for these.
+  static let maximumCount = 512
+
+  /// Adds an operation. All but outcomes and starts have a client or a job that waits for them.
+  mutating func add(_ operation: JournalOperation, at now: ContinuousClock.Instant) {
+    if operations.isEmpty { deadline = now + Self.longestWait }
+    operations.append(operation)
+    switch operation {
+    case .record, .start: isComplete = isComplete || operations.count >= Self.maximumCount
+    case .createJob, .appendURLs, .seal, .discard, .finish, .change: isComplete = true
+    }
+  }
+
+  /// Takes all operations, in their order.
+  mutating func take() -> [JournalOperation] {
+    defer { self = GatheredOutcomes() }
+    return operations
+  }
+}
+
+/// What became of operations that were submitted to the journal, or of the journal itself.
+enum JournalAnswer: Hashable, Sendable {
+  /// Durable, in this order.
+  case applied([JournalOperation])
+  /// Not written and dropped: parts of submissions, or changes of jobs. Their clients are refused.
+  case refused([JournalOperation], reason: String)
+  /// Outcomes cannot be written now. They are kept and tried again every second.
+  case stuck(reason: String)
+  /// The journal's files were removed: its jobs are lost. Nothing is written any more.
+  case lost(reason: String)
+}
+
+/// The one thread that writes the journal.
+///
+/// A durable commit waits for the disk, so the loop must not make it. What arrives during one commit
+/// makes up the next, so groups grow exactly when the disk is slow.
+struct JournalWriter {
+  private let thread: ServiceThread<JournalOperation>
+
+  /// Operations that may wait: more than the scheduler leaves unrecorded, and the parts of lists and
+  /// the changes of jobs of all clients together.
+  private static let capacity = 1 << 21
+  private static let groupMaximum = 8_192
+  private static let retryPause = Duration.seconds(1)
+  /// How long the removal of the journal may go unnoticed while nothing is written.
+  private static let longestPause = Duration.seconds(10)
+
+  /// - Parameter answers: receives every operation once it is durable or dropped.
+  init(
+    journal: Journal, in directory: DataDirectory, answers: Mailbox<JournalAnswer>
+  ) throws(SystemError) {
+    let place = JournalPlace(journal: journal, directory: directory)
+    thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
+      var group = JournalGroup()
+      // Before other files take it. What the disk refuses now is reserved before a later write.
+      try? journal.reserveRoom()
+      // An earlier coordinator may have left free pages.
+      var mayShrink = true
+      while let operations = queue.take(upTo: Self.groupMaximum, until: .now + Self.longestPause) {
+        group.add(operations)
+        guard Self.write(&group, to: place, from: queue, answers) else { return }
+        if operations.contains(where: \.removesJob) { mayShrink = true }
+        // Each group removes a part of what is left of removed jobs; quiet times remove the rest.
+        // If it fails because the disk is full, the next group tries again.
+        while Self.isQuiet(queue), (try? journal.removeLeftovers()) == true { mayShrink = true }
+        if mayShrink, Self.isQuiet(queue) {
+          mayShrink = false
+          // If it fails because the disk is full, the next removal tries again.
+          if (try? journal.isMostlyFree()) == true { try? journal.compact() }
+        }
+      }
+      // A removal in the last pause is reported as well.
+      _ = Self.write(&group, to: place, from: queue, answers)
+    }
+  }
+
+  private static func isQuiet(_ queue: BlockingQueue<JournalOperation>) -> Bool {
+    queue.count == 0 && !queue.isClosed
+  }
+
+  /// Writes the group, and what arrives meanwhile if the disk does not take it at once.
+  ///
+  /// - Returns: whether there may be more to write.
+  private static func write(
+    _ group: inout JournalGroup, to place: JournalPlace,
+    from queue: BlockingQueue<JournalOperation>, _ answers: Mailbox<JournalAnswer>
+  ) -> Bool {
+    while let answer = group.write(to: place) {
+      answers.post(answer)
+      switch answer {
+      case .applied, .refused:
+        continue
+      case .lost:
+        return false
+      case .stuck:
+        // A coordinator that ends does not wait for the disk. What is lost is looked up again at the
+        // next start.
+        if queue.isClosed { return false }
+        ThisProcess.pause(for: retryPause)
+        if queue.count > 0 { group.add(queue.take(upTo: groupMaximum) ?? []) }
+      }
+    }
+    return true
+  }
+
+  /// Operations that are submitted after ``finish()`` are lost, as by a crash.
+  func submit(_ operations: [JournalOperation]) {
+    let isQueued = thread.queue.push(contentsOf: operations)
+    precondition(
+      isQueued || thread.queue.isClosed, "the journal's queue holds all that may be unrecorded")
+  }
+
+  /// Writes what is queued, as far as the disk takes it, then ends the thread.
+  func finish() {
+    thread.join()
+  }
+}
+
+/// The operations that the next transaction writes. It decides which of them are dropped when the
+/// disk does not take them: a submission first, then a change, never an outcome.
+struct JournalGroup {
+  private var pending: [JournalOperation] = []
+  /// Submissions with a refused part. Their later parts are dropped up to their discard, so that no
+  /// job lacks its middle.
+  private var refused: Set<JobID> = []
+
+  mutating func add(_ operations: [JournalOperation]) {
+    for operation in operations {
+      if case .discard(let job) = operation { refused.remove(job) }
+      if operation.isPartOfSubmission, refused.contains(operation.job) { continue }
+      pending.append(operation)
+    }
+  }
+
+  /// Writes everything as one transaction.
+  ///
+  /// - Returns: what became of it, to be called again; `nil` when there was nothing left to do.
+  mutating func write(to place: JournalPlace) -> JournalAnswer? {
+    if let reason = place.loss { return .lost(reason: reason) }
+    guard !pending.isEmpty else { return nil }
+    do throws(StoreError) {
+      try reserveRoom(in: place.journal)
+      try place.journal.apply(pending)
+    } catch {
+      return refuseSubmissions(because: error.description)
+        ?? applyFirstChange(to: place.journal)
+        ?? .stuck(reason: error.description)
+    }
+    // What was written into removed files is not durable.
+    if let reason = place.loss { return .lost(reason: reason) }
+    defer { pending = [] }
+    return .applied(pending)
+  }
+
+  /// New lists must not use up the room that is reserved for the jobs that were accepted.
+  private func reserveRoom(in journal: Journal) throws(StoreError) {
+    let isAccepting = pending.contains(where: \.isPartOfSubmission)
+    let listByteCount = isAccepting ? pending.reduce(0) { $0 + $1.listByteCount } : 0
+    do throws(StoreError) {
+      try journal.reserveRoom(besideLists: listByteCount)
+    } catch {
+      if isAccepting { throw error }
+    }
+  }
+
+  /// Writes the first change by itself, before the outcomes that cannot be written. It may need less
+  /// room than they do, or belong to a job that is not damaged.
+  ///
+  /// - Returns: what became of it; `nil` when there is no change.
+  private mutating func applyFirstChange(to journal: Journal) -> JournalAnswer? {
+    guard let index = pending.firstIndex(where: \.isChange) else { return nil }
+    let change = pending.remove(at: index)
+    do throws(StoreError) {
+      try journal.apply([change])
+    } catch {
+      return .refused([change], reason: error.description)
+    }
+    guard case .change(let job, .cancel, _) = change else { return .applied([change]) }
+    // Operations of the job from before the cancel, written after it, change nothing any more.
+    let late = pending.filter { $0.job == job }
+    pending.removeAll { $0.job == job }
+    return .applied([change] + late)
+  }
+
+  /// - Returns: `nil` when there are none.
+  private mutating func refuseSubmissions(because reason: String) -> JournalAnswer? {
+    let submissions = pending.filter(\.isPartOfSubmission)
+    guard !submissions.isEmpty else { return nil }
+    refused.formUnion(submissions.map(\.job))
+    pending.removeAll(where: \.isPartOfSubmission)
+    return .refused(submissions, reason: reason)
+  }
+}
+
+extension JournalOperation {
+  /// Whether it belongs to a list that is not accepted yet.
+  var isPartOfSubmission: Bool {
+    switch self {
+    case .createJob, .appendURLs, .seal: true
+    case .discard, .start, .record, .finish, .change: false
+    }
+  }
+
+  /// Whether it frees the room of a job.
+  var removesJob: Bool {
+    switch self {
+    case .discard, .change(_, .remove, at: _): true
+    default: false
+    }
+  }
+
+  /// Whether a job that has pinned thumbnails until now may hold them no longer.
+  var endsPins: Bool {
+    switch self {
+    case .change(_, .unpin, at: _), .change(_, .remove, at: _): true
+    default: false
+    }
+  }
+
+  /// The bytes of a list's lines. Everything else is small.
+  fileprivate var listByteCount: Int {
+    guard case .appendURLs(_, let lines) = self else { return 0 }
+    return lines.reduce(0) { $0 + $1.utf8.count }
+  }
+
+  var isChange: Bool {
+    if case .change = self { true } else { false }
+  }
+
+  var job: JobID {
+    switch self {
+    case .createJob(let record): record.id
+    case .appendURLs(let id, _), .seal(let id), .discard(let id), .start(let id, _),
+      .record(let id, _, _), .finish(let id, _), .change(let id, _, _):
+      id
+    }
+  }
+}
+
+/// Where the next coordinator looks for the journal. A person may remove the whole data directory, as
+/// that of any cache, while a coordinator runs.
+struct JournalPlace: Sendable {
+  let journal: Journal
+  let directory: DataDirectory
+
+  /// Why this process cannot continue; `nil` while all is in its place. Without the journal, the jobs
+  /// are lost when the process ends. Costs five system calls.
+  var loss: String? {
+    guard directory.isOwned, !journal.isDetached else {
+      return "the data directory \(directory.path), or its journal, was removed or replaced while "
+        + "the coordinator ran; imgctl start begins with what is there now"
+    }
+    guard directory.hasStorePlace else {
+      return "the directory \(Settings.storePlace(in: directory.path)) of the store was removed or "
+        + "replaced while the coordinator ran; imgctl start makes another"
+    }
+    return nil
   }
 }

@@ -1,4 +1,6 @@
 import ImgModel
+import ImgScheduler
+import ImgStore
 import ImgWire
 
 /// Lists that the coordinator receives: part by part from the client into the journal, no faster
@@ -128,5 +130,54 @@ final class Submissions {
   /// - Returns: the client; `nil` when it was closed, or sends another list by now.
   private func submitter(_ id: ClientID?, of job: JobID) -> ClientConnection? {
     id.flatMap { clients[$0] }.flatMap { $0.submission?.job == job ? $0 : nil }
+  }
+}
+
+/// Which client sends the list of a job that is not accepted yet. A client that has sent its whole
+/// list may leave before the job is accepted; its entry stays until then.
+struct SubmitterTable {
+  private var clients: [JobID: ClientID] = [:]
+
+  subscript(job: JobID) -> ClientID? { clients[job] }
+
+  mutating func add(_ client: ClientID, of job: JobID) {
+    precondition(clients[job] == nil, "a job has one submitter")
+    clients[job] = client
+  }
+
+  /// - Returns: the client; `nil` when there was none.
+  mutating func remove(_ job: JobID) -> ClientID? {
+    clients.removeValue(forKey: job)
+  }
+}
+
+/// Starts jobs whose lists, or whose retries, are durable.
+final class JobStarter {
+  private let scheduler: SchedulerDriver
+  private let journal: JobJournal
+  private let lifecycle: Lifecycle
+  private let log: Log
+
+  init(scheduler: SchedulerDriver, journal: JobJournal, lifecycle: Lifecycle, log: Log) {
+    self.scheduler = scheduler
+    self.journal = journal
+    self.lifecycle = lifecycle
+    self.log = log
+  }
+
+  /// - Returns: the job; `nil` when the journal cannot be read, which ends the coordinator.
+  @discardableResult
+  func start(_ id: JobID) -> JobRecord? {
+    do throws(StoreError) {
+      guard let record = try journal.stored.job(id) else {
+        preconditionFailure("a job that was written is in the journal")
+      }
+      scheduler.handle(.jobAccepted(record))
+      return record
+    } catch {
+      log.note("job \(id) cannot be read from the journal: \(error)")
+      lifecycle.end(status: 1)
+      return nil
+    }
   }
 }

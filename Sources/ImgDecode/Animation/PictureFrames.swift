@@ -1,3 +1,4 @@
+import CVips
 import ImgFacts
 import ImgModel
 
@@ -107,4 +108,109 @@ enum FrameChoice: Equatable {
   /// The first frame that is not blank.
   case poster
   case animation
+}
+
+/// The frames of an animation that one of libvips' loaders reads.
+///
+/// The loader sees them as one tall image. It must be read from the top: every frame is drawn on the
+/// ones before it.
+final class VipsFrames: FrameSequence {
+  private let strip: Image
+  private let size: ThumbnailGeometry.Size
+  private let count: Int
+  private var index = 0
+  /// Of a GIF.
+  private var check: GIFFrameCheck?
+  /// Of a GIF without an alpha channel.
+  private var coverage: GIFCoverage?
+
+  /// - Parameter input: a picture whose size is within the limits.
+  init(_ input: PictureInput, in format: ImageFormat) throws(DecodeError) {
+    do throws(VipsError) {
+      strip = try Image.loading(input, as: format, pages: .all)
+    } catch {
+      throw DecodeError(error)
+    }
+    size = .init(width: strip.width, height: strip.pageHeight)
+    count = strip.height / size.height
+    guard format == .gif else { return }
+    check = GIFFrameCheck(of: input)
+    if !strip.hasAlpha { coverage = GIFCoverage(of: input, on: size) }
+  }
+
+  func next() throws(DecodeError) -> Image? {
+    guard index < count else { return nil }
+    try check?.advance()
+    let frame = try nextFrame()
+    index += 1
+    guard coverage != nil else { return frame }
+    coverage?.advance()
+    return try coverage?.applied(to: frame)
+  }
+
+  private func nextFrame() throws(DecodeError) -> Image {
+    do throws(VipsError) {
+      return try strip.cropped(
+        left: 0, top: index * size.height, width: size.width, height: size.height
+      ).inMemory()
+    } catch {
+      throw DecodeError(error)
+    }
+  }
+}
+
+@available(*, unavailable)
+extension VipsFrames: Sendable {}
+
+/// How animations are written. Metadata is left out, as in stills.
+enum AnimationEncoding {
+  case webp, gif
+
+  /// - Parameter format: one that holds animations.
+  init(_ format: Variant.Format) {
+    self = format == .gif || format == .compatible ? .gif : .webp
+  }
+
+  var format: ImageFormat {
+    switch self {
+    case .webp: .webp
+    case .gif: .gif
+    }
+  }
+
+  /// What a delay is a multiple of, in milliseconds: GIF counts hundredths of a second (GIF89a section
+  /// 23).
+  private var delayUnit: Int {
+    switch self {
+    case .webp: 1
+    case .gif: 10
+    }
+  }
+
+  /// In milliseconds: WebP has 24 bits for a delay, GIF has 16.
+  private var longestDelay: Int {
+    switch self {
+    case .webp: 0xFF_FFFF
+    case .gif: 0xFFFF * delayUnit
+    }
+  }
+
+  /// Encodes frames.
+  ///
+  /// WebP: effort 2, as for stills. libwebp makes one frame of neighbours that look alike, and adds
+  /// their delays; no option prevents that.
+  func encode(
+    _ frames: consuming FrameStrip, _ timeline: Timeline, quality: Int
+  ) throws(VipsError) -> [UInt8] {
+    let delays = timeline.delays.map { Double(min($0, longestDelay)) }
+    let animation = try frames.animation(
+      delays: FrameDelay.rounded(delays, toMultiplesOf: delayUnit), loopCount: timeline.loopCount)
+    switch self {
+    case .webp:
+      return WebPContainer.strippingMetadata(
+        try animation.encoded(suffix: ".webp[Q=\(quality),effort=2,strip]"))
+    case .gif:
+      return try animation.encoded(suffix: ".gif[effort=3,strip]")
+    }
+  }
 }

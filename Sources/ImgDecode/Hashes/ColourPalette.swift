@@ -1,3 +1,4 @@
+import Glibc
 import ImgModel
 
 /// The colours that make up most of a picture.
@@ -110,5 +111,59 @@ package struct ColourPalette: Hashable, Sendable {
       group.reduce(0) { $0 + Double($1.count) * $1.colour[keyPath: part] } / count
     }
     return PerceptualColour(lightness: mean(\.lightness), a: mean(\.a), b: mean(\.b))
+  }
+}
+
+/// A colour in a space where equal distances look equal (Oklab by Björn Ottosson).
+struct PerceptualColour {
+  var lightness: Double
+  /// From green to red.
+  var a: Double
+  /// From blue to yellow.
+  var b: Double
+
+  init(lightness: Double, a: Double, b: Double) {
+    (self.lightness, self.a, self.b) = (lightness, a, b)
+  }
+
+  /// - Parameter samples: red, green and blue in sRGB.
+  init(_ samples: [UInt8]) {
+    let light = samples.map { sample in
+      let value = Double(sample) / 255
+      return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+    let (red, green, blue) = (light[0], light[1], light[2])
+    let long = cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
+    let middle = cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
+    let short = cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)
+    lightness = 0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short
+    a = 1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short
+    b = 0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short
+  }
+
+  func squaredDistance(to other: PerceptualColour) -> Double {
+    let (light, a, b) = (lightness - other.lightness, self.a - other.a, self.b - other.b)
+    return light * light + a * a + b * b
+  }
+}
+
+extension PixelFacts {
+  /// Parts of a share that are told.
+  private static let shareStep = 10_000.0
+
+  /// - Parameters:
+  ///   - picture: of at most ``SmallPicture/maximumSide`` pixels a side.
+  ///   - thumbHash: as thumbnails have it.
+  init(_ picture: SmallPicture, thumbHash: ThumbHash) {
+    let palette = ColourPalette(picture).colours.compactMap { colour -> Colour? in
+      let share = (colour.share * Self.shareStep).rounded() / Self.shareStep
+      guard share > 0 else { return nil }
+      return Colour(
+        RGBColour(red: colour.red, green: colour.green, blue: colour.blue), share: share)
+    }
+    let facts = PixelFacts(
+      thumbHash: thumbHash, blurHash: BlurHash(of: picture), palette: palette)
+    guard let facts else { preconditionFailure("what is computed here has the form of facts") }
+    self = facts
   }
 }

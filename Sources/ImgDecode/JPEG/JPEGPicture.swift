@@ -4,6 +4,106 @@ import Glibc
 import ImgFacts
 import ImgModel
 
+/// The orientation in the EXIF metadata of a JPEG (CIPA DC-008, "Orientation"): how the stored
+/// pixels are turned and mirrored.
+enum EXIFOrientation {
+  private static let start = Array("Exif\0\0".utf8)
+
+  /// - Parameter segment: the data of an application segment, without marker and length.
+  /// - Returns: 1…8; `nil` when the segment is no EXIF, or tells none that exists.
+  static func value(inSegment segment: UnsafeBufferPointer<UInt8>) -> Int? {
+    guard unsafe segment.starts(with: start) else { return nil }
+    let file = unsafe UnsafeBufferPointer(rebasing: segment.dropFirst(start.count))
+    let block = try? EXIFBlock(ByteWindow(unsafe PictureInput(file)))
+    return try? block?.orientation()
+  }
+}
+
+/// How a thumbnail becomes a JPEG: baseline, with the standard tables, without metadata.
+struct JPEGEncoding {
+  let quality: Int
+  /// Along both sides, 1 or 2.
+  let pixelsPerChromaSample: Int
+
+  /// From which quality on chroma has as many samples as luma, as libvips has it.
+  private static let fullChromaQuality = 90
+
+  init(quality: Int, hasChroma: Bool) {
+    self.quality = quality
+    pixelsPerChromaSample = hasChroma && quality < Self.fullChromaQuality ? 2 : 1
+  }
+
+  /// - Parameter encode: one of libjpeg's ways to encode; returns `false` on failure.
+  /// - Returns: the encoded bytes; `nil` on failure.
+  func bytes(encode: (inout img_jpeg_encoder) -> Bool) -> [UInt8]? {
+    var encoder = unsafe img_jpeg_encoder()
+    defer { unsafe free(encoder.bytes) }
+    guard unsafe encode(&encoder), let bytes = unsafe encoder.bytes else { return nil }
+    return unsafe Array(UnsafeBufferPointer(start: bytes, count: encoder.byte_count))
+  }
+}
+
+/// Luma and chroma as they are stored. They need no conversion of colours, and chroma mostly has a
+/// quarter of the samples.
+extension JPEGPicture {
+  /// Whether its planes can be a thumbnail: in the colours of JFIF and sRGB, with whole numbers of
+  /// samples of luma for each of chroma, and without damage that hides a part.
+  var isPlanar: Bool {
+    guard extent == .whole, isInStandardColours else { return false }
+    let info = unsafe decoder.pointee.info
+    switch unsafe info.jpeg_color_space {
+    case JCS_GRAYSCALE: return true
+    case JCS_YCbCr: return unsafe img_jpeg_has_whole_factors(decoder)
+    default: return false
+    }
+  }
+
+  var hasChroma: Bool { unsafe decoder.pointee.info.num_components > 1 }
+
+  /// The shape that ``planarFrame(for:)`` is going to have. Nothing is decoded.
+  func planarShape(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarShape {
+    try unsafe start { unsafe img_jpeg_shape_planes($0, eighths(for: size)) }
+    return PlanarShape(
+      components: componentShapes.map { .init(columns: columns(of: $0), rows: rows(of: $0)) })
+  }
+
+  /// The frame, as much smaller as `size` allows.
+  ///
+  /// - Throws: also when the pixels show damage.
+  func planarFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarFrame {
+    try unsafe start { unsafe img_jpeg_start_planes($0, eighths(for: size)) }
+    var planes: [Plane] = []
+    for shape in componentShapes {
+      planes.append(
+        try Plane(
+          columns: columns(of: shape), rows: rows(of: shape), rowStride: Int(shape.row_stride),
+          rowCount: Int(shape.row_count)))
+    }
+    let blocks = unsafe planes.map { unsafe $0.blocks }
+    try unsafe finish { unsafe img_jpeg_finish_planes($0, blocks) }
+    return PlanarFrame(planes: planes)
+  }
+
+  /// In the scale that was asked for last.
+  private var componentShapes: [img_jpeg_component] {
+    (0..<(unsafe decoder.pointee.info.num_components)).map {
+      unsafe img_jpeg_component_shape(decoder, $0)
+    }
+  }
+
+  private func columns(of shape: img_jpeg_component) -> SampledSide {
+    SampledSide(
+      length: header.stored.width, sampleCount: Int(shape.width),
+      pixelsPerSample: shape.pixels_per_column)
+  }
+
+  private func rows(of shape: img_jpeg_component) -> SampledSide {
+    SampledSide(
+      length: header.stored.height, sampleCount: Int(shape.height),
+      pixelsPerSample: shape.pixels_per_row)
+  }
+}
+
 /// A JPEG (ITU-T T.81), read by libjpeg-turbo.
 ///
 /// Not by way of libvips: that tells of damage only whether there was any at all, and stops reading

@@ -1,3 +1,4 @@
+import CVips
 import ImgModel
 
 /// The way of one open picture to its thumbnails. Its frame is decoded once, for the largest of them.
@@ -140,5 +141,184 @@ struct FrameDecoder {
     } catch {
       throw picture.reason(for: error)
     }
+  }
+}
+
+/// The way of an animation to its thumbnail, frame after frame.
+struct AnimationDecoder {
+  /// A thumbnail, and the hash of the frame that it shows or begins with.
+  struct Made {
+    let thumbnail: EncodedThumbnail
+    let thumbHash: ThumbHash
+  }
+
+  /// A frame as the thumbnail shows it, and before it was cropped.
+  private struct RenderedFrame: ~Copyable {
+    let image: Image
+    let scaled: Image
+  }
+
+  let frames: PictureFrames
+  /// The opened file.
+  let picture: any OpenPicture
+  let variant: Variant
+  let geometry: ThumbnailGeometry
+  private let renderer: FrameRenderer
+
+  init(frames: PictureFrames, picture: any OpenPicture, variant: Variant) {
+    self.frames = frames
+    self.picture = picture
+    self.variant = variant
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
+    renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+  }
+
+  /// All frames, in WebP or GIF.
+  func animation() throws(DecodeError) -> Made {
+    let timeline = try frames.timeline()
+    let sequence = try frames.sequence()
+    var strip = try decoding { () throws(VipsError) in
+      try FrameStrip(geometry.kept, capacity: frames.count)
+    }
+    var thumbHash: ThumbHash?
+    for number in 0..<frames.count {
+      guard let frame = try renderedFrame(of: sequence) else {
+        throw .corrupt("\(number) of \(frames.count) frames can be decoded")
+      }
+      if thumbHash == nil { thumbHash = try self.thumbHash(of: frame) }
+      try decoding { () throws(VipsError) in try strip.append(frame.image) }
+    }
+    guard let thumbHash else { throw .corrupt("it has no frame") }
+    return Made(thumbnail: try encoded(strip, timeline), thumbHash: thumbHash)
+  }
+
+  private func encoded(
+    _ strip: consuming FrameStrip, _ timeline: Timeline
+  ) throws(DecodeError) -> EncodedThumbnail {
+    let encoding = AnimationEncoding(variant.format)
+    let bytes: [UInt8]
+    do throws(VipsError) {
+      bytes = try encoding.encode(strip, timeline, quality: variant.quality)
+    } catch {
+      throw error.isOutOfMemory ? .outOfMemory : .unencodable(error.description)
+    }
+    let thumbnail = Thumbnail(
+      format: encoding.format, width: geometry.kept.width, height: geometry.kept.height,
+      byteCount: bytes.count)
+    return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
+  }
+
+  /// The first frame that is not blank, or else the first frame. Frames are judged as they are shown.
+  func poster() throws(DecodeError) -> Made {
+    let sequence = try frames.sequence()
+    let first = try renderedFrame(of: sequence)
+    guard let first else { throw .corrupt("it has no frame") }
+    guard first.image.isBlank else { return try encoded(first) }
+    while let frame = try renderedFrame(of: sequence) {
+      if !frame.image.isBlank { return try encoded(frame) }
+    }
+    return try encoded(first)
+  }
+
+  private func encoded(_ frame: borrowing RenderedFrame) throws(DecodeError) -> Made {
+    let encoder = ThumbnailEncoder(variant: variant, isDamaged: false)
+    return Made(
+      thumbnail: try encoder.encode(frame.image.retained(), from: picture),
+      thumbHash: try thumbHash(of: frame))
+  }
+
+  private func thumbHash(of frame: borrowing RenderedFrame) throws(DecodeError) -> ThumbHash {
+    do throws(VipsError) {
+      return try renderer.thumbHash(of: frame.scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+
+  private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> RenderedFrame? {
+    guard let frame = try sequence.next() else { return nil }
+    let size = picture.header.oriented(geometry.scaled)
+    do throws(VipsError) {
+      let scaled = try renderer.scaled(frame, to: size)
+      return RenderedFrame(image: try renderer.finished(scaled), scaled: scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+
+  private func decoding<Result: ~Copyable>(
+    _ body: () throws(VipsError) -> Result
+  ) throws(DecodeError) -> Result {
+    do throws(VipsError) {
+      return try body()
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+}
+
+extension Image {
+  /// See ``BlankFrame``. The pixels are those of a thumbnail, in memory.
+  fileprivate var isBlank: Bool {
+    var isBlank = false
+    withSamples { isBlank = BlankFrame.isBlank($0, bandCount: Int(bandCount)) }
+    return isBlank
+  }
+}
+
+/// Makes the pixels of a thumbnail from those of a frame.
+struct FrameRenderer {
+  let geometry: ThumbnailGeometry
+  let variant: Variant
+  /// Of the stored pixels: 1…8 as in EXIF.
+  let orientation: Int
+  /// The size of the picture as seen.
+  private let shape: ThumbnailGeometry.Size
+
+  init(of header: PictureHeader, to geometry: ThumbnailGeometry, as variant: Variant) {
+    self.geometry = geometry
+    self.variant = variant
+    orientation = header.orientation
+    shape = header.upright
+  }
+
+  /// The whole frame in its size and in the colours of the thumbnail, as it is stored; 8 bits a sample, in
+  /// memory.
+  ///
+  /// - Parameters:
+  ///   - frame: as it is stored; not yet decoded, perhaps.
+  ///   - size: what it is scaled to, as stored.
+  func scaled(
+    _ frame: consuming Image, to size: ThumbnailGeometry.Size
+  ) throws(VipsError) -> Image {
+    try frame.preparedForScaling().scaled(to: size)
+      .inThumbnailColours(keepingProfile: variant.keptData.profile).inMemory()
+  }
+
+  /// What ``scaled(_:to:)`` gives as the thumbnail shows it: upright, cropped and with its effects.
+  func finished(_ scaled: borrowing Image) throws(VipsError) -> Image {
+    let whole = try scaled.retained().upright(from: orientation)
+    return try cropped(whole).with(variant.effects).inMemory()
+  }
+
+  /// Of what ``scaled(_:to:)`` gives.
+  func thumbHash(of scaled: borrowing Image) throws(VipsError) -> ThumbHash {
+    let frame =
+      variant.keptData.profile
+      ? try scaled.retained().inEightBitSRGB().inMemory() : scaled.retained()
+    return ThumbHash(of: SmallPicture(frame, showing: shape, orientation: orientation))
+  }
+
+  /// Cut only now: a decoder that is asked for the middle alone overlooks that the end is missing.
+  private func cropped(_ whole: consuming Image) throws(VipsError) -> Image {
+    guard geometry.kept != geometry.scaled else { return whole }
+    if let origin = geometry.keptOrigin {
+      return try whole.cropped(
+        left: origin.left, top: origin.top, width: geometry.kept.width,
+        height: geometry.kept.height)
+    }
+    let interest =
+      variant.crop == .entropy ? VIPS_INTERESTING_ENTROPY : VIPS_INTERESTING_ATTENTION
+    return try whole.inMemory().cropped(to: geometry.kept, by: interest)
   }
 }

@@ -1,5 +1,6 @@
 import ImgFacts
 package import ImgModel
+import ImgSniff
 
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. It opens no
 /// file.
@@ -206,5 +207,234 @@ package struct Thumbnailer: Sendable {
     default: break
     }
     return try VipsPicture(input, in: format, extent)
+  }
+}
+
+/// The way of one open picture to what its pixels tell: that to a thumbnail, but for its encoding. Its
+/// first frame counts, or its first page.
+struct PixelReader {
+  let picture: any OpenPicture
+  private let geometry: ThumbnailGeometry
+  private let renderer: FrameRenderer
+
+  /// - Parameter variant: as which the frame is scaled, and not cropped.
+  init(_ picture: any OpenPicture, as variant: Variant) {
+    self.picture = picture
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
+    renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+  }
+
+  /// - Throws: also when the pixels show damage.
+  func facts() throws(DecodeError) -> PixelFacts {
+    let (header, size) = (picture.header, picture.header.oriented(geometry.scaled))
+    let frame = try picture.firstFrame(for: size)
+    do throws(VipsError) {
+      let scaled = try renderer.scaled(frame, to: size)
+      let picture = SmallPicture(
+        scaled, showing: header.upright, orientation: header.orientation,
+        side: SmallPicture.maximumSide)
+      return PixelFacts(picture, thumbHash: try renderer.thumbHash(of: scaled))
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+}
+
+/// The way of one open picture to the pixels of its thumbnail: the usual one, but for the encoding.
+struct PixelRenderer {
+  let picture: any OpenPicture
+  let geometry: ThumbnailGeometry
+  private let renderer: FrameRenderer
+
+  init(_ picture: any OpenPicture, as variant: Variant) {
+    self.picture = picture
+    geometry = ThumbnailGeometry(of: picture.header, as: variant)
+    renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
+  }
+
+  /// - Parameter format: of the picture.
+  /// - Throws: also when the pixels show damage.
+  func pixels(
+    of format: ImageFormat
+  ) throws(DecodeError) -> (pixels: EncodedThumbnail, thumbHash: ThumbHash) {
+    let size = picture.header.oriented(geometry.scaled)
+    let frame = try picture.firstFrame(for: size)
+    do throws(VipsError) {
+      let scaled = try renderer.scaled(frame, to: size)
+      let thumbHash = try renderer.thumbHash(of: scaled)
+      let image = try renderer.finished(scaled).inEightBitSRGB().withAlpha().inMemory()
+      precondition(image.hasByteSamples && image.bandCount == 4, "a thumbnail is in 8-bit sRGB")
+      var samples: [UInt8] = []
+      image.withSamples { unsafe samples = $0.withUnsafeBufferPointer { unsafe Array($0) } }
+      let thumbnail = Thumbnail(
+        format: format, width: image.width, height: image.height, byteCount: samples.count)
+      return (EncodedThumbnail(thumbnail: thumbnail, bytes: samples), thumbHash)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+}
+
+extension Thumbnailer {
+  /// What the pixels tell, and the frames of an animated JPEG XL: only its decoder can read their headers.
+  ///
+  /// - Throws: as ``thumbnails(of:as:isLenient:onHeader:)`` does.
+  package func description(
+    of picture: Span<UInt8>, onHeader: () -> Void = {}
+  ) throws(Failure) -> PictureDescription {
+    let pixels = try pixelFacts(of: picture, onHeader: onHeader)
+    let delays = unsafe picture.withUnsafeBufferPointer { buffer in
+      Self.frameDelays(of: unsafe PictureInput(buffer))
+    }
+    guard let description = PictureDescription(pixels: pixels, frameDelays: delays) else {
+      preconditionFailure("a decoder reads as many frames as may be told")
+    }
+    return description
+  }
+
+  /// - Parameter input: a picture that has been decoded, so that its frames are within the limits.
+  private static func frameDelays(of input: PictureInput) -> [Int]? {
+    guard let facts = try? PictureFacts.reading(input, .header), facts.format == .jxl,
+      facts.isAnimated == true,
+      let delays = try? JXLDecoder(input, .headers).frameDelays(), !delays.isEmpty
+    else { return nil }
+    return delays
+  }
+}
+
+/// How a picture is going to become its thumbnails. The header and the request decide it, here alone.
+enum DecodePlan {
+  /// A JPEG's luma and chroma are resized and encoded as they are stored. That takes about a third of
+  /// the time. The places are where what each thumbnail keeps begins.
+  case planar(JPEGPicture, at: [ThumbnailGeometry.Point])
+  /// All others become pixels.
+  case general
+
+  /// - Parameter size: what the frame is decoded for, as stored.
+  /// - Throws: what a JPEG's decoder says of its header.
+  init(
+    for picture: any OpenPicture, decodedFor size: ThumbnailGeometry.Size,
+    to geometries: [ThumbnailGeometry], as variants: [Variant]
+  ) throws(DecodeError) {
+    let origins = geometries.compactMap(\.keptOrigin)
+    guard let jpeg = picture as? JPEGPicture, jpeg.isPlanar, origins.count == geometries.count,
+      variants.allSatisfy(\.keepsPlanes),
+      try PlanarSource.canGive(
+        zip(geometries, variants).map { jpeg.target(of: $0, as: $1) }, of: jpeg, decodedFor: size)
+    else {
+      self = .general
+      return
+    }
+    self = .planar(jpeg, at: origins)
+  }
+}
+
+extension JPEGPicture {
+  /// What a thumbnail is before it is cropped, if it is made from planes.
+  func target(of geometry: ThumbnailGeometry, as variant: Variant) -> PlanarSource.Target {
+    .init(
+      size: header.oriented(geometry.scaled),
+      encoding: JPEGEncoding(quality: variant.quality, hasChroma: hasChroma))
+  }
+}
+
+extension Variant {
+  /// Whether an opaque JPEG stays a JPEG, and its pixels as they are.
+  fileprivate var keepsPlanes: Bool {
+    [.auto, .compatible, .jpeg].contains(format) && keptData == .none
+      && effects == Effects(background: effects.background)
+  }
+}
+
+/// Refuses by the first bytes and the header, before memory is taken for a single pixel.
+struct DecodeLimits {
+  private let limits: Limits
+
+  init(_ limits: Limits) {
+    self.limits = limits
+  }
+
+  var maxPixels: Int64 { limits.maxPixels }
+
+  /// - Throws: `not_an_image` or `unsupported_format`.
+  func format(of input: PictureInput) throws(Failure) -> ImageFormat {
+    let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
+    return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+  }
+
+  /// Opens a picture, and checks its header for all its thumbnails.
+  ///
+  /// - Parameter onHeader: called when the header is within the limits.
+  func opened(
+    as variants: [Variant], _ onHeader: () -> Void,
+    _ open: () throws(DecodeError) -> any OpenPicture
+  ) throws(Failure) -> any OpenPicture {
+    VipsError.forgetEarlier()
+    let picture = try failing(open)
+    for variant in variants {
+      try check(picture.header, becoming: ThumbnailGeometry(of: picture.header, as: variant))
+    }
+    onHeader()
+    return picture
+  }
+
+  /// Turns an error into a failure, which may tell of the limits.
+  func failing<Result>(_ body: () throws(DecodeError) -> Result) throws(Failure) -> Result {
+    do throws(DecodeError) {
+      return try body()
+    } catch {
+      throw error.failure(within: limits)
+    }
+  }
+
+  /// - Throws: `too_many_pixels` or `too_many_frames`.
+  func check(_ header: PictureHeader, becoming geometry: ThumbnailGeometry) throws(Failure) {
+    // Only the pixels of the first frame count, as no other is decoded.
+    let decoded = header.uncropped ?? header.stored
+    try check(decoded.pixelCount, "\(decoded.width) × \(decoded.height) pixels")
+    guard header.frames <= limits.maxFrames else {
+      throw Failure(
+        stage: .decode, code: .tooManyFrames,
+        detail: "\(header.frames) frames; the limit is \(limits.maxFrames)")
+    }
+    try check(
+      header.embeddedPixelCount, "\(header.embeddedPixelCount) pixels in the pictures inside it")
+    if let refused = geometry.refused {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels,
+        detail: "the thumbnail would have \(refused.width) × \(refused.height) pixels, more than "
+          + "the request permits; ask for a smaller one, or give both sides")
+    }
+    // A picture that is enlarged.
+    let scaled = geometry.scaled
+    try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")
+  }
+
+  /// - Throws: `too_many_pixels` if a thumbnail of all frames has too many.
+  func check(frameCount: Int, of geometry: ThumbnailGeometry) throws(Failure) {
+    let size = geometry.kept
+    // Both factors are within limits, so that the product is, too.
+    try check(
+      size.pixelCount * Int64(frameCount),
+      "a thumbnail of \(frameCount) frames of \(size.width) × \(size.height) pixels")
+  }
+
+  /// - Throws: `too_large` if the pixels take more bytes than a thumbnail may have.
+  func check(pixelsOf geometry: ThumbnailGeometry) throws(Failure) {
+    let size = geometry.kept
+    let byteCount = size.pixelCount * 4
+    guard byteCount <= limits.maxThumbnailByteCount else {
+      throw Failure(
+        stage: .decode, code: .tooLarge,
+        detail: "\(size.width) × \(size.height) pixels take \(byteCount) bytes; "
+          + "\(limits.maxThumbnailByteCount) are the most")
+    }
+  }
+
+  private func check(_ pixelCount: Int64, _ what: String) throws(Failure) {
+    guard pixelCount <= limits.maxPixels else {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels, detail: "\(what); the limit is \(limits.maxPixels)")
+    }
   }
 }

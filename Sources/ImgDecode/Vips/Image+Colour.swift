@@ -1,4 +1,5 @@
 import CVips
+import ImgModel
 
 /// From the colours of a file to those of a screen.
 extension Image {
@@ -109,5 +110,315 @@ extension Image {
   /// Gives the image a copy of a profile.
   func setProfile(_ bytes: [UInt8]) {
     unsafe vips_image_set_blob_copy(pointer, VIPS_META_ICC_NAME, bytes, bytes.count)
+  }
+}
+
+/// What is done to the pixels of a thumbnail: 8 bits a sample, in a colour space of light.
+extension Image {
+  consuming func with(_ effects: Effects) throws(VipsError) -> Image {
+    var image = self
+    if effects.isGrayscale { image = try image.withoutColours() }
+    if effects.blur > .zero { image = try image.blurred(sigma: effects.blur.value) }
+    if effects.sharpen > .zero { image = try image.sharpened(effects) }
+    if effects.radius > 0 { image = try image.withRoundCorners(radius: effects.radius) }
+    if let background = effects.background, image.hasAlpha {
+      image = try image.flattened(on: background)
+    }
+    return image
+  }
+
+  /// In gray, with as many bands as before.
+  private func withoutColours() throws(VipsError) -> Image {
+    let gray = try unsafe Self.result(of: "grayscale") {
+      unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_B_W)
+    }
+    return try unsafe Self.result(of: "grayscale") {
+      unsafe img_vips_colourspace(gray.pointer, &$0, VIPS_INTERPRETATION_sRGB)
+    }.cast(to: VIPS_FORMAT_UCHAR)
+  }
+
+  private consuming func blurred(sigma: Double) throws(VipsError) -> Image {
+    try weighingTransparency { (image) throws(VipsError) in
+      try unsafe Self.result(of: "blur") { unsafe img_vips_gaussblur(image.pointer, &$0, sigma) }
+    }
+  }
+
+  /// The pixels must be in memory, with an alpha channel, and no other image's.
+  private func multiplyAlpha(by factor: Double, x: Int, y: Int) {
+    let bandCount = Int(self.bandCount)
+    let alpha = unsafe img_vips_pixels(pointer) + (y * width + x) * bandCount + bandCount - 1
+    unsafe alpha.pointee = UInt8((Double(alpha.pointee) * factor).rounded())
+  }
+
+  /// By the lightness alone, so that no edge gets another colour.
+  private func sharpened(_ effects: Effects) throws(VipsError) -> Image {
+    let (sigma, amounts) = (effects.sharpen.value, effects.sharpenAmounts)
+    // The operation is done in LabS, and comes back in the image's own colours.
+    return try unsafe Self.result(of: "sharpen") {
+      unsafe img_vips_sharpen(pointer, &$0, sigma, amounts.flat.value, amounts.edges.value)
+    }.cast(to: VIPS_FORMAT_UCHAR)
+  }
+
+  /// The corners become transparent.
+  private consuming func withRoundCorners(radius: Int) throws(VipsError) -> Image {
+    let image = try withAlpha().inMemory().duplicate()
+    let corner = RoundCorner(radius: min(radius, image.width / 2, image.height / 2))
+    for row in 0..<corner.radius {
+      for column in 0..<corner.radius {
+        let coverage = corner.coverage(row: row, column: column)
+        for y in [row, image.height - 1 - row] {
+          for x in [column, image.width - 1 - column] {
+            image.multiplyAlpha(by: coverage, x: x, y: y)
+          }
+        }
+      }
+    }
+    return image
+  }
+}
+
+/// What a colour profile (ICC.1, sections 7.2 and 7.3) says of itself: as much as decides how it is
+/// used.
+struct ICCProfile {
+  enum ColourSpace {
+    case gray, rgb, cmyk
+  }
+
+  /// How colours that the other space does not have are brought into it (ICC.1 section 6.2).
+  enum Intent {
+    case perceptual, relativeColorimetric, saturation
+  }
+
+  /// Of the pixels; `nil` for one that no picture here has.
+  let colourSpace: ColourSpace?
+  private let bytes: [UInt8]
+  /// Where the data of each tag lies.
+  private let tags: [String: Range<Int>]
+
+  private static let headerByteCount = 128
+  private static let tagByteCount = 12
+  /// Profiles have some twenty.
+  private static let maximumTagCount = 256
+
+  /// - Returns: `nil` when the bytes are too few for a profile.
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Self.headerByteCount + 4 else { return nil }
+    let numbers = BigEndianBytes(bytes)
+    let signature = { (offset: Int) in String(decoding: bytes[offset..<offset + 4], as: UTF8.self) }
+    colourSpace =
+      switch signature(16) {
+      case "GRAY": .gray
+      case "RGB ": .rgb
+      case "CMYK": .cmyk
+      default: nil
+      }
+    let declared = numbers.unsigned(at: Self.headerByteCount)
+    let first = Self.headerByteCount + 4
+    let count = min(declared, Self.maximumTagCount, (bytes.count - first) / Self.tagByteCount)
+    var tags: [String: Range<Int>] = [:]
+    for entry in 0..<count {
+      let place = first + entry * Self.tagByteCount
+      let (start, length) = (numbers.unsigned(at: place + 4), numbers.unsigned(at: place + 8))
+      // A tag without data counts as one that is there, with nothing to read.
+      let isInside = start <= bytes.count && length <= bytes.count - start
+      tags[signature(place)] = isInside ? start..<start + length : 0..<0
+    }
+    self.bytes = bytes
+    self.tags = tags
+  }
+
+  /// The data of a tag; empty if there is none.
+  func data(of tag: String) -> [UInt8] { tags[tag].map { Array(bytes[$0]) } ?? [] }
+
+  /// The intent to use: colours as they are where the profile can tell, else the one it has a table
+  /// for. A profile made of curves and a matrix has none, and knows colours as they are.
+  var intent: Intent {
+    if tags["A2B1"] != nil || !hasTables { return .relativeColorimetric }
+    return tags["A2B0"] != nil ? .perceptual : .saturation
+  }
+
+  /// Whether it maps colours by tables instead of curves and a matrix.
+  var hasTables: Bool { tags.keys.contains { $0.hasPrefix("A2B") } }
+}
+
+extension ICCProfile {
+  /// Whether it describes sRGB (IEC 61966-2-1), as most profiles in pictures do, up to what 8 bits can
+  /// show. Colours then stay as they are.
+  var isSRGB: Bool {
+    guard colourSpace == .rgb, !hasTables else { return false }
+    return Self.primaries.allSatisfy { isPrimary($0.tag, $0.colour) }
+      && ["rTRC", "gTRC", "bTRC"].allSatisfy { isToneCurve($0) }
+  }
+
+  /// The primaries of sRGB, adapted to the white D50 of the connection space.
+  private static let primaries: [(tag: String, colour: [Double])] = [
+    ("rXYZ", [0.4361, 0.2225, 0.0139]),
+    ("gXYZ", [0.3851, 0.7169, 0.0971]),
+    ("bXYZ", [0.1431, 0.0606, 0.7141]),
+  ]
+
+  /// Of a channel between 0 and 1. A gamma of 2.2 differs by 0.004.
+  private static let tolerance = 0.002
+
+  /// XYZType (ICC.1 section 10.31).
+  private func isPrimary(_ tag: String, _ colour: [Double]) -> Bool {
+    let data = data(of: tag)
+    guard data.count >= 20 else { return false }
+    let numbers = BigEndianBytes(data)
+    return colour.enumerated().allSatisfy { index, expected in
+      abs(numbers.fixed(at: 8 + 4 * index) - expected) <= Self.tolerance
+    }
+  }
+
+  private func isToneCurve(_ tag: String) -> Bool {
+    guard let curve = ToneCurve(data(of: tag)) else { return false }
+    return (0...32).allSatisfy { step in
+      let level = Double(step) / 32
+      return abs(curve.light(at: level) - ToneCurve.sRGB.light(at: level)) <= Self.tolerance
+    }
+  }
+}
+
+/// From the levels of a file to those that are scaled: the mean of two should look like the mean of what they
+/// show.
+extension Image {
+  /// In samples that are ready to be scaled. Most have 8 bits then. Of linear light, as a profile or
+  /// floating point may have it, come the levels of sRGB. Light brighter than white needs 16 bits.
+  consuming func preparedForScaling() throws(VipsError) -> Image {
+    guard hasUnsignedSamples else { return try fromFloatingPoint() }
+    guard brightLight == nil, let profile = usableProfile else { return try inUpperBytes() }
+    if let light = profile.codePoints.flatMap({ BrightLight($0) }) {
+      return try inExtendedLevels(light)
+    }
+    if let (curve, evenProfile) = profile.evened {
+      return try evened(by: curve, evenProfile)
+    }
+    return try inUpperBytes()
+  }
+
+  /// In 8 bits: of 16 bits the upper half is kept.
+  consuming func inUpperBytes() throws(VipsError) -> Image {
+    guard hasWideSamples, brightLight == nil else { return self }
+    return try unsafe Self.result(of: "cast") { unsafe img_vips_upper_byte(pointer, &$0) }
+  }
+
+  /// From linear light in floating point. The profile says that it is linear, and is not obeyed a second
+  /// time.
+  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
+    let image = try inStandardBytes().withOwnMetadata()
+    image.removeProfile()
+    return image
+  }
+
+  /// Transparency in floating point goes from 0 to 1 (vips_premultiply), which the conversion of colours
+  /// leaves as it is.
+  private consuming func inStandardBytes() throws(VipsError) -> Image {
+    guard hasAlpha else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
+    let colourCount = bandCount - 1
+    let alpha = try bands(from: colourCount, count: 1)
+    let opacity = try unsafe Self.result(of: "alpha") {
+      unsafe img_vips_linear(alpha.pointer, &$0, 255, 0)
+    }.cast(to: VIPS_FORMAT_UCHAR)
+    return try bands(from: 0, count: colourCount).standardColours().cast(to: VIPS_FORMAT_UCHAR)
+      .joined(withAlpha: opacity)
+  }
+
+  // MARK: - By a table
+
+  /// How many levels the samples have, and which of them is the greatest: libvips puts 10 bits of HEIF into
+  /// the upper ones of 16.
+  private var levels: (count: Int, maximum: Int) {
+    guard hasWideSamples else { return (256, 255) }
+    let unused = 16 - min(max(integer(named: "heif-bitdepth") ?? 16, 8), 16)
+    return (65_536, (65_535 >> unused) << unused)
+  }
+
+  private consuming func evened(
+    by curve: ToneCurve, _ profile: [UInt8]
+  ) throws(VipsError) -> Image {
+    let (count, maximum) = levels
+    let table = (0..<count).map { index in
+      let light = curve.light(at: min(Double(index) / Double(maximum), 1))
+      return UInt8(min(BrightLight.level(ofLight: light), 1) * 255 + 0.5)
+    }
+    let isGray = bandCount < 3
+    let image = try mappingColours(
+      { (colours) throws(VipsError) in
+        try unsafe Self.result(of: "levels") {
+          unsafe img_vips_map_to_bytes(
+            colours.pointer, &$0, table, Int32(count),
+            isGray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB)
+        }
+      },
+      alpha: { (alpha) throws(VipsError) in try alpha.retained().inUpperBytes() })
+    // Gray in the levels of sRGB needs none.
+    if isGray { image.removeProfile() } else { image.setProfile(profile) }
+    return image
+  }
+
+  private consuming func inExtendedLevels(_ light: BrightLight) throws(VipsError) -> Image {
+    let (count, maximum) = levels
+    let table = light.extendedLevels(upTo: maximum, count: count)
+    let isGray = bandCount < 3
+    let image = try mappingColours(
+      { (colours) throws(VipsError) in
+        try unsafe Self.result(of: "levels") {
+          unsafe img_vips_map_to_shorts(
+            colours.pointer, &$0, table, Int32(count),
+            isGray ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16)
+        }
+      },
+      alpha: { (alpha) throws(VipsError) in
+        alpha.hasWideSamples
+          ? alpha.retained() : try alpha.scaled(by: 257).cast(to: VIPS_FORMAT_USHORT)
+      })
+    image.setInteger(1, named: Self.extendedLevelsName)
+    return image
+  }
+
+  private func scaled(by factor: Double) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "levels") { unsafe img_vips_linear(pointer, &$0, factor, 0) }
+  }
+
+  private borrowing func mappingColours(
+    _ map: (borrowing Image) throws(VipsError) -> Image,
+    alpha convert: (borrowing Image) throws(VipsError) -> Image
+  ) throws(VipsError) -> Image {
+    guard hasAlpha else { return try map(self).withOwnMetadata() }
+    let colours = try map(bands(from: 0, count: bandCount - 1))
+    let alpha = try convert(bands(from: bandCount - 1, count: 1))
+    return try colours.joined(withAlpha: alpha).withOwnMetadata()
+  }
+
+  // MARK: - Light brighter than white
+
+  /// Says that the samples are extended levels, whose light the profile tells.
+  private static let extendedLevelsName = "imgctl-extended-levels"
+
+  /// For samples that are extended levels; see ``BrightLight``.
+  var brightLight: BrightLight? {
+    guard integer(named: Self.extendedLevelsName) != nil else { return nil }
+    return usableProfile?.codePoints.flatMap { BrightLight($0) }
+  }
+
+  /// Extended levels as a screen shows them, in 8-bit sRGB.
+  consuming func shown(by light: BrightLight) throws(VipsError) -> Image {
+    let image = try inMemory()
+    let interpretation =
+      image.bandCount < 3 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
+    guard
+      let pointer = unsafe img_vips_new_pixels(
+        Int32(image.width), Int32(image.height), image.bandCount, interpretation)
+    else { throw VipsError(operation: "colour") }
+    let result = unsafe Image(owning: pointer)
+    let count = image.width * image.height * Int(image.bandCount)
+    let pixels = unsafe UnsafeRawPointer(img_vips_pixels(image.pointer))
+      .assumingMemoryBound(to: UInt16.self)
+    let levels = unsafe Span(
+      _unsafeElements: UnsafeBufferPointer(start: pixels, count: count))
+    var shown = unsafe MutableSpan<UInt8>(
+      _unsafeStart: img_vips_pixels(result.pointer), count: count)
+    light.show(levels, bandCount: Int(image.bandCount), in: &shown)
+    return image.bandCount < 3 ? try result.standardColours() : result
   }
 }

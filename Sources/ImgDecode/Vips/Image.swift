@@ -1,5 +1,7 @@
 import CJPEG
+import CResample
 import CVips
+import ImgFacts
 import ImgModel
 
 /// The owner of one reference to a libvips image. Used by one thread at a time.
@@ -236,5 +238,220 @@ import ImgModel
     }
     defer { unsafe g_free(buffer) }
     return unsafe Array(UnsafeRawBufferPointer(start: buffer, count: byteCount))
+  }
+}
+
+/// What a picture carries beside its pixels.
+extension Image {
+  /// The same pixels, with metadata that can be changed without changing those of others.
+  func withOwnMetadata() throws(VipsError) -> Image {
+    try unsafe Self.result(of: "copy") { unsafe img_vips_copy(pointer, &$0) }
+  }
+
+  func removeProfile() {
+    unsafe vips_image_remove(pointer, VIPS_META_ICC_NAME)
+  }
+
+  /// Copies EXIF, XMP and IPTC of the file that the pixels come from, which are upright now. The
+  /// thumbnail in the EXIF data is left out, as it is another picture.
+  func copyMetadata(of file: borrowing Image) {
+    unsafe img_vips_copy_fields(file.pointer, pointer, "exif-")
+    // libvips makes this of the EXIF data.
+    unsafe vips_image_remove(pointer, "jpeg-thumbnail-data")
+    unsafe img_vips_remove_fields(pointer, "exif-ifd1-")
+    for name in [VIPS_META_XMP_NAME, VIPS_META_IPTC_NAME] {
+      unsafe img_vips_copy_fields(file.pointer, pointer, name)
+    }
+    unsafe vips_image_remove(pointer, "exif-ifd0-Orientation")
+    unsafe vips_image_set_int(pointer, VIPS_META_ORIENTATION, 1)
+  }
+
+  /// Names the author and the rights, in XMP, and in EXIF data as far as they are in ASCII.
+  func setCopyright(_ notice: CopyrightNotice) {
+    let packet = Array(notice.xmpPacket.utf8)
+    unsafe vips_image_set_blob_copy(pointer, VIPS_META_XMP_NAME, packet, packet.count)
+    setEXIF("Artist", notice.creator)
+    setEXIF("Copyright", notice.rights)
+  }
+
+  /// - Parameter text: libvips replaces letters outside ASCII. It wants a description of the value behind it, in
+  ///   parentheses, and removes that.
+  private func setEXIF(_ tag: String, _ text: String?) {
+    guard let text, text.utf8.allSatisfy({ $0 < 0x80 }) else { return }
+    let count = text.utf8.count + 1
+    let value = "\(text) (text, ASCII, \(count) components, \(count) bytes)"
+    unsafe vips_image_set_string(pointer, "exif-ifd0-\(tag)", value)
+  }
+
+  /// A number in the metadata; `nil` if there is none of that name.
+  func integer(named name: String) -> Int? {
+    var value: Int32 = 0
+    guard unsafe vips_image_get_typeof(pointer, name) != 0,
+      unsafe vips_image_get_int(pointer, name, &value) == 0
+    else { return nil }
+    return Int(value)
+  }
+
+  func setInteger(_ value: Int32, named name: String) {
+    unsafe vips_image_set_int(pointer, name, value)
+  }
+
+  /// Binary metadata; `nil` if there is none of that name.
+  func blob(named name: String) -> [UInt8]? {
+    var start: UnsafeRawPointer?
+    var byteCount = 0
+    guard unsafe vips_image_get_typeof(pointer, name) != 0,
+      unsafe vips_image_get_blob(pointer, name, &start, &byteCount) == 0
+    else { return nil }
+    return unsafe Array(UnsafeRawBufferPointer(start: start, count: byteCount))
+  }
+
+  /// Removes all that ``copyMetadata(of:)`` copies.
+  func removeMetadata() {
+    unsafe img_vips_remove_fields(pointer, "exif-")
+    for name in [VIPS_META_XMP_NAME, VIPS_META_IPTC_NAME, VIPS_META_ORIENTATION] {
+      unsafe vips_image_remove(pointer, name)
+    }
+  }
+}
+
+/// What can be read of a damaged picture.
+extension Image {
+  static let noRowText = "no row of it can be decoded"
+
+  /// Throws if all pixels are equal, so that none is known to be the picture's. The pixels must be in
+  /// memory.
+  func requireContent() throws(DecodeError) {
+    guard unsafe img_vips_is_uniform(pointer) == 0 else {
+      throw .corrupt("what can be decoded of it has only one colour")
+    }
+  }
+
+  /// The number of rows before the first one that cannot be decoded. Decodes all of them.
+  func decodableRowCount() throws(VipsError) -> Int {
+    let count = unsafe img_vips_decodable_row_count(pointer)
+    guard count >= 0 else { throw VipsError(operation: "rows") }
+    VipsError.forgetEarlier()
+    return Int(count)
+  }
+
+  /// The first rows, and 0 for all samples of the others: black, or transparent where the picture has
+  /// an alpha channel.
+  func withRows(_ count: Int) throws(VipsError) -> Image {
+    let rows = try cropped(left: 0, top: 0, width: width, height: count)
+    return try unsafe Self.result(of: "rows") {
+      unsafe img_vips_embed(rows.pointer, &$0, 0, 0, Int32(width), Int32(height))
+    }
+  }
+}
+
+extension Image {
+  /// Frames of more bytes are resized by libvips, which needs a few rows at a time.
+  private static let maximumFrameByteCount = 64 << 20
+
+  var isSmallEnoughForMemory: Bool {
+    hasByteSamples && width * height * Int(bandCount) <= Self.maximumFrameByteCount
+  }
+
+  /// A picture in memory in another size; several times as fast as libvips does it.
+  ///
+  /// - Returns: `nil` for images that libvips must scale: those that are not in memory, have
+  ///   transparent pixels or other samples than bytes, and those that grow or shrink very much.
+  func resampled(to size: ThumbnailGeometry.Size) throws(VipsError) -> Image? {
+    guard (1...4).contains(bandCount), unsafe img_vips_has_bytes_in_memory(pointer) != 0,
+      // Transparent pixels have a colour, too, which must not bleed into their neighbours.
+      !hasAlpha || isOpaque,
+      let rows = Resampling(from: .pixels(height), to: .pixels(size.height)),
+      let columns = Resampling(from: .pixels(width), to: .pixels(size.width))
+    else { return nil }
+    guard
+      let result = unsafe img_vips_new_like(pointer, Int32(size.width), Int32(size.height))
+    else { throw VipsError(operation: "resize") }
+    let image = unsafe Image(owning: result)
+    var scratch = [Int16](
+      repeating: 0, count: img_resample_scratch_count(Int32(width), bandCount))
+    unsafe rows.withPointers { rows in
+      unsafe columns.withPointers { columns in
+        unsafe img_resample(samples, rows, columns, bandCount, &scratch, image.samples)
+      }
+    }
+    return image
+  }
+
+  /// A few pixels that stand for all, as rows of samples; see ``SmallPicture``. The pixels must be bytes in
+  /// memory, with transparency in the last of two or four bands.
+  func sampleMeans(_ size: ThumbnailGeometry.Size) -> [UInt8] {
+    precondition(unsafe img_vips_has_bytes_in_memory(pointer) != 0, "the samples are not there")
+    var means = [UInt8](repeating: 0, count: size.width * size.height * Int(bandCount))
+    unsafe means.withUnsafeMutableBufferPointer { buffer in
+      guard let first = buffer.baseAddress else { return }
+      let result = unsafe img_samples(
+        samples: first, row_stride: size.width * Int(bandCount), width: Int32(size.width))
+      unsafe img_sample_means(
+        samples, Int32(height), bandCount, hasAlpha, result, Int32(size.height))
+    }
+    return means
+  }
+
+  /// Whether no pixel lets the background through, of an image of bytes in memory whose last band is
+  /// the alpha channel.
+  var isOpaque: Bool { unsafe img_is_opaque(samples, Int32(height), bandCount) }
+
+  /// Of an image of bytes in memory. There are no gaps between its rows.
+  private var samples: img_samples {
+    unsafe img_samples(
+      samples: img_vips_pixels(pointer), row_stride: width * Int(bandCount), width: Int32(width))
+  }
+}
+
+extension Image {
+  /// In samples of 8 or 16 bits, none of them negative: whole numbers by their full range, floating-point ones by
+  /// a range from black to white.
+  ///
+  /// - Returns: `nil` for samples that are no numbers of light or ink, such as complex ones.
+  func inUnsignedSamples(
+    floatRange: ClosedRange<Double>
+  ) throws(VipsError) -> Image? {
+    guard !hasUnsignedSamples else { return retained() }
+    guard ![VIPS_INTERPRETATION_LAB, VIPS_INTERPRETATION_LABS].contains(interpretation) else {
+      return nil
+    }
+    let range: ClosedRange<Double>
+    switch unsafe vips_image_get_format(pointer) {
+    case VIPS_FORMAT_CHAR: range = Self.range(of: Int8.self)
+    case VIPS_FORMAT_SHORT: range = Self.range(of: Int16.self)
+    case VIPS_FORMAT_INT: range = Self.range(of: Int32.self)
+    case VIPS_FORMAT_UINT: range = Self.range(of: UInt32.self)
+    case VIPS_FORMAT_FLOAT, VIPS_FORMAT_DOUBLE: range = floatRange
+    default: return nil
+    }
+    return try unsafe Self.result(of: "samples") {
+      unsafe img_vips_in_words(pointer, &$0, range.lowerBound, range.upperBound)
+    }
+  }
+
+  private static func range<Sample: FixedWidthInteger>(
+    of sample: Sample.Type
+  ) -> ClosedRange<Double> {
+    Double(Sample.min)...Double(Sample.max)
+  }
+
+  /// With an opaque alpha channel, if there is none.
+  consuming func withAlpha() throws(VipsError) -> Image {
+    guard !hasAlpha else { return self }
+    return try unsafe Self.result(of: "alpha") { unsafe img_vips_addalpha(pointer, &$0) }
+  }
+
+  /// With an alpha channel of one band, for an image that has none.
+  func joined(withAlpha alpha: borrowing Image) throws(VipsError) -> Image {
+    try unsafe Self.result(of: "alpha") { unsafe img_vips_bandjoin(pointer, alpha.pointer, &$0) }
+  }
+
+  /// Lends the samples of an image of bytes in memory. There are no gaps between its rows.
+  borrowing func withSamples(_ body: (Span<UInt8>) -> Void) {
+    precondition(unsafe img_vips_has_bytes_in_memory(pointer) != 0, "the samples are not there")
+    let samples = unsafe UnsafeBufferPointer(
+      start: img_vips_pixels(pointer), count: width * height * Int(bandCount))
+    body(unsafe Span(_unsafeElements: samples))
   }
 }

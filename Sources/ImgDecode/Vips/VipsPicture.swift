@@ -177,3 +177,69 @@ final class VipsPicture: OpenPicture {
 
 @available(*, unavailable)
 extension VipsPicture: Sendable {}
+
+extension ImageFormat {
+  /// The nickname of the libvips operation that reads this format from memory; `nil` for formats that
+  /// it does not read.
+  var loader: String? {
+    switch self {
+    case .jpeg: "jpegload_buffer"
+    case .png: "pngload_buffer"
+    case .webp: "webpload_buffer"
+    case .gif: "gifload_buffer"
+    case .tiff: "tiffload_buffer"
+    case .heif, .avif: "heifload_buffer"
+    case .jxl: "jxlload_buffer"
+    case .svg: "svgload_buffer"
+    case .jp2: "jp2kload_buffer"
+    case .bmp, .ico, .pnm: nil
+    }
+  }
+
+  /// What the loader takes for damage. That of GIF tells only by a warning that the data of a frame
+  /// ended before its last pixel, and it clears a frame before it decodes it. The others stop at the
+  /// first row that they cannot decode, because they would not clear it.
+  func strictness(for extent: DecodeExtent) -> VipsFailOn {
+    switch (self, extent) {
+    case (.gif, .whole): VIPS_FAIL_ON_WARNING
+    case (.gif, .readablePart): VIPS_FAIL_ON_NONE
+    default: VIPS_FAIL_ON_ERROR
+    }
+  }
+}
+
+/// Numbers in the data of a profile, the most significant byte first (ICC.1 section 4).
+struct BigEndianBytes {
+  private let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// The 32 bits at an offset.
+  func unsigned(at offset: Int) -> Int {
+    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  /// The 16 bits at an offset.
+  func short(at offset: Int) -> Int {
+    Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
+  }
+
+  /// An s15Fixed16Number at an offset.
+  func fixed(at offset: Int) -> Double {
+    Double(Int32(truncatingIfNeeded: unsigned(at: offset))) / 65_536
+  }
+
+  // MARK: - Written
+
+  static func number(_ value: Int, byteCount: Int = 4) -> [UInt8] {
+    (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+
+  /// An s15Fixed16Number.
+  static func fixed(_ value: Double) -> [UInt8] { number(Int((value * 65_536).rounded())) }
+
+  /// What the data of a tag begins with.
+  static func tag(_ type: String) -> [UInt8] { Array(type.utf8) + [0, 0, 0, 0] }
+}

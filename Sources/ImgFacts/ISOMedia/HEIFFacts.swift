@@ -143,3 +143,285 @@ struct HEIFFacts {
       byteCount: range?.count)
   }
 }
+
+/// The major brand of a HEIF or AVIF file (ISO/IEC 14496-12 section 4.3).
+package enum HEIFBrand {
+  /// Those of files whose pictures follow each other in time (ISO/IEC 23008-12 annex B, AVIF
+  /// section 6).
+  private static let sequences: Set = ["avis", "msf1", "hevc", "hevx", "hevm", "hevs"]
+
+  package static func isSequence(_ brand: String) -> Bool { sequences.contains(brand) }
+}
+
+/// What the properties of an item say of its picture (ISO/IEC 23008-12 section 6.5).
+struct HEIFImage {
+  /// What an auxiliary picture says it is, if it is the transparency of another.
+  static let alphaTypes = [
+    "urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1",
+  ]
+  static let longestAuxiliaryType = 128
+
+  private(set) var width = 0
+  private(set) var height = 0
+  /// The part that is shown.
+  private(set) var aperture: CleanAperture?
+  private(set) var orientation = PictureOrientation()
+  private(set) var bits: [Int] = []
+  private(set) var codec: HEIFCodec?
+  private(set) var codePoints: ColourCodePoints?
+  private(set) var profile: ByteWindow?
+  private(set) var auxiliaryType: String?
+
+  init(_ properties: [ISOMediaBox]) throws(FactsError) {
+    for property in properties { try read(property) }
+  }
+
+  private mutating func read(_ property: ISOMediaBox) throws(FactsError) {
+    let payload = property.payload
+    switch property.type {
+    case "ispe":
+      let fields = try payload.fields(at: 4, count: 8)
+      (width, height) = (fields.u32(0), fields.u32(4))
+    case "clap": aperture = try CleanAperture(payload)
+    case "irot": orientation.turnLeft(try payload.fields(at: 0, count: 1).u8(0) & 3)
+    case "imir":
+      // 0 exchanges top and bottom, 1 left and right.
+      if try payload.fields(at: 0, count: 1).u8(0) & 1 == 0 {
+        orientation.exchangeTopAndBottom()
+      } else {
+        orientation.exchangeLeftAndRight()
+      }
+    case "pixi":
+      let count = try payload.fields(at: 4, count: 1).u8(0)
+      bits = try payload.fields(at: 5, count: count).bytes.map { Int($0) }
+    case "colr": try readColour(payload)
+    case "auxC":
+      auxiliaryType = MetadataText.text(try payload.bytes(at: 4, upTo: Self.longestAuxiliaryType))
+    default: if codec == nil { codec = try HEIFCodec(property) }
+    }
+  }
+
+  /// ISO/IEC 14496-12 section 12.1.5.
+  private mutating func readColour(_ payload: ByteWindow) throws(FactsError) {
+    let type = try payload.fields(at: 0, count: 4).name(0)
+    if type == "nclx", codePoints == nil {
+      let fields = try payload.fields(at: 4, count: 7)
+      codePoints = ColourCodePoints(
+        primaries: fields.u16(0), transfer: fields.u16(2), matrix: fields.u16(4),
+        isFullRange: fields.u8(6) & 0x80 != 0)
+    } else if ["prof", "rICC"].contains(type), profile == nil {
+      profile = payload.part(from: 4)
+    }
+  }
+}
+
+/// What the configuration of a codec tells.
+struct HEIFCodec {
+  let name: String
+  let bitsPerSample: Int?
+  let isGray: Bool
+  /// What the stream says of its colours.
+  let codePoints: ColourCodePoints?
+
+  /// More than a sequence header has.
+  private static let longestHeader = 64
+
+  private static let names = [
+    "hvc1": "hevc", "hev1": "hevc", "av01": "av1", "avc1": "avc", "jpeg": "jpeg",
+    "j2k1": "jpeg 2000", "unci": "uncompressed", "vvc1": "vvc",
+  ]
+
+  /// The name for the type of an item.
+  static func name(ofItemType type: String) -> String? { names[type] }
+
+  /// - Returns: `nil` for a box that configures no codec.
+  init?(_ box: ISOMediaBox) throws(FactsError) {
+    switch box.type {
+    case "av1C":
+      // AV1 Codec ISO Media File Format Binding section 2.3.3.
+      let flags = try box.payload.fields(at: 2, count: 1).u8(0)
+      name = "av1"
+      bitsPerSample = flags & 0x40 == 0 ? 8 : flags & 0x20 == 0 ? 10 : 12
+      isGray = flags & 0x10 != 0
+      codePoints = AV1SequenceHeader.codePoints(
+        in: try box.payload.bytes(at: 4, upTo: Self.longestHeader))
+    case "hvcC":
+      // ISO/IEC 14496-15 section 8.3.3.
+      let fields = try box.payload.fields(at: 16, count: 2)
+      name = "hevc"
+      bitsPerSample = fields.u8(1) & 7 + 8
+      isGray = fields.u8(0) & 3 == 0
+      codePoints = try Self.codePoints(ofHEVC: box)
+    default: return nil
+    }
+  }
+
+  /// - Returns: `nil` also where the configuration is damaged, which the decoder will tell.
+  private static func codePoints(ofHEVC box: ISOMediaBox) throws(FactsError) -> ColourCodePoints? {
+    do throws(FactsError) {
+      let units = try HEVCConfiguration(box).parameterSets
+      return units.lazy.compactMap { HEVCSequenceParameters.codePoints(in: $0) }.first
+    } catch {
+      if case .needsBytes = error { throw error }
+      return nil
+    }
+  }
+}
+
+/// The frames of a sequence as its first track of pictures tells them (ISO/IEC 14496-12 section 8).
+struct HEIFTrack {
+  let width: Int
+  let height: Int
+  /// The part of the pictures that is shown; `nil` for all.
+  let shownArea: PixelArea?
+  let orientation: PictureOrientation
+  let codec: HEIFCodec?
+  let codePoints: ColourCodePoints?
+  let hasProfile: Bool
+  /// In milliseconds.
+  let delays: [Double]
+  /// 0 means forever; `nil` when the file does not say it.
+  let loopCount: Int?
+
+  /// - Returns: `nil` when no track has pictures.
+  init?(movie: ISOMediaBox) throws(FactsError) {
+    guard let track = try ISOMediaTrack.all(in: movie).first(where: \.showsPictures),
+      let times = try track.table("stts")
+    else { return nil }
+    let head = try track.head()
+    if let box = try track.firstSampleEntry() {
+      let entry = try VisualSampleEntry(box)
+      (width, height) = (entry.width, entry.height)
+      let image = try entry.image()
+      codec = image.codec
+      (codePoints, hasProfile) = (image.codePoints ?? image.codec?.codePoints, image.profile != nil)
+      shownArea = image.aperture?.area(inWidth: width, height: height)
+      orientation = image.orientation.followed(by: head.orientation)
+    } else {
+      (width, height) = (head.width, head.height)
+      (codec, shownArea, orientation) = (nil, nil, head.orientation)
+      (codePoints, hasProfile) = (nil, false)
+    }
+    guard width > 0, height > 0 else { return nil }
+    let scale = try track.timescale()
+    guard scale > 0 else { return nil }
+    let ticks = try SampleTimes(decoding: times, offsets: track.table("ctts")).durations
+    delays = ticks.map { Double($0) * 1_000 / Double(scale) }
+    loopCount = try Self.loopCount(of: track.box, trackDuration: head.duration)
+  }
+
+  /// An edit list that repeats does so until the track ends (section 8.6.6).
+  private static func loopCount(
+    of track: ISOMediaBox, trackDuration: Int?
+  ) throws(FactsError) -> Int? {
+    guard let edits = try ISOMediaBoxes(track.payload).first("edts"),
+      let list = try ISOMediaBoxes(edits.payload).first("elst")
+    else { return nil }
+    let isLong = try list.version() == 1
+    let fields = try list.payload.fields(at: 0, count: 16)
+    guard fields.u8(3) & 1 != 0 else { return 1 }
+    guard let trackDuration else { return 0 }
+    let segment = isLong ? fields.u64(8) : fields.u32(8)
+    guard segment > 0 else { return nil }
+    return (trackDuration / segment) + (trackDuration % segment == 0 ? 0 : 1)
+  }
+}
+
+/// The part of a picture that is shown (ISO/IEC 14496-12 section 12.1.4).
+struct CleanAperture {
+  private static let byteCount = 32
+
+  let width: Int
+  let height: Int
+  /// How far its centre lies to the right of that of the picture, and below it.
+  private let offset: (x: Double, y: Double)
+
+  /// - Returns: `nil` for a part without a pixel.
+  init?(_ payload: ByteWindow) throws(FactsError) {
+    let fields = try payload.fields(at: 0, count: Self.byteCount)
+    let numbers = stride(from: 0, to: Self.byteCount, by: 8).map { start in
+      (
+        numerator: Int(Int32(truncatingIfNeeded: fields.u32(start))),
+        denominator: fields.u32(start + 4)
+      )
+    }
+    guard numbers.allSatisfy({ $0.denominator > 0 }) else { return nil }
+    width = numbers[0].numerator / numbers[0].denominator
+    height = numbers[1].numerator / numbers[1].denominator
+    guard width > 0, height > 0 else { return nil }
+    let offsets = numbers[2...].map { Double($0.numerator) / Double($0.denominator) }
+    offset = (offsets[0], offsets[1])
+  }
+
+  /// - Returns: `nil` unless all of it lies in the picture.
+  func area(inWidth pictureWidth: Int, height pictureHeight: Int) -> PixelArea? {
+    let left = (Double(pictureWidth - width) / 2 + offset.x).rounded(.down)
+    let top = (Double(pictureHeight - height) / 2 + offset.y).rounded(.down)
+    guard left >= 0, top >= 0, left <= Double(pictureWidth - width),
+      top <= Double(pictureHeight - height)
+    else { return nil }
+    return PixelArea(left: Int(left), top: Int(top), width: width, height: height)
+  }
+}
+
+/// A rectangle of pixels in a picture.
+package struct PixelArea: Equatable, Sendable {
+  package let left: Int
+  package let top: Int
+  package let width: Int
+  package let height: Int
+}
+
+/// How stored pixels are turned and mirrored, put together from single steps.
+struct PictureOrientation {
+  /// Where the stored directions to the right and down point, as (right, down).
+  private var right: (Int, Int)
+  private var down: (Int, Int)
+
+  init(right: (Int, Int) = (1, 0), down: (Int, Int) = (0, 1)) {
+    (self.right, self.down) = (right, down)
+  }
+
+  /// - Parameter quarters: of a turn against the clock.
+  mutating func turnLeft(_ quarters: Int) {
+    for _ in 0..<quarters {
+      right = (right.1, -right.0)
+      down = (down.1, -down.0)
+    }
+  }
+
+  mutating func exchangeTopAndBottom() {
+    right.1 = -right.1
+    down.1 = -down.1
+  }
+
+  mutating func exchangeLeftAndRight() {
+    right.0 = -right.0
+    down.0 = -down.0
+  }
+
+  /// Both, one after the other.
+  func followed(by next: PictureOrientation) -> PictureOrientation {
+    let turned = { (direction: (Int, Int)) in
+      (
+        direction.0 * next.right.0 + direction.1 * next.down.0,
+        direction.0 * next.right.1 + direction.1 * next.down.1
+      )
+    }
+    return PictureOrientation(right: turned(right), down: turned(down))
+  }
+
+  /// By the numbers of CIPA DC-008, "Orientation".
+  var number: Int {
+    switch (right, down) {
+    case ((-1, 0), (0, 1)): 2
+    case ((-1, 0), (0, -1)): 3
+    case ((1, 0), (0, -1)): 4
+    case ((0, 1), (1, 0)): 5
+    case ((0, 1), (-1, 0)): 6
+    case ((0, -1), (-1, 0)): 7
+    case ((0, -1), (1, 0)): 8
+    default: 1
+    }
+  }
+}

@@ -1,3 +1,5 @@
+import ImgModel
+
 /// A TIFF file (TIFF 6.0 section 2) or BigTIFF file, which EXIF metadata is, too.
 package struct TIFFFile {
   let window: ByteWindow
@@ -172,5 +174,263 @@ package struct TIFFDirectory {
 
   private func offset(of entry: TIFFEntry) -> Int {
     file.isBig ? entry.field.u64(0) : entry.field.u32(0)
+  }
+}
+
+extension TIFFDirectory {
+  /// The entries that a table names, by their names. Of a tag that comes twice the first counts.
+  func facts(_ tags: [Int: EXIFTag]) throws(FactsError) -> [String: FactValue] {
+    var facts: [String: FactValue] = [:]
+    for entry in entries {
+      guard let tag = tags[entry.tag], facts[tag.name] == nil else { continue }
+      facts[tag.name] = try value(of: entry, as: tag.kind)
+    }
+    return facts
+  }
+
+  private func value(of entry: TIFFEntry, as kind: EXIFTag.Kind) throws(FactsError) -> FactValue? {
+    switch kind {
+    case .plain: return try value(of: entry)
+    case .characters: return try text(of: entry).map { .text($0) }
+    case .encodedText: return try encodedText(of: entry).map { .text($0) }
+    case .wideText:
+      return try bytes(of: entry).flatMap { MetadataText.utf16($0, .littleEndian) }
+        .map { .text($0) }
+    case .numbers:
+      guard entry.count <= 8, let bytes = try bytes(of: entry) else { return nil }
+      return FactValue(bytes.prefix(entry.count).map { .integer(Int($0)) })
+    case .angle:
+      return try sexagesimal(entry).flatMap { FactValue(Self.degrees($0)) }
+    case .time: return try sexagesimal(entry).map { .text(Self.time($0)) }
+    }
+  }
+
+  /// To seven decimals, which is about a centimetre: more of them are errors of the division.
+  private static func degrees(_ parts: [Double]) -> Double {
+    ((parts[0] + parts[1] / 60 + parts[2] / 3_600) * 1e7).rounded() / 1e7
+  }
+
+  private func bytes(of entry: TIFFEntry) throws(FactsError) -> [UInt8]? {
+    guard entry.type?.byteCount == 1 else { return nil }
+    let count = min(entry.count, Self.maximumTextByteCount)
+    return try fields(of: entry, upTo: count).map { Array($0.bytes.prefix(count)) }
+  }
+
+  /// Text behind the name of its encoding (CIPA DC-008, "UserComment").
+  private func encodedText(of entry: TIFFEntry) throws(FactsError) -> String? {
+    guard let bytes = try bytes(of: entry) else { return nil }
+    // Some programs write plain text.
+    guard bytes.count >= 8, entry.type == .undefined else { return MetadataText.text(bytes) }
+    let text = Array(bytes.dropFirst(8))
+    switch MetadataText.text(bytes.prefix(8)) {
+    case "UNICODE":
+      // A mark of the byte order is allowed, but rare.
+      let hasMark = [[0xFE, 0xFF], [0xFF, 0xFE]].contains(Array(text.prefix(2)))
+      let order = hasMark ? (text[0] == 0xFE ? .bigEndian : .littleEndian) : file.order
+      return MetadataText.utf16(Array(text.dropFirst(hasMark ? 2 : 0)), order)
+    case "ASCII", nil: return MetadataText.text(text)
+    default: return nil
+    }
+  }
+
+  /// Three fractions; some programs leave out the last ones, or write 0/0 in their place.
+  private func sexagesimal(_ entry: TIFFEntry) throws(FactsError) -> [Double]? {
+    guard entry.type == .rational, (1...3).contains(entry.count),
+      let fields = try fields(of: entry, upTo: 3)
+    else { return nil }
+    var parts = (0..<entry.count).map { index in
+      let denominator = fields.u32(index * 8 + 4)
+      return denominator == 0 ? nil : Double(fields.u32(index * 8)) / Double(denominator)
+    }
+    guard parts[0] != nil else { return nil }
+    parts += Array(repeating: nil, count: 3 - parts.count)
+    return parts.map { $0 ?? 0 }
+  }
+
+  private static func time(_ parts: [Double]) -> String {
+    let parts = parts.map { min($0, 1_000_000) }
+    let seconds = parts[2]
+    let whole = Int(seconds)
+    let thousandths = Int(((seconds - Double(whole)) * 1_000).rounded(.down))
+    let two = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
+    let start = "\(two(Int(parts[0]))):\(two(Int(parts[1]))):\(two(whole))"
+    guard thousandths > 0 else { return start }
+    let digits = String(String(1_000 + thousandths).dropFirst())
+    return start + "." + digits.prefix { _ in true }.trimmingZeros
+  }
+}
+
+extension Substring {
+  /// Without zeros at the end.
+  fileprivate var trimmingZeros: Substring {
+    var rest = self
+    while rest.last == "0" { rest.removeLast() }
+    return rest
+  }
+}
+
+extension TIFFDirectory {
+  /// Longer texts are cut.
+  static let maximumTextByteCount = 4_096
+  /// Longer lists are left out: they are tables.
+  private static let maximumListCount = 64
+
+  /// The values of an entry by its type; `nil` for bytes of no type, long lists, and fractions
+  /// without a denominator.
+  func value(of entry: TIFFEntry) throws(FactsError) -> FactValue? {
+    guard let type = entry.type, entry.count > 0 else { return nil }
+    switch type {
+    case .ascii, .utf8: return try text(of: entry).map { .text($0) }
+    case .undefined: return nil
+    default: break
+    }
+    guard entry.count <= Self.maximumListCount,
+      let fields = try fields(of: entry, upTo: entry.count)
+    else { return nil }
+    let values = (0..<entry.count).compactMap { Self.value(of: type, in: fields, at: $0) }
+    return values.count == entry.count ? FactValue(values) : nil
+  }
+
+  /// The numbers of an entry; `nil` if it has none, or more than a list may have.
+  func numbers(_ tag: Int) throws(FactsError) -> [Double]? {
+    guard let entry = entry(tag), let value = try value(of: entry) else { return nil }
+    let numbers = (value.list ?? [value]).compactMap(\.number)
+    return numbers.isEmpty ? nil : numbers
+  }
+
+  /// The text of an entry of characters, whatever its type is.
+  func text(of entry: TIFFEntry) throws(FactsError) -> String? {
+    guard entry.type?.byteCount == 1 else { return nil }
+    let count = min(entry.count, Self.maximumTextByteCount)
+    return try fields(of: entry, upTo: count).flatMap {
+      MetadataText.text($0.bytes.prefix(count), isCut: count < entry.count)
+    }
+  }
+
+  private static func value(
+    of type: TIFFType, in fields: BinaryFields, at index: Int
+  ) -> FactValue? {
+    let size = type.byteCount
+    let bits = fields.number(at: index * size, count: size)
+    switch type {
+    case .byte, .short, .long, .directory, .long8, .directory8:
+      return .integer(Int(clamping: bits))
+    case .signedByte: return .integer(Int(Int8(truncatingIfNeeded: bits)))
+    case .signedShort: return .integer(Int(Int16(truncatingIfNeeded: bits)))
+    case .signedLong: return .integer(Int(Int32(truncatingIfNeeded: bits)))
+    case .signedLong8: return .integer(Int(Int64(truncatingIfNeeded: bits)))
+    case .rational:
+      return fraction(Double(fields.u32(index * 8)), Double(fields.u32(index * 8 + 4)))
+    case .signedRational:
+      let part = { Double(Int32(truncatingIfNeeded: fields.u32(index * 8 + $0))) }
+      return fraction(part(0), part(4))
+    case .float:
+      return FactValue(Double(Float(bitPattern: UInt32(truncatingIfNeeded: bits))))
+    case .double: return FactValue(Double(bitPattern: bits))
+    case .ascii, .undefined, .utf8: return nil
+    }
+  }
+
+  private static func fraction(_ numerator: Double, _ denominator: Double) -> FactValue? {
+    denominator == 0 ? nil : FactValue(numerator / denominator)
+  }
+}
+
+/// Reads the first directory of a TIFF, and counts the others.
+struct TIFFFacts {
+  private enum Tag {
+    static let width = 256
+    static let height = 257
+    static let bitsPerSample = 258
+    static let compression = 259
+    static let photometricInterpretation = 262
+    static let samplesPerPixel = 277
+    static let extraSamples = 338
+    static let xmp = 700
+    static let iptc = 33_723
+    static let photoshop = 34_377
+    static let profile = 34_675
+  }
+
+  private static let compressions: [Int: String] = [
+    1: "uncompressed", 2: "ccitt rle", 3: "ccitt group 3", 4: "ccitt group 4", 5: "lzw",
+    6: "old jpeg", 7: "jpeg", 8: "deflate", 32_773: "packbits", 32_946: "deflate",
+    34_712: "jpeg 2000", 34_925: "lzma", 50_000: "zstd", 50_001: "webp", 50_002: "jpeg xl",
+  ]
+  private static let models: [Int: PictureFacts.ColourModel] = [
+    0: .gray, 1: .gray, 2: .rgb, 3: .palette, 4: .gray, 5: .cmyk, 6: .ycbcr, 8: .lab, 9: .lab,
+    10: .lab,
+  ]
+
+  private let file: TIFFFile
+  private let first: TIFFDirectory
+
+  static func facts(
+    in window: ByteWindow, _ extent: FactsExtent
+  ) throws(FactsError) -> PictureFacts {
+    guard let file = try TIFFFile(window),
+      let first = try file.directory(at: file.firstDirectoryOffset)
+    else { throw .invalid("no directory") }
+    let reader = TIFFFacts(file: file, first: first)
+    var facts = try reader.header()
+    if extent > .header { try reader.addMetadata(to: &facts) }
+    if extent == .all { facts.frameCount = try reader.pageCount() }
+    return facts
+  }
+
+  private init(file: TIFFFile, first: TIFFDirectory) {
+    (self.file, self.first) = (file, first)
+  }
+
+  private func header() throws(FactsError) -> PictureFacts {
+    guard let width = try first.firstNumber(Tag.width), width > 0,
+      let height = try first.firstNumber(Tag.height), height > 0
+    else { throw .invalid("the first directory has no size") }
+    var facts = PictureFacts(format: .tiff, width: width, height: height)
+    facts.setOrientation(try EXIFBlock(file, first).orientation())
+    // Defaults of TIFF 6.0 section 8.
+    let bands = try first.firstNumber(Tag.samplesPerPixel) ?? 1
+    facts.bands = bands
+    facts.bitsPerSample = try first.firstNumber(Tag.bitsPerSample) ?? 1
+    let compression = try first.firstNumber(Tag.compression) ?? 1
+    facts.encoding = Self.compressions[compression] ?? "compression \(compression)"
+    let interpretation = try first.firstNumber(Tag.photometricInterpretation)
+    facts.colourModel = interpretation.flatMap { Self.models[$0] }
+    // 1 and 2 are transparency, 0 is unknown (section 18).
+    let extra = try first.numbers(Tag.extraSamples) ?? []
+    facts.hasAlpha = extra.contains { $0 == 1 || $0 == 2 }
+    facts.isAnimated = false
+    return facts
+  }
+
+  private func addMetadata(to facts: inout PictureFacts) throws(FactsError) {
+    let block = EXIFBlock(file, first)
+    try block.read(into: &facts)
+    facts.thumbnail = try block.thumbnail()
+    if let window = window(of: Tag.profile) {
+      facts.profileDescription = try ICCDescription.text(in: window)
+    }
+    if let window = window(of: Tag.xmp) { facts.xmp = try XMPFacts(in: window) }
+    if let window = window(of: Tag.iptc) { facts.iptc = try IPTCRecord.datasets(in: window) }
+    if facts.iptc == nil, let window = window(of: Tag.photoshop),
+      let record = try PhotoshopResources.iptcRecord(in: window)
+    {
+      facts.iptc = try IPTCRecord.datasets(in: record)
+    }
+  }
+
+  private func window(of tag: Int) -> ByteWindow? {
+    first.entry(tag).flatMap { first.window(of: $0) }
+  }
+
+  /// Directories are chained. One that refers to an earlier one ends the chain.
+  private func pageCount() throws(FactsError) -> Int {
+    var seen: Set = [file.firstDirectoryOffset]
+    var next = try file.offset(after: first)
+    while let offset = next, seen.insert(offset).inserted {
+      guard seen.count <= FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
+      next = try file.offset(afterDirectoryAt: offset)
+    }
+    return seen.count
   }
 }

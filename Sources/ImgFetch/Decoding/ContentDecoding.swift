@@ -126,3 +126,149 @@ final class ContentDecoding {
     }
   }
 }
+
+/// A content coding that bodies are decoded from (RFC 9110 section 8.4.1, RFC 7932, RFC 8878).
+enum ContentCoding: String, CaseIterable {
+  case gzip, deflate
+  case brotli = "br"
+  case zstd
+
+  /// - Parameter name: in lower case.
+  /// - Returns: `nil` for another coding.
+  init?(name: String) {
+    // RFC 9110 section 8.4.1.3.
+    self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+  }
+
+  /// Whether streams may follow each other in one body (RFC 1952 section 2.2, RFC 8878 section 3.1).
+  var permitsSeveralStreams: Bool { self == .gzip || self == .zstd }
+}
+
+/// What a response says its body is encoded with, by all its `Content-Encoding` fields.
+struct ContentCodings: Equatable {
+  /// In the order in which they were applied; empty for a body that is the picture itself.
+  let applied: [ContentCoding]
+  /// Why the body cannot be decoded; `nil` if it can.
+  let problem: String?
+
+  /// More would be an attempt to keep this side busy.
+  static let maximumCount = 3
+
+  /// What origins write for a body that is not encoded: what RFC 9110 section 12.5.3 calls it, what
+  /// libcurl takes for the same, the coding of an upload that Amazon S3 repeats after it has removed it,
+  /// and names of what is no coding of a picture.
+  private static let namesOfNone: Set = ["", "identity", "none", "aws-chunked", "binary", "utf-8"]
+
+  /// - Parameter members: of all the fields, in their order.
+  init(_ members: [String]) {
+    let names = members.map { $0.lowercased() }.filter { !Self.namesOfNone.contains($0) }
+    applied = names.compactMap(ContentCoding.init(name:))
+    if let unknown = names.first(where: { ContentCoding(name: $0) == nil }) {
+      let known = ContentCoding.allCases.map(\.rawValue).joined(separator: ", ")
+      problem = "Content-Encoding: \(unknown) is not known; \(known) are decoded"
+    } else if names.count > Self.maximumCount {
+      problem = "Content-Encoding names \(names.count) codings; \(Self.maximumCount) are decoded"
+    } else {
+      problem = nil
+    }
+  }
+
+  /// Whether the body is the picture itself.
+  var isEmpty: Bool { applied.isEmpty }
+}
+
+/// One coding of a body, undone piece by piece.
+final class DecodingStage {
+  /// The largest piece, as long as the largest that libcurl hands over (CURL_MAX_WRITE_SIZE).
+  static let pieceByteCount = 16 << 10
+
+  /// Of a stream that may follow another one, at least (RFC 1952 section 2.3, RFC 8878 section 3.1.1).
+  private static let signatureByteCount = 4
+
+  private enum Position {
+    case betweenStreams, inStream
+    /// The last stream has ended. What follows it is passed over, as browsers do.
+    case behindStreams
+  }
+
+  let coding: ContentCoding
+  /// Bytes that came out.
+  private(set) var producedByteCount = 0
+  private let decoder: any StreamDecoder
+  private var position = Position.betweenStreams
+  private var streamCount = 0
+  /// How much of the stream that is being read has been used.
+  private var usedByteCount = 0
+  private var piece = [UInt8](repeating: 0, count: pieceByteCount)
+  /// The bytes of the piece that are not taken yet.
+  private var pending = 0..<0
+  /// Whether more may come out without any input, because the piece was full.
+  private(set) var mayHoldMore = false
+
+  /// - Throws: when there is no memory for it.
+  init(_ coding: ContentCoding) throws(StreamError) {
+    self.coding = coding
+    decoder = try coding.makeDecoder()
+  }
+
+  /// Whether the input so far ends where it may end. A few bytes behind a stream need not be the beginning of
+  /// another one.
+  var isAtEnd: Bool {
+    streamCount > 0 && (position != .inStream || usedByteCount < Self.signatureByteCount)
+  }
+
+  var hasPending: Bool { !pending.isEmpty }
+
+  /// Hands over the bytes that are not taken yet.
+  ///
+  /// - Parameter take: returns how many of them it has taken.
+  func takePending<Failure: Error>(
+    _ take: (UnsafeBufferPointer<UInt8>) throws(Failure) -> Int
+  ) throws(Failure) {
+    let count = try unsafe piece.withUnsafeBufferPointer { (all) throws(Failure) in
+      try unsafe take(UnsafeBufferPointer(rebasing: all[pending]))
+    }
+    pending = (pending.lowerBound + count)..<pending.upperBound
+  }
+
+  /// Decodes a part of the input.
+  ///
+  /// - Precondition: nothing is pending.
+  /// - Returns: how many bytes of the input were used.
+  func decode(_ input: UnsafeBufferPointer<UInt8>) throws(StreamError) -> Int {
+    guard position != .behindStreams else { return input.count }
+    if position == .betweenStreams, !input.isEmpty { beginStream() }
+    let step: DecodingStep
+    do throws(StreamError) {
+      step = try unsafe piece.withUnsafeMutableBufferPointer { (output) throws(StreamError) in
+        try unsafe decoder.decode(input, into: output)
+      }
+    } catch {
+      // What follows a stream need not be another one.
+      guard case .foreign = error, streamCount > 0 else { throw error }
+      position = .behindStreams
+      return input.count
+    }
+    guard step.isEnd || step.consumedByteCount + step.producedByteCount > 0 || input.isEmpty else {
+      throw .broken("it does not go on")
+    }
+    pending = 0..<step.producedByteCount
+    producedByteCount += step.producedByteCount
+    usedByteCount += step.consumedByteCount
+    mayHoldMore = step.producedByteCount == piece.count
+    if step.isEnd { endStream() }
+    return step.consumedByteCount
+  }
+
+  private func beginStream() {
+    if streamCount > 0 { decoder.restart() }
+    usedByteCount = 0
+    position = .inStream
+  }
+
+  private func endStream() {
+    streamCount += 1
+    position = coding.permitsSeveralStreams ? .betweenStreams : .behindStreams
+    mayHoldMore = false
+  }
+}

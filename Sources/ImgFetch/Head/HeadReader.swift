@@ -69,3 +69,187 @@ struct HeadReader {
     return Int(String(decoding: rest.prefix { !isBlank($0) }.prefix(3), as: UTF8.self))
   }
 }
+
+/// A line of a head with a field that this program reads.
+struct HeadField {
+  enum Name: CaseIterable {
+    case acceptRanges, age, cacheControl, contentEncoding, contentLength, contentRange
+    case contentType, date, entityTag, expires, lastModified, location, retryAfter, robotsTag,
+      transferEncoding, vary
+
+    /// In lower case.
+    var text: String {
+      switch self {
+      case .acceptRanges: "accept-ranges"
+      case .age: "age"
+      case .cacheControl: "cache-control"
+      case .contentEncoding: "content-encoding"
+      case .contentLength: "content-length"
+      case .contentRange: "content-range"
+      case .contentType: "content-type"
+      case .date: "date"
+      case .entityTag: "etag"
+      case .expires: "expires"
+      case .lastModified: "last-modified"
+      case .location: "location"
+      case .retryAfter: "retry-after"
+      case .robotsTag: "x-robots-tag"
+      case .transferEncoding: "transfer-encoding"
+      case .vary: "vary"
+      }
+    }
+  }
+
+  let name: Name
+  /// Without the white space around it.
+  let value: String
+
+  /// - Parameter line: with or without its line end.
+  /// - Returns: `nil` for a line that is no field, and for a field that this program does not read.
+  ///   Those are most of a head, and no text is made of them.
+  init?(_ line: some BidirectionalCollection<UInt8>) {
+    guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Name(line[..<colon])
+    else { return nil }
+    var value = line[line.index(after: colon)...]
+    while let last = value.last, last == UInt8(ascii: "\r") || last == UInt8(ascii: "\n") {
+      value.removeLast()
+    }
+    self.name = name
+    self.value = Self.text(value.withoutOuterWhiteSpace, of: name)
+  }
+
+  /// A reference that is not UTF-8 keeps its bytes, percent-encoded: each stands for itself in the
+  /// URL.
+  private static func text(_ bytes: some Collection<UInt8>, of name: Name) -> String {
+    if name == .location, String(validating: bytes, as: UTF8.self) == nil {
+      return bytes.map { $0 < 0x80 ? String(UnicodeScalar($0)) : "%" + String($0, radix: 16) }
+        .joined()
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension HeadField.Name {
+  /// - Parameter bytes: in either case (RFC 9110 section 5.1).
+  fileprivate init?(_ bytes: some Collection<UInt8>) {
+    let byteCount = bytes.count
+    let match = Self.allCases.first { name in
+      let text = name.text.utf8
+      return text.count == byteCount && text.elementsEqual(bytes) { $0 == $1.asLowercaseASCII }
+    }
+    guard let match else { return nil }
+    self = match
+  }
+}
+
+extension UInt8 {
+  fileprivate var asLowercaseASCII: UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+  }
+}
+
+/// The fields of one head that this program reads, by name.
+struct HeadFields: Equatable, Sendable {
+  private var lines: [HeadField.Name: [String]] = [:]
+
+  /// Takes one line, with or without its line end, if it is a field that this program reads.
+  mutating func take(line: some BidirectionalCollection<UInt8>) {
+    guard let field = HeadField(line) else { return }
+    lines[field.name, default: []].append(field.value)
+  }
+
+  /// The values of the lines with that name, in the order in which they came.
+  func values(of name: HeadField.Name) -> [String] { lines[name] ?? [] }
+
+  /// One value for all lines with that name, joined by commas (RFC 9110 section 5.3); `nil` when
+  /// there is no such line. Two lines of a field that has only one value give an invalid value.
+  subscript(name: HeadField.Name) -> String? {
+    lines[name].map { $0.joined(separator: ", ") }
+  }
+
+  /// The members of a field that is a list; none when there is no such line.
+  func members(of name: HeadField.Name) -> [String] {
+    self[name].map(FieldList.members) ?? []
+  }
+}
+
+/// Splits the value of a field that is a list (RFC 9110 section 5.6.1).
+enum FieldList {
+  /// The members without the white space around them. Empty members are among them, because some
+  /// fields allow those and others do not.
+  ///
+  /// A comma in a quoted string (section 5.6.4) does not split. From a quotation mark without a
+  /// partner on, quotation marks are ordinary bytes, so that the time stays linear.
+  static func members(of value: String) -> [String] {
+    let bytes = Array(value.utf8)
+    var members: [String] = []
+    var start = 0
+    var index = 0
+    var hasOpenQuote = false
+    while index < bytes.count {
+      switch bytes[index] {
+      case UInt8(ascii: ","):
+        members.append(text(bytes[start..<index]))
+        start = index + 1
+      case UInt8(ascii: "\"") where !hasOpenQuote:
+        if let end = endOfQuotedString(from: index, in: bytes) {
+          index = end
+        } else {
+          hasOpenQuote = true
+        }
+      default: break
+      }
+      index += 1
+    }
+    return members + [text(bytes[start...])]
+  }
+
+  /// The index of the last quotation mark of the string that begins at `start`.
+  private static func endOfQuotedString(from start: Int, in bytes: [UInt8]) -> Int? {
+    var index = start + 1
+    while index < bytes.count {
+      switch bytes[index] {
+      case UInt8(ascii: "\""): return index
+      case UInt8(ascii: "\\"): index += 2
+      default: index += 1
+      }
+    }
+    return nil
+  }
+
+  private static func text(_ member: ArraySlice<UInt8>) -> String {
+    String(decoding: member.withoutOuterWhiteSpace, as: UTF8.self)
+  }
+}
+
+extension StringProtocol {
+  /// Whether it is one digit or more, and nothing else (`1*DIGIT`, RFC 5234 appendix B.1). The
+  /// initialisers of numbers would take a sign as well.
+  var isDigits: Bool {
+    !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}
+
+/// The field `Retry-After` (RFC 9110 section 10.2.3): how long a host asks to get no requests.
+struct RetryAfter: Equatable {
+  /// More than 0.
+  let seconds: Int64
+
+  /// - Parameters:
+  ///   - text: a number of seconds, or a date.
+  ///   - receivedAt: when the response came. A date counts from then on.
+  /// - Returns: `nil` for neither, for 0, and for a date that has passed.
+  init?(_ text: String, receivedAt: WallTime) {
+    let seconds: Int64
+    if text.isDigits {
+      // A number that does not fit is too long to wait.
+      seconds = Int64(text) ?? .max
+    } else if let date = HTTPDate(text, now: receivedAt) {
+      seconds = receivedAt.duration(to: date.moment).secondsRoundedUp
+    } else {
+      return nil
+    }
+    guard seconds > 0 else { return nil }
+    self.seconds = seconds
+  }
+}

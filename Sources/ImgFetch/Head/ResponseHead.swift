@@ -81,3 +81,167 @@ struct ResponseHead: Equatable {
       detail: "the origin does not allow its use: X-Robots-Tag: \(optOut)")
   }
 }
+
+/// Where the body of a response ends, by its head (RFC 9112 section 6.3).
+///
+/// libcurl takes more than that allows: the last of two lengths, a length with anything after it,
+/// and compressed transfer codings. It would then read another body than the origin sent, or one
+/// that it has to hold in memory as it inflates, even while the transfer is paused.
+struct BodyFraming: Equatable {
+  /// Why the end of a body is not known.
+  struct Problem: Equatable {
+    let detail: String
+    /// Whether the origin is likely to do it again.
+    let isLasting: Bool
+  }
+
+  private let lengths: Set<Int>
+  private let invalidLength: String?
+  /// In lower case, without those that do nothing.
+  private let transferCodings: [String]
+
+  /// - Parameters:
+  ///   - contentLengths: the members of all `Content-Length` fields. The same length may be there
+  ///     more than once; one that is too long for a number is the greatest.
+  ///   - transferCodings: the members of all `Transfer-Encoding` fields.
+  init(contentLengths: [String], transferCodings: [String]) {
+    lengths = Set(contentLengths.filter(\.isDigits).map { Int($0) ?? .max })
+    invalidLength = contentLengths.last { !$0.isDigits }
+    self.transferCodings = transferCodings.map { $0.lowercased() }
+      .filter { !$0.isEmpty && $0 != "identity" }
+  }
+
+  /// The declared length of the body; `nil` when there is none, or none that can be believed. A
+  /// hint for reserving memory: libcurl checks that the length is kept.
+  var contentLength: Int? {
+    guard transferCodings.isEmpty, problem == nil, let length = lengths.first else { return nil }
+    return length == .max ? nil : length
+  }
+
+  /// Whether the head says where the body ends. Otherwise it ends with its connection, and a body
+  /// that broke off looks like a whole one.
+  var isEndDeclared: Bool { !transferCodings.isEmpty || !lengths.isEmpty }
+
+  /// Why the end of the body is not known; `nil` when it is.
+  var problem: Problem? {
+    // A length beside a coding does not count.
+    if transferCodings == ["chunked"] { return nil }
+    guard transferCodings.isEmpty else {
+      let codings = transferCodings.joined(separator: ", ")
+      return Problem(
+        detail: "Transfer-Encoding: \(codings) was not asked for; only chunked is taken",
+        isLasting: true)
+    }
+    if let invalidLength {
+      return Problem(detail: "Content-Length: \(invalidLength) is no length", isLasting: false)
+    }
+    guard lengths.count <= 1 else {
+      return Problem(detail: "Content-Length names several lengths", isLasting: false)
+    }
+    return nil
+  }
+}
+
+/// The field `Content-Range` (RFC 9110 section 14.4): which part of a body a response holds.
+struct ContentRange: Equatable {
+  /// First and last position; `nil` in a response without a part, because the requested range does
+  /// not exist.
+  let range: ClosedRange<Int>?
+  /// The length of the whole; `nil` where the origin does not know it.
+  let completeLength: Int?
+}
+
+extension ContentRange {
+  /// - Parameter text: the field's value without white space around it.
+  /// - Returns: `nil` for another unit than bytes, and for text that contradicts itself or the
+  ///   grammar.
+  init?(parsing text: String) {
+    let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+    let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    let length = Self.number(halves[1])
+    guard length != nil || halves[1] == "*" else { return nil }
+    if halves[0] == "*" {
+      guard let length else { return nil }
+      self.init(range: nil, completeLength: length)
+      return
+    }
+    let positions = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard positions.count == 2, let first = Self.number(positions[0]),
+      let last = Self.number(positions[1]), first <= last, last < length ?? .max
+    else { return nil }
+    self.init(range: first...last, completeLength: length)
+  }
+
+  private static func number(_ text: Substring) -> Int? { text.isDigits ? Int(text) : nil }
+}
+
+/// The header field `X-Robots-Tag`: how an origin allows its response to be used. It has no
+/// standard; this reads it as its inventors write it
+/// (developers.google.com/search/docs/crawling-indexing/robots-meta-tag).
+///
+/// A field is a list of directives. Those after the name of an agent and a colon are for that agent
+/// alone, up to the next name. A directive with a value, such as `unavailable_after: DATE`, looks
+/// alike and is recognised by its name.
+enum RobotsTag {
+  /// Directives that forbid the use; `none` is short for `noindex, nofollow`.
+  private static let optOuts: Set = ["noai", "noimageai", "noindex", "noimageindex", "none"]
+  private static let directivesWithValue: Set = [
+    "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
+  ]
+
+  /// The first directive that forbids this program the use; `nil` when there is none.
+  ///
+  /// - Parameter value: of one field line. An agent's name counts up to the end of its line.
+  static func optOut(in value: String) -> String? {
+    var isForUs = true
+    for member in FieldList.members(of: value.lowercased()) {
+      let parts = member.utf8.split(
+        separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false
+      ).map { String(decoding: $0.withoutOuterWhiteSpace, as: UTF8.self) }
+      if parts.count == 2 {
+        // The comma of a date puts any text before a colon; only a name is an agent.
+        guard isAgentName(parts[0]), !directivesWithValue.contains(parts[0]) else { continue }
+        isForUs = parts[0] == RobotsRules.productToken || parts[0] == "*"
+      }
+      if isForUs, let directive = parts.last, optOuts.contains(directive) { return directive }
+    }
+    return nil
+  }
+
+  private static func isAgentName(_ text: String) -> Bool {
+    !text.isEmpty && !text.utf8.contains { $0 <= 0x20 }
+  }
+}
+
+/// An entity tag, strong or weak (RFC 9110 section 8.8.3). A tag that is longer than
+/// ``maximumByteCount`` or not of ASCII counts as none: others might not come back as they went.
+struct EntityTag: Hashable, Sendable {
+  /// With its quotation marks.
+  let opaqueTag: String
+  let isWeak: Bool
+
+  static let maximumByteCount = 512
+  private static let weakPrefix = "W/"
+
+  /// - Returns: `nil` for text that is no entity tag.
+  init?(_ text: String) {
+    isWeak = text.hasPrefix(Self.weakPrefix)
+    opaqueTag = String(text.dropFirst(isWeak ? Self.weakPrefix.count : 0))
+    let bytes = Array(opaqueTag.utf8)
+    let quotationMark = UInt8(ascii: "\"")
+    guard bytes.count >= 2, bytes.first == quotationMark, bytes.last == quotationMark,
+      text.utf8.count <= Self.maximumByteCount,
+      bytes.dropFirst().dropLast().allSatisfy({
+        (0x21...0x7E).contains($0) && $0 != quotationMark
+      })
+    else { return nil }
+  }
+
+  /// As a field carries it.
+  var text: String { isWeak ? Self.weakPrefix + opaqueTag : opaqueTag }
+
+  /// Weak comparison, as If-None-Match compares (sections 8.8.3.2 and 13.1.2).
+  func isWeaklyEqual(to other: EntityTag) -> Bool { opaqueTag == other.opaqueTag }
+}

@@ -1,4 +1,6 @@
 internal import CCurl
+package import ImgFacts
+package import ImgModel
 
 /// The transfers under way, and the libcurl handles that they run on.
 final class RunningTransfers {
@@ -81,3 +83,269 @@ final class RunningTransfers {
 
 @available(*, unavailable)
 extension RunningTransfers: Sendable {}
+
+/// The transfer that libcurl is working on.
+///
+/// Each change is reported at once. A worker reports it to its heartbeat page, which then still
+/// names the transfer when libcurl does not return. A call for one socket is for one transfer. A
+/// call for what is due by time is for any number of them: it starts without a name, and the
+/// callbacks set one.
+final class CurrentTransfer {
+  private var id: UInt64?
+  private let report: (UInt64?) -> Void
+
+  init(report: @escaping (UInt64?) -> Void) {
+    self.report = report
+  }
+
+  /// Has libcurl work for one transfer, or for those that are due where `id` is `nil`.
+  func during<Result>(_ id: UInt64?, _ work: () -> Result) -> Result {
+    let outer = self.id
+    set(id)
+    defer { set(outer) }
+    return work()
+  }
+
+  /// libcurl calls back for a transfer.
+  func set(_ id: UInt64?) {
+    guard id != self.id else { return }
+    self.id = id
+    report(id)
+  }
+}
+
+/// The bodies that come in and are not used, by the time at which they are cut off. A short one is
+/// read to its end, because its connection can then be used again. A slow one is not worth the slot
+/// that its transfer holds.
+final class UnusedBodies {
+  /// The most that is read of one body.
+  static let maximumByteCount = 64 << 10
+  /// Enough for a page that follows its head at once.
+  private static let patience = Duration.milliseconds(500)
+
+  /// The oldest first, as all have the same time.
+  private var entries: [(id: UInt64, deadline: ContinuousClock.Instant)] = []
+
+  /// The head of a response is in, and a body follows.
+  ///
+  /// - Returns: when it is cut off.
+  func note(_ id: UInt64, at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    let deadline = now + Self.patience
+    entries.append((id, deadline))
+    return deadline
+  }
+
+  /// When the next body is cut off.
+  var nextDeadline: ContinuousClock.Instant? { entries.first?.deadline }
+
+  /// The transfers whose bodies are due, with their deadlines: a transfer may have ended since, and
+  /// another may have its number.
+  func takeDue(
+    at now: ContinuousClock.Instant
+  ) -> [(id: UInt64, deadline: ContinuousClock.Instant)] {
+    let due = entries.prefix { $0.deadline <= now }
+    entries.removeFirst(due.count)
+    return Array(due)
+  }
+}
+
+/// One transfer's share of the turns of the loop.
+struct TurnShare {
+  private let id: UInt64
+  private let turns: LoopTurns
+  /// How often the transfer had its part of a turn for next to nothing.
+  private var wastedCount = 0
+
+  /// By then an origin that sends chunks of a few bytes has sent 8 MiB: a read buffer each turn.
+  static let maximumWastedCount = 128
+
+  init(of id: UInt64, in turns: LoopTurns) {
+    self.id = id
+    self.turns = turns
+  }
+
+  /// Counts one call that brings bytes of a body.
+  ///
+  /// - Returns: `false` when the transfer has had its part of this turn.
+  func permitCall(byteCount: Int) -> Bool {
+    turns.permitsCall(of: id, byteCount: byteCount)
+  }
+
+  /// The transfer is paused until the next turn.
+  ///
+  /// - Returns: `false` when it is to end instead, because it has wasted too many turns.
+  mutating func awaitNext() -> Bool {
+    if turns.wait(id) { wastedCount += 1 }
+    return wastedCount <= Self.maximumWastedCount
+  }
+}
+
+/// The origins that sent Retry-After (RFC 9110 section 10.2.3) to the transfers of one pool, and
+/// until when they get no requests. The coordinator, which assigns the transfers, hears of it a
+/// moment later; until then the pool itself sends them nothing, and never for longer than the coordinator
+/// keeps any request back.
+final class HostCooldowns {
+  private var ends: [String: ContinuousClock.Instant] = [:]
+  /// With so many origins those whose cooldown is over are removed: twice as many as were left the
+  /// last time, so that each costs little however many there are.
+  private var pruningCount = minimumPruningCount
+  private var unreported: [HostCooldown] = []
+
+  private static let minimumPruningCount = 1_024
+
+  /// A shorter cooldown does not replace a longer one.
+  func record(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+    if ends.count >= pruningCount {
+      ends = ends.filter { $0.value > now }
+      pruningCount = max(2 * ends.count, Self.minimumPruningCount)
+    }
+    let end = now + min(cooldown.duration, HostCooldown.maximumForViewers)
+    ends[cooldown.origin] = max(ends[cooldown.origin] ?? end, end)
+    unreported.append(cooldown)
+  }
+
+  func isCoolingDown(_ origin: String, at now: ContinuousClock.Instant) -> Bool {
+    ends[origin].map { now < $0 } ?? false
+  }
+
+  /// Those that were recorded since the last call.
+  func takeUnreported() -> [HostCooldown] {
+    defer { unreported = [] }
+    return unreported
+  }
+}
+
+/// A body that came in whole or, of a text, as far as it is read.
+package struct FetchedBody: Sendable {
+  /// Of a picture never empty, of its facts always.
+  package let content: BodyContent
+  /// What the body counts against the pool's budgets, until it is given to
+  /// ``TransferPool/releaseBody(_:)``.
+  package let charge: BodyCharge
+  /// The failure of a request that respects opt-outs, if the origin does not allow the picture's
+  /// use.
+  package let optOut: Failure?
+  package let reuse: AnswerReuse
+  /// Of a request for facts, whose content is empty; else `nil`.
+  package let facts: FactsRecord?
+  /// The length that the origin declared for the body; `nil` if it declared none.
+  package let declaredByteCount: Int?
+  /// The media type that the origin declares, in lower case and without parameters.
+  package let mediaType: String?
+}
+
+/// How a transfer ended.
+package struct FinishedTransfer: Sendable {
+  /// The number the transfer was started with.
+  package let id: UInt64
+  package let result: Result<FetchedBody, Failure>
+  /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
+  /// transfers whose partial body it resumed.
+  package let bytesReceived: Int
+  /// Of them, those that came in now; the others were counted when their transfers ended.
+  package let freshByteCount: Int
+  /// Whether a redirect was followed before it ended.
+  package let wasRedirected: Bool
+  /// Without those of what comes after the transfer.
+  package let timings: Timings
+  package let leftover: Leftover
+  /// Set after a 304 about the stored response. ``result`` is then a failure.
+  package let notModified: NotModified?
+  /// Whether the request was not sent, or not again, because its host is in its cooldown, see
+  /// ``TransferPool/takeCooldowns()``.
+  package var isDeferred = false
+}
+
+extension FinishedTransfer {
+  /// The end of one that never began, or could not continue.
+  static func refused(
+    _ id: UInt64, _ failure: Failure, after history: TransferHistory = TransferHistory()
+  ) -> FinishedTransfer {
+    FinishedTransfer(
+      id: id, result: .failure(failure), bytesReceived: history.bodyByteCount,
+      freshByteCount: history.bodyByteCount - history.resumedByteCount,
+      wasRedirected: history.isRedirected, timings: history.timings, leftover: .unchanged,
+      notModified: nil)
+  }
+
+  /// The end of one whose host is in its cooldown.
+  static func deferred(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
+    var transfer = refused(id, .coolingDown(request.host), after: request.history)
+    transfer.isDeferred = true
+    return transfer
+  }
+
+  /// What of it is handed out, and is given back later.
+  var charge: BodyCharge? {
+    switch (result, leftover) {
+    case (.success(let body), _): body.charge
+    case (.failure, .partial(_, let charge)): charge
+    case (.failure, .unchanged), (.failure, .obsolete): nil
+    }
+  }
+}
+
+extension Failure {
+  /// Of a request that was not sent, because its host is in its cooldown.
+  static func coolingDown(_ host: String) -> Failure {
+    Failure(
+      stage: .fetch, code: .httpStatus, isRetryable: true,
+      detail: "\(host) sent Retry-After, and the time has not passed")
+  }
+}
+
+/// A redirect that waits for ``TransferPool/follow(_:excluding:)``.
+package struct PendingRedirect {
+  /// The transfer's number.
+  package let id: UInt64
+  /// Where it leads.
+  package let url: ImageURL
+  /// Whether that is another host.
+  package let leavesHost: Bool
+}
+
+/// The redirects of a pool: those that wait for a decision, and what the pool's owner has not been
+/// told.
+struct PendingRedirects {
+  private var requests: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
+  private var unreported: [PendingRedirect] = []
+  private var unreportedExtraHosts: [String] = []
+
+  func contains(_ id: UInt64) -> Bool { requests[id] != nil }
+
+  /// A redirect waits for a decision.
+  mutating func hold(
+    _ id: UInt64, to target: RedirectTarget, _ request: TransferRequest, leavesHost: Bool
+  ) {
+    precondition(requests[id] == nil, "a transfer has two redirects")
+    requests[id] = (target.parsedURL, request)
+    unreported.append(PendingRedirect(id: id, url: target.url, leavesHost: leavesHost))
+  }
+
+  /// A host gets another request at once, after a redirect of a robots.txt or for a further part of a file.
+  mutating func recordExtraRequest(to host: String) {
+    unreportedExtraHosts.append(host)
+  }
+
+  /// - Returns: the request that follows the redirect; `nil` when none waits.
+  mutating func release(_ id: UInt64) -> (url: ParsedURL, request: TransferRequest)? {
+    requests.removeValue(forKey: id)
+  }
+
+  mutating func cancel(_ id: UInt64) {
+    requests[id] = nil
+    unreported.removeAll { $0.id == id }
+  }
+
+  /// The redirects that wait for a decision since the last call.
+  mutating func takeUnreported() -> [PendingRedirect] {
+    defer { unreported = [] }
+    return unreported
+  }
+
+  /// The hosts that got more requests since the last call, once for each request.
+  mutating func takeExtraRequests() -> [String] {
+    defer { unreportedExtraHosts = [] }
+    return unreportedExtraHosts
+  }
+}

@@ -1,4 +1,7 @@
+internal import CCurl
+internal import Glibc
 internal import ImgModel
+internal import ImgSystem
 
 /// What a transfer fetches, and what it sends for that.
 struct TransferRequest {
@@ -154,4 +157,114 @@ struct TransferRequest {
     next.history = history
     return next
   }
+}
+
+/// The sockets that libcurl opened for one transfer, and what the address policy said of its host's
+/// addresses.
+struct ConnectionAttempt {
+  /// Empty when the transfer was given a connection that was used before.
+  private(set) var sockets: [CInt] = []
+  /// The last address that was refused, with the reason.
+  private(set) var refusedAddress: String?
+  private var hasPermittedAddress = false
+
+  /// Whether the transfer has a connection that was used before.
+  var isReused: Bool { sockets.isEmpty }
+
+  /// Why no address of the host may be connected to; `nil` when one may, or none was tried.
+  var blockedAddress: String? { hasPermittedAddress ? nil : refusedAddress }
+
+  /// Whether the policy permits an address.
+  @discardableResult
+  mutating func check(
+    _ address: UnsafeMutablePointer<curl_sockaddr>, by policy: AddressPolicy
+  ) -> Bool {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    bytes.removeLast(bytes.count - Int(unsafe curl_sockaddr_address(address, &bytes)))
+    guard let reason = policy.reasonForRefusing(bytes) else {
+      hasPermittedAddress = true
+      return true
+    }
+    refusedAddress =
+      "\(IPAddress.text(bytes) ?? "the address") is refused: \(reason); "
+      + "imgctl stop, then imgctl start --allow-network CIDR allows a network"
+    return false
+  }
+
+  /// Opens a socket. libcurl connects it to this very address next, so an answer of the name servers
+  /// that changes after ``check(_:by:)`` makes no difference.
+  mutating func openSocket(to address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+    let type = unsafe address.pointee.socktype | CInt(SOCK_CLOEXEC.rawValue)
+    let socket = unsafe Glibc.socket(address.pointee.family, type, address.pointee.protocol)
+    sockets.append(socket)
+    return socket
+  }
+}
+
+/// What a transfer fetches.
+enum TransferContent {
+  case picture
+  /// The same of any format: its facts may be told even where it cannot be decoded.
+  case pictureOfAnyFormat
+  /// The facts of a picture, from as few bytes as they take.
+  case facts(FactsFetch)
+  /// A short text such as a robots.txt, which is read up to a limit.
+  case text(maximumByteCount: Int)
+
+  var isPicture: Bool {
+    switch self {
+    case .picture, .pictureOfAnyFormat: true
+    case .facts, .text: false
+    }
+  }
+
+  /// Whether a failure by the first bytes ends the transfer.
+  func isEnded(by failure: Failure) -> Bool {
+    guard case .pictureOfAnyFormat = self else { return true }
+    return failure.code == .notAnImage
+  }
+
+  var isText: Bool {
+    if case .text = self { true } else { false }
+  }
+
+  var facts: FactsFetch? {
+    if case .facts(let fetch) = self { fetch } else { nil }
+  }
+
+  func maximumByteCount(_ limits: Limits) -> Int {
+    switch self {
+    case .picture, .pictureOfAnyFormat, .facts: Int(limits.maxBodyByteCount)
+    case .text(let maximumByteCount): maximumByteCount
+    }
+  }
+
+  /// A picture waits for a text, so a text has half a minute at most. Five redirects are followed
+  /// to a robots.txt (RFC 9309 section 2.3.1.2).
+  func limits(_ given: Limits) -> Limits {
+    guard isText else { return given }
+    var limits = given
+    limits.transferTimeout = min(given.transferTimeout, .seconds(30))
+    limits.maxRedirects = 5
+    return limits
+  }
+}
+
+/// What went before a transfer that is one of several for the same request. The limits of the
+/// request count all of them.
+struct TransferHistory {
+  /// When the first of them began, or the time began to count.
+  var begunAt = ContinuousClock.now
+  /// Redirects that were followed.
+  var redirectCount = 0
+  /// Bytes of the heads of all responses.
+  var headByteCount = 0
+  /// Bytes of all bodies, but for those of the partial body that the transfer starts from.
+  var bodyByteCount = 0
+  /// Of those, bytes of a partial body that the origin did not resume.
+  var resumedByteCount = 0
+  /// What the parts of all of them took together.
+  var timings = Timings()
+
+  var isRedirected: Bool { redirectCount > 0 }
 }

@@ -1,6 +1,8 @@
 import ImgClient
+import ImgCollections
 import ImgHTTP
 import ImgModel
+import Synchronization
 
 /// Answers requests for pictures: from memory, from the store, or by the cluster.
 final class PictureService: Sendable {
@@ -183,4 +185,307 @@ extension RequestRejection {
   static let tooManyLoads = RequestRejection(
     .serviceUnavailable, code: "too_many_requests",
     "too many pictures are loading; ask again later")
+}
+
+/// What requests for hits asked for, so that a repeated one is not read again.
+final class KnownRequests: Sendable {
+  /// What decides what a request asks for, as the client sent it.
+  struct Key: Hashable {
+    let target: String
+    /// The field `Accept`.
+    let accept: String?
+  }
+
+  /// A request that was read, and the load in the format for its client.
+  final class Value: Sendable {
+    let query: ImageQuery
+    let wanted: ImageRequest
+    /// What was answered last.
+    let answer: TimedAnswer
+
+    init(query: ImageQuery, wanted: ImageRequest, answer: TimedAnswer) {
+      self.query = query
+      self.wanted = wanted
+      self.answer = answer
+    }
+  }
+
+  /// The size of all requests and answers together in bytes.
+  private static let capacity = 24 << 20
+  /// What an entry needs beside its target and a body, about.
+  private static let overhead = 2_560
+  /// The bytes of a body that a kept answer may have. A larger answer takes longer to send than to make again, and
+  /// would push out many others.
+  static let maximumBodyByteCount = 64 << 10
+
+  private let values = Mutex(LeastRecentlyUsed<Key, Value>())
+
+  /// - Returns: `nil` for a request that was not read before.
+  func value(of key: Key) -> Value? {
+    values.withLock { $0.use(key) }
+  }
+
+  /// Keeps a request, and what was answered last.
+  func insert(_ value: Value, as key: Key) {
+    // The URL in the target is there twice: as sent, and as read.
+    let cost =
+      2 * key.target.utf8.count + (key.accept?.utf8.count ?? 0) + value.answer.byteCount
+      + Self.overhead
+    values.withLock { values in
+      values.insert(value, as: key, cost: cost)
+      values.trim(toCost: Self.capacity)
+    }
+  }
+}
+
+/// What stands in for a picture that failed, if the request asks for that: a drawing, or another picture. Nothing
+/// keeps it under the URL of the first one. Otherwise the failure is the answer.
+struct Substitutes: Sendable {
+  let loader: PictureLoader
+
+  /// - Parameters:
+  ///   - wanted: the request for the picture that failed.
+  ///   - deadline: of the request. After it, another picture is sent only if it is stored.
+  func response(
+    for query: ImageQuery, _ wanted: ImageRequest, insteadOf failure: FailureReport,
+    until deadline: ContinuousClock.Instant
+  ) async -> HTTPResponse {
+    // A client that has left needs nothing.
+    guard !Task.isCancelled else { return failure.response() }
+    switch query.fallback {
+    case .failure: return failure.response()
+    case .placeholder(let placeholder):
+      return drawing(placeholder, query.box.drawingSize, insteadOf: failure)
+    case .picture(let url):
+      var other = wanted
+      other.url = url
+      do throws(ImageError) {
+        let outcome = try await loader.image(for: other, within: deadline - .now)
+        guard case .image(let image) = outcome else { return failure.response() }
+        return .replacement(image.body, image.type, insteadOf: failure)
+      } catch {
+        return failure.followed(by: error).response()
+      }
+    }
+  }
+
+  private func drawing(
+    _ placeholder: ImagePlaceholder, _ size: (width: Int, height: Int),
+    insteadOf failure: FailureReport
+  ) -> HTTPResponse {
+    let svg = placeholder.svg(width: size.width, height: size.height)
+    var response = HTTPResponse.replacement(HTTPBody(svg), .svg, insteadOf: failure)
+    response.fields.add("Content-Security-Policy", "default-src 'none'; sandbox")
+    return response
+  }
+}
+
+extension HTTPResponse {
+  fileprivate static func replacement(
+    _ body: HTTPBody, _ type: ImageType, insteadOf failure: FailureReport
+  ) -> HTTPResponse {
+    HTTPResponse(
+      .ok,
+      fields: [
+        "Content-Type": type.mediaType, "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff", "X-Imgctl-Failure": failure.code,
+      ],
+      body: .bytes(body))
+  }
+}
+
+/// How many loads may be under way at the same time. Further requests are refused, not queued: their clients
+/// are told to come back.
+///
+/// The loads of one group of hosts (see ``HostGroup``) may be at most three times as many as those that are
+/// free. So a group that does not answer takes three quarters at most, a second one three quarters of the rest,
+/// and others go on (dynamic thresholds, Choudhury and Hahne, IEEE/ACM Transactions on Networking 6.2, 1998).
+/// Many slow groups would still take all of them. While none is free, the group with the most loads loses its
+/// oldest one for a load of a group that has none, or still has fewer with it: what has gone on for longest is
+/// what is slow. Where two groups could take a load from each other by turns, neither does. Where no group has
+/// more than one, only a load of ten seconds is lost: else, of more hosts than there are loads, each would lose
+/// the load that is about to end, and none would end.
+final class LoadLimit: Sendable {
+  private struct State {
+    var count = 0
+    var lastNumber: UInt64 = 0
+    /// The loads of each group, the oldest first.
+    var groups: [String: [Load]] = [:]
+
+    mutating func add(to group: String, at now: ContinuousClock.Instant) -> Load {
+      lastNumber += 1
+      count += 1
+      let load = Load(number: lastNumber, begin: now, cancellation: Cancellation())
+      groups[group, default: []].append(load)
+      return load
+    }
+
+    /// - Returns: whether there was one.
+    mutating func remove(_ number: UInt64, of group: String) -> Bool {
+      guard let index = groups[group]?.firstIndex(where: { $0.number == number }) else {
+        return false
+      }
+      count -= 1
+      groups[group]?.remove(at: index)
+      if groups[group]?.isEmpty == true { groups[group] = nil }
+      return true
+    }
+
+    /// Removes the oldest load of the group that has most; among equals, of the one whose oldest is oldest.
+    ///
+    /// - Returns: `nil` if no group has more than so many, or each has one and none is slow.
+    mutating func removeOldest(
+      ofGroupLargerThan count: Int, at now: ContinuousClock.Instant
+    ) -> Load? {
+      let largest = groups.compactMap { group, loads in loads.first.map { (group, loads.count, $0) }
+      }
+      .max { ($0.1, $1.2.number) < ($1.1, $0.2.number) }
+      guard let (group, most, oldest) = largest, most > count,
+        most > 1 || now - oldest.begin >= LoadLimit.slowTime
+      else { return nil }
+      _ = remove(oldest.number, of: group)
+      return oldest
+    }
+  }
+
+  private struct Load {
+    let number: UInt64
+    let begin: ContinuousClock.Instant
+    let cancellation: Cancellation
+  }
+
+  let maximum: Int
+  private let state = Mutex(State())
+
+  private let now: @Sendable () -> ContinuousClock.Instant
+
+  private static let loadsPerFreeOne = 3
+  /// Longer than loads take where the cluster is merely busy.
+  private static let slowTime = Duration.seconds(10)
+
+  init(_ maximum: Int, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+    self.maximum = maximum
+    self.now = now
+  }
+
+  /// The loads that are under way.
+  var count: Int { state.withLock(\.count) }
+
+  /// Loads a picture, unless too many loads are under way, or too many of its hosts.
+  ///
+  /// - Parameter url: may be no URL, which needs no host to fail.
+  /// - Returns: `nil` without a load, and where the load failed after it was cancelled in favour of another.
+  func load<Value: Sendable, Failure: Error>(
+    of url: String, _ body: @escaping @Sendable () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value? {
+    try await load(from: (try? ImageURL(line: url))?.host ?? "", body)
+  }
+
+  /// Loads from a host, unless too many loads are under way.
+  ///
+  /// - Returns: the same.
+  func load<Value: Sendable, Failure: Error>(
+    from host: String, _ body: @escaping @Sendable () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value? {
+    let group = HostGroup.name(of: host)
+    guard let load = begin(group) else { return nil }
+    // Immediate, so that a load costs no change of threads before it waits.
+    let task = Task.immediate { () async -> Result<Value, Failure> in
+      do throws(Failure) {
+        return .success(try await body())
+      } catch {
+        return .failure(error)
+      }
+    }
+    load.cancellation.set { task.cancel() }
+    let result = await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
+    let isDisplaced = !end(load, group)
+    if isDisplaced, case .failure = result { return nil }
+    return try result.get()
+  }
+
+  private func begin(_ group: String) -> Load? {
+    let now = now()
+    let (load, displaced) = state.withLock { state -> (Load?, Load?) in
+      let free = maximum - state.count
+      let ofGroup = state.groups[group]?.count ?? 0
+      var displaced: Load?
+      if free > 0 {
+        guard ofGroup < Self.loadsPerFreeOne * free else { return (nil, nil) }
+      } else {
+        displaced = state.removeOldest(
+          ofGroupLargerThan: ofGroup > 0 ? ofGroup + 1 : 0, at: now)
+        guard displaced != nil else { return (nil, nil) }
+      }
+      return (state.add(to: group, at: now), displaced)
+    }
+    displaced?.cancellation.cancel()
+    return load
+  }
+
+  /// - Returns: `false` for a load that was cancelled in favour of another.
+  private func end(_ load: Load, _ group: String) -> Bool {
+    state.withLock { $0.remove(load.number, of: group) }
+  }
+}
+
+/// Cancels a load, also one whose task is only about to be known.
+private final class Cancellation: Sendable {
+  private enum State {
+    case pending
+    case ready(@Sendable () -> Void)
+    case cancelled
+  }
+
+  private let state = Mutex(State.pending)
+
+  func set(_ cancel: @escaping @Sendable () -> Void) {
+    let isCancelled = state.withLock { state in
+      if case .cancelled = state { return true }
+      state = .ready(cancel)
+      return false
+    }
+    if isCancelled { cancel() }
+  }
+
+  func cancel() {
+    let last = state.withLock { state in
+      defer { state = .cancelled }
+      return state
+    }
+    if case .ready(let cancel) = last { cancel() }
+  }
+}
+
+/// The answer to a request without conditions, for as long as each field of it is true.
+struct TimedAnswer {
+  let response: RepeatedResponse
+  private let validity: Range<WallTime>
+
+  /// - Parameters:
+  ///   - response: made at `now`.
+  ///   - end: when the image must be compared with the store.
+  init(_ response: HTTPResponse, of image: PreparedImage, from now: WallTime, until end: WallTime) {
+    self.response = RepeatedResponse(response)
+    var end = end
+    if let storedAt = image.storedAt {
+      // The age of the image is told in whole seconds.
+      let age = max(0, storedAt.duration(to: now).components.seconds)
+      end = min(end, storedAt.advanced(by: .seconds(age + 1)))
+    }
+    validity = now..<max(now, end)
+  }
+
+  func isValid(at now: WallTime) -> Bool {
+    validity.contains(now)
+  }
+
+  /// The bytes of its body.
+  var byteCount: Int {
+    if case .bytes(let body) = response.response.body { body.count } else { 0 }
+  }
 }

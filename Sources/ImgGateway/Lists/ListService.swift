@@ -1,7 +1,8 @@
-import ImgClient
+import FoundationEssentials
+package import ImgClient
 import ImgFacts
 import ImgHTTP
-import ImgModel
+package import ImgModel
 
 /// Answers requests for lists and for the pictures in them.
 struct ListService: Sendable {
@@ -95,5 +96,272 @@ extension HTTPResponse {
 
   fileprivate static var noPicture: HTTPResponse {
     FailureReport(.notFound("there is no such picture, or it is no longer stored")).response()
+  }
+}
+
+/// The facts of a picture in a list, with the EXIF tags of its file.
+struct PictureDetails: Encodable {
+  let info: PictureInfo
+  /// By directory; `nil` if the file has none.
+  let exif: EXIFFacts?
+
+  private enum Key: String, CodingKey {
+    case exif
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try info.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(exif, forKey: .exif)
+  }
+}
+
+/// The facts of a picture in a list. In JSON it has the keys of a ``ListEntry``, and `source` and `origin`.
+package struct PictureInfo: Hashable, Sendable, Encodable {
+  package let entry: ListEntry
+  /// The picture that the thumbnail was made from; `nil` if that is not known.
+  package let source: LoadedImage.Source?
+
+  init(_ entry: ListEntry, source: LoadedImage.Source?) {
+    self.entry = entry
+    self.source = source
+  }
+
+  /// The scheme, the host and the port of the URL; `nil` for a local picture and for no URL.
+  package var origin: String? {
+    // A line that is no URL has failed, and its error says so.
+    guard let url = try? ImageURL(line: entry.url), !url.isLocal else { return nil }
+    return url.origin
+  }
+
+  private enum Key: String, CodingKey {
+    case source, origin
+  }
+
+  private enum SourceKey: String, CodingKey {
+    case type, width, height
+    case byteCount = "byte_count"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try entry.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(origin, forKey: .origin)
+    guard let source else {
+      try container.encodeNil(forKey: .source)
+      return
+    }
+    var nested = container.nestedContainer(keyedBy: SourceKey.self, forKey: .source)
+    try nested.encode(source.type.mediaType, forKey: .type)
+    try nested.encode(source.width, forKey: .width)
+    try nested.encode(source.height, forKey: .height)
+    try nested.encode(source.byteCount, forKey: .byteCount)
+  }
+}
+
+/// A picture in a list: a line of a job, or a thumbnail of the store. In JSON it has the keys of Picsum, and
+/// more.
+package struct ListEntry: Hashable, Sendable, Encodable {
+  /// How far the thumbnail is.
+  package enum State: String, Hashable, Sendable, Encodable {
+    case done, failed, cancelled, waiting
+  }
+
+  /// A thumbnail as a list describes it.
+  package struct Thumbnail: Hashable, Sendable {
+    package let type: ImageType
+    /// In pixels.
+    package let width: Int
+    /// In pixels.
+    package let height: Int
+    package let byteCount: Int
+    /// Whether the store had it when the job asked for it. A record of the store is from there.
+    package let isFromCache: Bool
+  }
+
+  package let id: PictureID
+  /// As the list has it; a line may be no URL.
+  package let url: String
+  package let state: State
+  /// Only of a picture that is done.
+  package var thumbnail: Thumbnail?
+  /// Only of a picture that has failed.
+  package var error: ImageError?
+  package var thumbHash: [UInt8]?
+  package var storedAt: WallTime?
+  package var expiresAt: WallTime?
+
+  init(_ id: PictureID, url: String, state: State) {
+    self.id = id
+    self.url = url
+    self.state = state
+  }
+
+  /// The host of the URL, in the place of the photographer; empty for a local picture and for no URL.
+  package var author: String {
+    // A line that is no URL has failed, and its error says so.
+    guard let url = try? ImageURL(line: url), !url.isLocal else { return "" }
+    return url.host
+  }
+
+  private enum Key: String, CodingKey {
+    case id, author, width, height, url, state, code, message, retryable, type
+    case downloadURL = "download_url"
+    case thumbHash = "thumb_hash"
+    case httpStatus = "http_status"
+    case byteCount = "byte_count"
+    case fromCache = "from_cache"
+    case storedAt = "stored_at"
+    case expiresAt = "expires_at"
+  }
+
+  /// Writes all keys; what is not known is `null`, except for sides, which are 0.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode(id.description, forKey: .id)
+    try container.encode(author, forKey: .author)
+    try container.encode(thumbnail?.width ?? 0, forKey: .width)
+    try container.encode(thumbnail?.height ?? 0, forKey: .height)
+    try container.encode(url.withoutPasswords, forKey: .url)
+    try container.encode("/id/\(id)", forKey: .downloadURL)
+    try container.encode(thumbHash.map { Data($0).base64EncodedString() }, forKey: .thumbHash)
+    try container.encode(state, forKey: .state)
+    try container.encode(error?.code.rawValue, forKey: .code)
+    try container.encode(error?.message.withoutPasswords, forKey: .message)
+    try container.encode(error?.isRetryable, forKey: .retryable)
+    try container.encode(error?.httpStatus, forKey: .httpStatus)
+    try container.encode(thumbnail?.type.mediaType, forKey: .type)
+    try container.encode(thumbnail?.byteCount, forKey: .byteCount)
+    try container.encode(thumbnail?.isFromCache, forKey: .fromCache)
+    try container.encode(storedAt, forKey: .storedAt)
+    try container.encode(expiresAt, forKey: .expiresAt)
+  }
+}
+
+extension ListEntry {
+  /// A line of a job.
+  init(_ result: ImageJobResult, of job: ImageJob.ID) {
+    let state: State =
+      switch result.outcome {
+      case .done: .done
+      case .failed: .failed
+      case .cancelled: .cancelled
+      case nil: .waiting
+      }
+    self.init(.line(job: job, index: result.index), url: result.url, state: state)
+    error = result.error
+    guard case .done(let made) = result.outcome else { return }
+    thumbnail = Thumbnail(
+      type: made.type, width: made.width, height: made.height, byteCount: made.byteCount,
+      isFromCache: made.isFromCache)
+  }
+
+  /// A thumbnail of the store.
+  init(_ record: CacheRecord) {
+    self.init(.record(record.id), url: record.url, state: .done)
+    thumbnail = Thumbnail(
+      type: record.type, width: record.width, height: record.height, byteCount: record.byteCount,
+      isFromCache: true)
+    thumbHash = record.thumbHash
+    storedAt = WallTime(record.storedAt)
+    expiresAt = WallTime(record.expiresAt)
+  }
+}
+
+/// A page of a list.
+package struct ListPage: Hashable, Sendable {
+  package let entries: [ListEntry]
+  /// The value of the field `Link` (RFC 8288): the pages before and after this one; `nil` without any.
+  package let link: String?
+
+  /// - Parameter links: `nil` where there is no such page.
+  init(_ entries: [ListEntry], previous: ListQuery?, next: ListQuery?) {
+    self.entries = entries
+    let links = [(previous, "prev"), (next, "next")].compactMap { query, relation in
+      query.map { "<\($0.target)>; rel=\"\(relation)\"" }
+    }
+    link = links.isEmpty ? nil : links.joined(separator: ", ")
+  }
+}
+
+extension ImageVariant {
+  /// The variant of a job.
+  ///
+  /// - Returns: `nil` if it decides about embedded previews, which a request cannot do.
+  init?(_ variant: Variant) {
+    guard variant.embeddedUse == .auto, let mode = Mode(rawValue: variant.mode.rawValue),
+      let format = Format(rawValue: variant.format.rawValue)
+    else { return nil }
+    self.init(
+      width: variant.width, height: variant.height, mode: mode, crop: variant.crop.map(Crop.init),
+      format: format)
+    enlarges = variant.enlarges
+    sizing = variant.sizing
+    quality = variant.quality
+    frames = Frames(variant.frames)
+    isGrayscale = variant.effects.isGrayscale
+    blur = variant.effects.blur.value
+    sharpen = variant.effects.sharpen.value
+    sharpenAmounts = variant.effects.sharpenAmounts
+    cornerRadius = variant.effects.radius
+    background = variant.effects.background.map {
+      Colour(red: $0.red, green: $0.green, blue: $0.blue)
+    }
+    keepsProfile = variant.keptData.profile
+    keepsMetadata = variant.keptData.metadata
+    keepsCopyright = variant.keptData.copyright
+  }
+}
+
+extension ImageVariant.Crop {
+  fileprivate init(_ crop: Crop) {
+    self =
+      switch crop {
+      case .centre: .centre
+      case .attention: .attention
+      case .entropy: .entropy
+      case .point(let x, let y): .point(x: x.value, y: y.value)
+      }
+  }
+}
+
+extension ImageVariant.Frames {
+  fileprivate init(_ frames: FrameSelection) {
+    self =
+      switch frames {
+      case .first: .first
+      case .number(let number): .number(number)
+      case .time(let milliseconds): .time(.milliseconds(milliseconds))
+      case .poster: .poster
+      case .all: .all
+      }
+  }
+}
+
+/// The request that has the thumbnail of a line of a job.
+package struct JobLineRequest: Hashable, Sendable {
+  /// `nil` for a job whose thumbnails no request of this server has.
+  package let variant: ImageVariant?
+  private let acceptsDamage: Bool
+
+  /// - Parameter job: one that names its pictures otherwise than by their URLs, or adds header fields, whose
+  ///   values are secret, has pictures that no other request finds.
+  package init(_ job: ImageJob) {
+    let status = job.status
+    let isNamedByURL =
+      status.fetch.headers.isEmpty && status.fetch.cacheKey == nil
+      && status.fetch.ignoredQuery == .none
+    variant = isNamedByURL ? ImageVariant(status.variant) : nil
+    acceptsDamage = status.isLenient
+  }
+
+  /// - Parameter url: of the line.
+  /// - Returns: `nil` without a ``variant``.
+  package func request(of url: String) -> ImageRequest? {
+    variant.map { variant in
+      var request = ImageRequest(url: url, variant: variant)
+      request.acceptsDamage = acceptsDamage
+      return request
+    }
   }
 }

@@ -1,3 +1,4 @@
+import ImgClient
 import ImgHTTP
 import Synchronization
 
@@ -78,5 +79,153 @@ final class Measurements: Sendable {
       help: "Bytes of bodies, counted when their answers begin.")
     text.add(
       "imgctl_gateway_streams", .gauge, Double(statistics.streams), help: "Event streams.")
+  }
+}
+
+/// How long answers took, in buckets.
+final class DurationHistogram: Sendable {
+  /// The upper bounds of the buckets in seconds: from a hit to the limit of a load.
+  private static let bounds = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+  ]
+
+  private struct State {
+    var counts = [UInt64](repeating: 0, count: DurationHistogram.bounds.count + 1)
+    var sum = Duration.zero
+  }
+
+  private let state = Mutex(State())
+
+  func record(_ duration: Duration) {
+    let seconds = duration / .seconds(1)
+    let bucket = Self.bounds.firstIndex { seconds <= $0 } ?? Self.bounds.count
+    state.withLock { state in
+      state.counts[bucket] += 1
+      state.sum += duration
+    }
+  }
+
+  /// Adds the buckets, the sum and the count of the metric `name`, which was begun.
+  func add(as name: String, labels route: String, to text: inout MetricsText) {
+    let (counts, sum) = state.withLock { ($0.counts, $0.sum) }
+    var total: UInt64 = 0
+    for (bound, count) in zip(Self.bounds + [.infinity], counts) {
+      total += count
+      let bound = bound == .infinity ? "+Inf" : String(bound)
+      text.add("\(name)_bucket", ["route": route, "le": bound], Double(total))
+    }
+    text.add("\(name)_sum", ["route": route], sum / .seconds(1))
+    text.add("\(name)_count", ["route": route], Double(total))
+  }
+}
+
+/// What the gateway has answered, by route and status.
+final class GatewayMetrics: Sendable {
+  private struct Answers: Hashable {
+    let route: Route.Name
+    let status: HTTPStatus
+  }
+
+  private let answers = Mutex<[Answers: UInt64]>([:])
+  private let durations = Dictionary(
+    uniqueKeysWithValues: Route.Name.allCases.map { ($0, DurationHistogram()) })
+
+  func record(_ route: Route.Name, _ status: HTTPStatus, after duration: Duration) {
+    answers.withLock { $0[Answers(route: route, status: status), default: 0] += 1 }
+    durations[route]?.record(duration)
+  }
+
+  func add(to text: inout MetricsText) {
+    let counts = answers.withLock { $0 }
+    let requests = "imgctl_gateway_requests_total"
+    text.begin(requests, .counter, help: "Answers of the gateway.")
+    let sorted = counts.sorted {
+      ($0.key.route.rawValue, $0.key.status.rawValue) < (
+        $1.key.route.rawValue, $1.key.status.rawValue
+      )
+    }
+    for (key, count) in sorted {
+      text.add(
+        requests, ["route": key.route.rawValue, "status": "\(key.status.rawValue)"], Double(count))
+    }
+    let seconds = "imgctl_gateway_request_seconds"
+    text.begin(
+      seconds, .histogram, help: "The time from a whole request to the start of its answer.")
+    for route in Route.Name.allCases {
+      durations[route]?.add(as: seconds, labels: route.rawValue, to: &text)
+    }
+  }
+}
+
+/// Where the pictures of answers came from, so that the share of hits can be seen.
+final class PictureCounts: Sendable {
+  private let fromStore = Atomic<UInt64>(0)
+  private let fromNetwork = Atomic<UInt64>(0)
+  private let replacements = Atomic<UInt64>(0)
+
+  /// Counts an answer that has a picture, or says that the client has it (304).
+  func count(_ response: HTTPResponse, from origin: LoadedImage.Origin) {
+    guard response.status != .preconditionFailed else { return }
+    switch origin {
+    case .memory, .store: fromStore.add(1, ordering: .relaxed)
+    case .network: fromNetwork.add(1, ordering: .relaxed)
+    }
+  }
+
+  /// An answer has something else in place of a picture that failed.
+  func countReplacement() {
+    replacements.add(1, ordering: .relaxed)
+  }
+
+  func add(to text: inout MetricsText) {
+    let name = "imgctl_gateway_pictures_total"
+    text.begin(name, .counter, help: "Answers with a picture, by where it came from.")
+    for (source, count) in [
+      ("store", fromStore.load(ordering: .relaxed)),
+      ("network", fromNetwork.load(ordering: .relaxed)),
+      ("replacement", replacements.load(ordering: .relaxed)),
+    ] {
+      text.add(name, ["from": source], Double(count))
+    }
+  }
+}
+
+/// Metrics in the text format of Prometheus, version 0.0.4.
+struct MetricsText {
+  enum Kind: String {
+    case counter, gauge, histogram
+  }
+
+  private(set) var text = ""
+
+  static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
+
+  /// Begins a metric.
+  ///
+  /// - Parameter help: one line.
+  mutating func begin(_ name: String, _ kind: Kind, help: String) {
+    text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+  }
+
+  /// A value of the metric that was begun last.
+  ///
+  /// - Parameter labels: their values need no escapes.
+  mutating func add(_ name: String, _ labels: KeyValuePairs<String, String>, _ value: Double) {
+    let list = labels.map { "\($0)=\"\($1)\"" }.joined(separator: ",")
+    text +=
+      list.isEmpty ? "\(name) \(Self.text(value))\n" : "\(name){\(list)} \(Self.text(value))\n"
+  }
+
+  /// A metric with one value.
+  mutating func add(_ name: String, _ kind: Kind, _ value: Double, help: String) {
+    begin(name, kind, help: help)
+    add(name, [:], value)
+  }
+
+  private static func text(_ value: Double) -> String {
+    value == .infinity
+      ? "+Inf"
+      : value == value.rounded() && abs(value) < 1e15
+        ? String(Int64(value)) : String(value)
   }
 }

@@ -1,5 +1,7 @@
-import ImgClient
+package import ImgClient
+package import ImgHTTP
 package import ImgModel
+package import ImgSettings
 
 /// Reads requests for pictures: checks the signature, reads the options, and checks the sides and the addresses.
 package struct ImageQueries: Sendable {
@@ -52,5 +54,166 @@ package struct ImageQueries: Sendable {
     query.request.redirectOrigins = origins
     query.request.variant = sides.bounding(query.request.variant, of: query.box)
     return query
+  }
+}
+
+/// What a client of the gateway asks for: a picture as a thumbnail, however it spelled that.
+package struct ImageQuery: Hashable, Sendable {
+  /// The format of the answer.
+  package enum Format: Hashable, Sendable {
+    /// The best format that the client accepts (RFC 9110, section 12.5.1).
+    case negotiated
+    /// That of the request's variant.
+    case fixed
+  }
+
+  /// The server whose form a request has. It decides what an answer says beside the picture.
+  package enum Service: Hashable, Sendable {
+    case weserv, imgproxy
+    /// That of a path below `/id`, with its id.
+    case picsum(id: String)
+  }
+
+  /// What is answered where there is no thumbnail.
+  package enum Fallback: Hashable, Sendable {
+    /// The failure as JSON.
+    case failure
+    /// A drawing.
+    case placeholder(ImagePlaceholder)
+    /// Another picture, as a thumbnail of the same variant.
+    case picture(url: String)
+  }
+
+  /// Its URL is normalized, and its variant in range.
+  package var request: ImageRequest
+  package var service: Service
+  package var format = Format.negotiated
+  package var fallback = Fallback.failure
+  /// How long the client and proxies may keep the answer; `nil` for as long as the store does.
+  package var maximumAge: Duration?
+  /// When the request ends, and with it the time for which its answer may be kept; `nil` for no such end.
+  package var expiresAt: WallTime?
+  /// The box that was asked for, which may leave sides open. That of the request's variant leaves none.
+  var box = RequestedBox()
+  /// The name in `Content-Disposition`; `nil` for no such field.
+  package var fileName: String?
+  /// Whether browsers save the picture instead of showing it: `Content-Disposition: attachment`, with
+  /// ``fileName`` if there is one.
+  package var isAttachment = false
+
+  /// Whether scripts of pages of all sites may read the answer.
+  var isShared = false
+
+  package init(_ request: ImageRequest, service: Service = .weserv) {
+    self.request = request
+    self.service = service
+  }
+}
+
+/// Why the gateway does not accept a request, before any picture is looked for.
+package struct RequestRejection: Error, Hashable, Sendable {
+  /// 400, 403, 404, 405, 412, 413, 414, 422, 429, 431, 500 or 503.
+  package let status: HTTPStatus
+  /// A word for programs, such as `invalid_option`.
+  package let code: String
+  /// What is wrong, with the name of the option at fault, and what to do.
+  package let message: String
+
+  package init(_ status: HTTPStatus, code: String, _ message: String) {
+    self.status = status
+    self.code = code
+    self.message = message
+  }
+}
+
+extension RequestRejection {
+  /// The request target is not one that a client should send.
+  static func malformedTarget(_ message: String) -> RequestRejection {
+    RequestRejection(.badRequest, code: "malformed_target", message)
+  }
+
+  /// There is nothing of the name.
+  static func notFound(_ message: String) -> RequestRejection {
+    RequestRejection(.notFound, code: "not_found", message)
+  }
+
+  /// The address of the picture is missing or is no URL.
+  static func invalidURL(_ message: String) -> RequestRejection {
+    RequestRejection(.badRequest, code: "invalid_url", message)
+  }
+
+  /// The value of an option is not one that it takes.
+  ///
+  /// - Parameter reason: the end of a sentence that begins with the name of the option.
+  static func invalidOption(_ name: String, _ reason: String) -> RequestRejection {
+    RequestRejection(
+      .unprocessableContent, code: "invalid_option", "the option \(shown(name)) \(reason)")
+  }
+
+  /// The option exists elsewhere, and this server does not have it.
+  static func unsupportedOption(_ name: String) -> RequestRejection {
+    RequestRejection(
+      .unprocessableContent, code: "unsupported_option",
+      "the option \(shown(name)) is not supported; leave it out")
+  }
+
+  /// There is no such option.
+  ///
+  /// - Parameter known: the names of all options.
+  static func unknownOption(_ name: String, among known: [String]) -> RequestRejection {
+    guard !name.isEmpty else {
+      return .malformedTarget("an option has no name; write its name before its value")
+    }
+    return unknownOption(name, advice: Spelling.suggestion(for: name, among: known))
+  }
+
+  /// The same for an option that may be meant otherwise.
+  ///
+  /// - Parameter advice: the end of a sentence, from its semicolon on; it may be empty.
+  static func unknownOption(_ name: String, advice: String) -> RequestRejection {
+    RequestRejection(
+      .unprocessableContent, code: "unknown_option", "there is no option \(shown(name))\(advice)")
+  }
+
+  private static func shown(_ name: String) -> String { Spelling.quoted(name) }
+}
+
+extension OriginList {
+  /// - Parameter texts: see ``OriginPattern``. No entry at all is ``all``.
+  package init(parsing texts: [String]) throws(InvalidValue) {
+    var patterns: [OriginPattern] = []
+    for text in texts { patterns.append(try Self.pattern(text)) }
+    do throws(InvalidFetchOption) {
+      try self.init(patterns)
+    } catch {
+      throw InvalidValue(error.description)
+    }
+  }
+
+  private static func pattern(_ text: String) throws(InvalidValue) -> OriginPattern {
+    do throws(InvalidFetchOption) {
+      return try OriginPattern(parsing: text)
+    } catch {
+      throw InvalidValue("\(Spelling.quoted(text)) is \(error)")
+    }
+  }
+
+  /// The origins that redirects of a URL may lead to. A URL outside the list is of a job or of the store. The
+  /// list did not decide about it, nor does it about its redirects.
+  ///
+  /// - Parameter url: of a line of a job, or of a record of the store.
+  func redirectOrigins(ofListed url: String) -> OriginList {
+    // What is no URL is not fetched.
+    guard let url = try? ImageURL(line: url), permits(url) else { return .all }
+    return self
+  }
+
+  /// - Throws: 403.
+  func require(_ url: ImageURL) throws(RequestRejection) {
+    guard permits(url) else {
+      throw RequestRejection(
+        .forbidden, code: "blocked_origin",
+        "this server does not serve pictures from this address")
+    }
   }
 }

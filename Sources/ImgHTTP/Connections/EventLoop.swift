@@ -1,4 +1,6 @@
+import CLinux
 import CMicroHTTPD
+import Glibc
 import ImgSystem
 import Synchronization
 
@@ -134,4 +136,160 @@ extension EventLoop: TaskExecutor {
     }
     if !isTaken { globalConcurrentExecutor.enqueue(job) }
   }
+}
+
+/// What a thread of a server waits for: epoll(7). Any thread may add and remove descriptors.
+final class EventSet: Sendable {
+  private static let maximumEventCount = 256
+
+  private let epoll: OwnedDescriptor
+
+  init() throws(SystemError) {
+    epoll = OwnedDescriptor(adopting: try systemCall("epoll_create1") { img_epoll_create() })
+  }
+
+  /// Reports `token` whenever the descriptor is readable.
+  func addReadable(_ descriptor: CInt, token: UInt64) throws(SystemError) {
+    try add(descriptor, EPOLLIN.rawValue, token: token)
+  }
+
+  /// Reports `token` once: when the peer has closed its end, also only for sending, or the connection has
+  /// failed.
+  func addHangUp(_ descriptor: CInt, token: UInt64) throws(SystemError) {
+    try add(descriptor, EPOLLRDHUP.rawValue | EPOLLONESHOT.rawValue, token: token)
+  }
+
+  /// Call it before the descriptor closes.
+  func remove(_ descriptor: CInt) {
+    // ENOENT: it was not added, which is the wanted state.
+    _ = epoll_ctl(epoll.rawValue, EPOLL_CTL_DEL, descriptor, nil)
+  }
+
+  /// Waits for events.
+  ///
+  /// - Parameter milliseconds: the limit of the wait; -1 for none.
+  /// - Returns: the tokens; none after the limit, or a signal.
+  func wait(milliseconds: CInt) -> [UInt64] {
+    unsafe withUnsafeTemporaryAllocation(
+      of: epoll_event.self, capacity: Self.maximumEventCount
+    ) { events in
+      let count = unsafe epoll_wait(
+        epoll.rawValue, events.baseAddress, CInt(events.count), milliseconds)
+      return unsafe events.prefix(max(Int(count), 0)).map { unsafe $0.data.u64 }
+    }
+  }
+
+  private func add(
+    _ descriptor: CInt, _ events: UInt32, token: UInt64
+  ) throws(SystemError) {
+    var event = unsafe epoll_event(events: events, data: epoll_data_t(u64: token))
+    _ = try systemCall("epoll_ctl") {
+      unsafe epoll_ctl(epoll.rawValue, EPOLL_CTL_ADD, descriptor, &event)
+    }
+  }
+}
+
+/// libmicrohttpd's server without threads: it reads and writes when it is told to.
+///
+/// Sendable is unchecked because of the pointer. One thread starts it and hands it to another, which is then
+/// the only one that uses it.
+@safe
+struct Daemon: @unchecked Sendable {
+  private let pointer: OpaquePointer
+
+  /// The memory of a connection beside its header: what libmicrohttpd notes of each field, and the header of
+  /// the response.
+  private static let connectionByteCount = 16 << 10
+
+  /// - Parameter loop: gets the calls. It must live until ``stop()``.
+  init(loop: EventLoop) throws(SystemError) {
+    let limits = loop.core.limits
+    guard
+      let pointer = unsafe MHD_start_daemon_without_thread(
+        Unmanaged.passUnretained(loop).toOpaque(), onTarget, onRequest, onEnd, onConnection,
+        UInt32(clamping: limits.connections + AcceptThread.maximumExcessCount),
+        // 0 would be no limit.
+        UInt32(clamping: max(1, limits.idleTime.components.seconds)),
+        limits.headerBytes + Self.connectionByteCount)
+    else { throw SystemError.last("MHD_start_daemon") }
+    unsafe self.pointer = unsafe pointer
+  }
+
+  /// Readable when ``run()`` has something to do.
+  var descriptor: CInt { unsafe MHD_get_daemon_epoll_fd(pointer) }
+
+  /// How long ``run()`` need not be called without an event; -1 for no limit.
+  var timeoutMilliseconds: CInt { unsafe MHD_get_timeout_milliseconds(pointer) }
+
+  /// Reads, calls back and writes, without blocking.
+  func run() {
+    // It fails only for a daemon with threads of its own.
+    _ = unsafe MHD_run(pointer)
+  }
+
+  /// Takes over a connection. Closes it if that fails.
+  func add(_ descriptor: CInt, from address: SocketAddress) -> Bool {
+    unsafe address.withPointer {
+      unsafe MHD_add_connection(pointer, descriptor, $0, $1) == .YES
+    }
+  }
+
+  /// Closes the connections. None may be suspended.
+  func stop() {
+    unsafe MHD_stop_daemon(pointer)
+  }
+}
+
+/// The loop that a callback gets as its context.
+private func loop(_ context: UnsafeMutableRawPointer) -> EventLoop {
+  unsafe Unmanaged<EventLoop>.fromOpaque(context).takeUnretainedValue()
+}
+
+/// A connection begins or ends. Its socket is open meanwhile.
+private let onConnection: MHD_NotifyConnectionCallback = { context, handle, slot, event in
+  guard let context = unsafe context, let handle = unsafe handle, let slot = unsafe slot else {
+    return
+  }
+  let core = unsafe loop(context).core
+  if event == .CONNECTION_NOTIFY_STARTED {
+    guard let connection = core.connections[unsafe MHD_get_connection_fd(handle)] else { return }
+    connection.waitForRequest()
+    unsafe slot.pointee = Unmanaged.passRetained(connection).toOpaque()
+  } else if let connection = unsafe slot.pointee {
+    let ended = unsafe Unmanaged<Connection>.fromOpaque(connection).takeRetainedValue()
+    unsafe slot.pointee = nil
+    core.closeConnection(ended)
+  }
+}
+
+/// A request line has arrived: makes the exchange, which `onEnd` releases.
+private let onTarget: MHD_UriLogCallback = { context, target, handle in
+  guard let context = unsafe context, let target = unsafe target, let handle = unsafe handle,
+    let connection = unsafe MHD_get_connection_context(handle)
+  else { return nil }
+  let exchange = unsafe Exchange(
+    target: RequestText(target),
+    connection: Unmanaged<Connection>.fromOpaque(connection).takeUnretainedValue(),
+    handle: ConnectionHandle(handle), loop: loop(context))
+  exchange.receiveTarget()
+  unsafe MHD_skip_parsing(handle, target)
+  return unsafe Unmanaged.passRetained(exchange).toOpaque()
+}
+
+/// Called with the header, then once more for the answer, and again after the connection was suspended.
+private let onRequest: MHD_AccessHandlerCallback = { _, handle, _, method, version, _, _, slot in
+  guard let handle = unsafe handle, let method = unsafe method, let version = unsafe version,
+    let slot = unsafe slot?.pointee
+  else { return .NO }
+  let exchange = unsafe Unmanaged<Exchange>.fromOpaque(slot).takeUnretainedValue()
+  guard exchange.needsHeader else { return exchange.answer() }
+  return unsafe exchange.receiveHeader(
+    method: RequestText(method), version: RequestText(version),
+    byteCount: MHD_get_request_header_size(handle))
+}
+
+private let onEnd: MHD_RequestCompletedCallback = { _, _, slot, _ in
+  guard let exchange = unsafe slot?.pointee else { return }
+  unsafe slot?.pointee = nil
+  unsafe Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue().end()
 }

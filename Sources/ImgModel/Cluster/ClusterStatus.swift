@@ -166,3 +166,186 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     case limits, settings
   }
 }
+
+/// The store is degraded: it stores no thumbnails at present.
+package struct StoreErrorStatus: Hashable, Sendable, Codable {
+  /// The last error, for people.
+  package var reason: String
+  /// The time of the first error.
+  package let since: WallTime
+  /// The uncached thumbnails that clients have received since then.
+  package var servedCount: Int
+
+  package init(reason: String, since: WallTime, servedCount: Int = 0) {
+    self.reason = reason
+    self.since = since
+    self.servedCount = servedCount
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case reason, since
+    case servedCount = "served"
+  }
+}
+
+/// An origin's cooldown after it sent Retry-After (RFC 9110 section 10.2.3): workers send no requests
+/// to it. Other ports and schemes of its host have asked for nothing.
+package struct HostCooldown: Hashable, Sendable {
+  /// See ``ImageURL/host``.
+  package let host: String
+  /// See ``ImageURL/origin``.
+  package let origin: String
+  /// At most ``maximumSeconds``.
+  @Milliseconds package private(set) var duration: Duration
+  /// The status of the response with Retry-After.
+  package let httpStatus: Int
+
+  /// The maximum cooldown. An origin that asks for more gets the next request too early and can refuse
+  /// it.
+  package static let maximumSeconds: Int64 = 300
+  /// The maximum for requests of clients that wait. They are refused at once meanwhile.
+  package static let maximumForViewers = Duration.seconds(60)
+
+  /// - Parameter seconds: the value of Retry-After; clamped to 0…``maximumSeconds``.
+  package init(host: String, origin: String, seconds: Int64, httpStatus: Int) {
+    self.host = host
+    self.origin = origin
+    self.httpStatus = httpStatus
+    duration = .seconds(min(max(seconds, 0), Self.maximumSeconds))
+  }
+}
+
+extension HostCooldown: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case host, origin
+    case duration = "ms"
+    case httpStatus = "http_status"
+  }
+}
+
+/// The protections that are in force in a process.
+///
+/// A kernel may lack some: they depend on its version, its configuration and the container that the
+/// process runs in.
+package struct SandboxReport: Hashable, Sendable, Codable {
+  /// A program that the process executes gains no privileges (PR_SET_NO_NEW_PRIVS).
+  package var hasNoNewPrivileges: Bool
+  /// The process can be neither dumped nor traced by other processes of its user (PR_SET_DUMPABLE).
+  package var isNotDumpable: Bool
+  /// A filter refuses the system calls that the process does not need (seccomp(2)).
+  package var hasSystemCallFilter: Bool
+  /// The version of Landlock (landlock(7)) that limits files, sockets and signals; `nil` for none.
+  package var landlockVersion: Int?
+  /// The process has a network of its own, which is connected to nothing (network_namespaces(7)).
+  package var hasOwnNetwork: Bool
+
+  package init(
+    hasNoNewPrivileges: Bool = false, isNotDumpable: Bool = false,
+    hasSystemCallFilter: Bool = false, landlockVersion: Int? = nil, hasOwnNetwork: Bool = false
+  ) {
+    self.hasNoNewPrivileges = hasNoNewPrivileges
+    self.isNotDumpable = isNotDumpable
+    self.hasSystemCallFilter = hasSystemCallFilter
+    self.landlockVersion = landlockVersion
+    self.hasOwnNetwork = hasOwnNetwork
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case hasNoNewPrivileges = "no_new_privileges"
+    case isNotDumpable = "not_dumpable"
+    case hasSystemCallFilter = "seccomp"
+    case landlockVersion = "landlock"
+    case hasOwnNetwork = "own_network"
+  }
+}
+
+extension SandboxReport {
+  /// The essential protections that this kernel lacks, each as a phrase; empty if there are none. A
+  /// network namespace is not essential, because the filter and Landlock refuse sockets, too.
+  package var missing: [String] {
+    var missing: [String] = []
+    if !hasNoNewPrivileges { missing.append("no_new_privs") }
+    if !hasSystemCallFilter { missing.append("system call filters (seccomp)") }
+    if landlockVersion == nil { missing.append("Landlock") }
+    return missing
+  }
+}
+
+extension SandboxReport {
+  /// The protections that are in force in all of several processes; `nil` for no process.
+  package init?(ofAll reports: [SandboxReport]) {
+    guard !reports.isEmpty else { return nil }
+    let versions = reports.compactMap(\.landlockVersion)
+    self.init(
+      hasNoNewPrivileges: reports.allSatisfy(\.hasNoNewPrivileges),
+      isNotDumpable: reports.allSatisfy(\.isNotDumpable),
+      hasSystemCallFilter: reports.allSatisfy(\.hasSystemCallFilter),
+      landlockVersion: versions.count == reports.count ? versions.min() : nil,
+      hasOwnNetwork: reports.allSatisfy(\.hasOwnNetwork))
+  }
+}
+
+extension SandboxReport: CustomStringConvertible {
+  /// A line for people, such as `seccomp, Landlock 7, own network, no_new_privs, not dumpable`.
+  package var description: String {
+    var present: [String] = []
+    if hasSystemCallFilter { present.append("seccomp") }
+    if let landlockVersion { present.append("Landlock \(landlockVersion)") }
+    if hasOwnNetwork { present.append("own network") }
+    if hasNoNewPrivileges { present.append("no_new_privs") }
+    if isNotDumpable { present.append("not dumpable") }
+    let protections = present.isEmpty ? "none" : present.joined(separator: ", ")
+    return missing.isEmpty
+      ? protections : "\(protections); the kernel lacks \(missing.joined(separator: " and "))"
+  }
+}
+
+/// The size of the store and its limits, as a worker sees them.
+package struct StoreReport: Hashable, Sendable, Codable {
+  /// The budget of the settings.
+  package let budgetByteCount: Int64
+  /// The limit of the disk; `nil` if it is above the budget.
+  package let diskByteCount: Int64?
+  /// What pinned records take, see ``footprint(ofRecord:)``.
+  package let pinnedByteCount: Int64
+  /// Jobs that pin records, those with the lowest numbers; at most ``maximumJobCount``.
+  package let pinningJobs: [JobID]
+
+  package static let maximumJobCount = 256
+
+  package init(
+    budgetByteCount: Int64, diskByteCount: Int64?, pinnedByteCount: Int64, pinningJobs: [JobID]
+  ) {
+    self.budgetByteCount = budgetByteCount
+    self.diskByteCount = diskByteCount
+    self.pinnedByteCount = pinnedByteCount
+    self.pinningJobs = pinningJobs
+  }
+
+  /// The maximum size of the store now.
+  package var effectiveByteCount: Int64 { diskByteCount ?? budgetByteCount }
+
+  /// What pinned records may take of a budget. The rest is for the indexes, and for what is not pinned.
+  package static func pinLimit(of budgetByteCount: Int64) -> Int64 { budgetByteCount / 10 * 9 }
+
+  /// Whether jobs that wait for room may go on. There must be room for more than the few pictures that are
+  /// under way at once, so that jobs do not stop and go on with each picture.
+  package var hasRoomForPins: Bool {
+    pinnedByteCount < Self.pinLimit(of: effectiveByteCount) / 20 * 19
+  }
+
+  /// What a record of so many bytes takes in the store, about: whole pages of 4 KiB, with the URL and the
+  /// header, or for a small one a part of a page that is shared.
+  package static func footprint(ofRecord byteCount: Int64) -> Int64 {
+    let recordByteCount = byteCount + 400
+    guard recordByteCount > 2_000 else { return recordByteCount / 2 * 3 }
+    return (recordByteCount + 4_095) / 4_096 * 4_096
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case budgetByteCount = "budget_bytes"
+    case diskByteCount = "disk_bytes"
+    case pinnedByteCount = "pinned_bytes"
+    case pinningJobs = "pinning_jobs"
+  }
+}

@@ -107,3 +107,111 @@ package struct Limits: Hashable, Sendable, Codable {
     case contact
   }
 }
+
+/// A change of the limits that can change while the coordinator runs; `nil` leaves a limit unchanged.
+package struct LimitChange: Hashable, Sendable, Codable {
+  package let transfers: Int?
+  package let transfersPerHost: Int?
+  package let hostRatePerMinute: Int?
+  /// Applies to new thumbnails. Stored thumbnails keep their expiry.
+  @OptionalMilliseconds package private(set) var defaultExpiry: Duration?
+
+  package static let transferRange = 1...16_384
+  package static let hostRateRange = 0...600_000
+
+  /// - Precondition: each limit is in its range.
+  package init(
+    transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
+    defaultExpiry: Duration? = nil
+  ) {
+    precondition(
+      [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
+        && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
+        && defaultExpiry.map(RequestOptions.expiryRange.contains) ?? true,
+      "a limit is out of range")
+    self.transfers = transfers
+    self.transfersPerHost = transfersPerHost
+    self.hostRatePerMinute = hostRatePerMinute
+    self.defaultExpiry = defaultExpiry
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case transfers
+    case transfersPerHost = "transfers_per_host"
+    case hostRatePerMinute = "host_rate_per_minute"
+    case defaultExpiry = "default_expiry_ms"
+  }
+
+  /// Decodes and validates. Throws where the initialiser has a precondition.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func limit<Value: BinaryInteger & Decodable>(
+      _ key: CodingKeys, in range: ClosedRange<Value>
+    ) throws -> Value? {
+      let value = try container.decodeIfPresent(Value.self, forKey: key)
+      guard value.map(range.contains) ?? true else {
+        throw DecodingError.dataCorruptedError(
+          forKey: key, in: container,
+          debugDescription: "the limit must be from \(range.lowerBound) to \(range.upperBound)")
+      }
+      return value
+    }
+    self.init(
+      transfers: try limit(.transfers, in: Self.transferRange),
+      transfersPerHost: try limit(.transfersPerHost, in: Self.transferRange),
+      hostRatePerMinute: try limit(.hostRatePerMinute, in: Self.hostRateRange),
+      defaultExpiry: try limit(.defaultExpiry, in: RequestOptions.expiryRange.milliseconds)
+        .map { .milliseconds($0) })
+  }
+}
+
+extension Limits {
+  package mutating func apply(_ change: LimitChange) {
+    transfers = change.transfers ?? transfers
+    transfersPerHost = change.transfersPerHost ?? transfersPerHost
+    hostRatePerMinute = change.hostRatePerMinute ?? hostRatePerMinute
+    defaultExpiry = change.defaultExpiry ?? defaultExpiry
+  }
+}
+
+/// The settings of a coordinator except its limits, its socket and its data directory.
+package struct CoordinatorSettings: Hashable, Sendable, Codable {
+  /// The path of the worker program.
+  package let workerExecutable: String
+  /// How long the coordinator runs without clients and jobs; `nil` for no limit.
+  @OptionalMilliseconds package private(set) var idleExit: Duration?
+  /// The networks with non-public addresses that workers may fetch from, in CIDR notation.
+  package let allowedNetworks: [String]
+  /// The directories whose files `file:` URLs may name.
+  package let allowedDirectories: [String]
+  /// A PEM file of the trusted certificate authorities; `nil` for those of the system.
+  package let authorityFile: String?
+  /// The proxies of the workers, without their credentials.
+  package let proxies: ProxySettings
+  /// Whether decoders must be sandboxed completely to decode.
+  package let requiresSandbox: Bool
+
+  package init(
+    workerExecutable: String, idleExit: Duration?, allowedNetworks: [String],
+    allowedDirectories: [String], authorityFile: String?, proxies: ProxySettings = .none,
+    requiresSandbox: Bool
+  ) {
+    self.workerExecutable = workerExecutable
+    self.idleExit = idleExit
+    self.allowedNetworks = allowedNetworks
+    self.allowedDirectories = allowedDirectories
+    self.authorityFile = authorityFile
+    self.proxies = proxies.withoutCredentials
+    self.requiresSandbox = requiresSandbox
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case workerExecutable = "worker_executable"
+    case idleExit = "idle_exit_ms"
+    case allowedNetworks = "allow_network"
+    case allowedDirectories = "allow_directory"
+    case authorityFile = "ca_file"
+    case proxies = "proxy"
+    case requiresSandbox = "require_sandbox"
+  }
+}

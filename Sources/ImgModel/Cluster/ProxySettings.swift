@@ -49,3 +49,105 @@ package struct ProxySettings: Hashable, Sendable, Codable {
     case directHosts = "no_proxy"
   }
 }
+
+/// The address of a proxy, and how it is spoken to.
+package struct ProxyURL: Hashable, Sendable {
+  package enum Scheme: String, CaseIterable, Sendable {
+    /// HTTP (RFC 9110 sections 7.6 and 9.3.6), on a plain connection or over TLS.
+    case http, https
+    /// SOCKS 5 (RFC 1928): the proxy resolves the names of origins, or the worker does.
+    case socks5h, socks5
+
+    /// The port of a URL without one, as curl(1) has it.
+    fileprivate var standardPort: UInt16 { self == .https ? 443 : 1080 }
+  }
+
+  package let scheme: Scheme
+  /// User and password with the `@` after them, percent-encoded; empty if there are none.
+  private let credentials: String
+  /// In ASCII and lower case; an IPv6 address has its brackets.
+  package let host: String
+  package let port: UInt16
+
+  /// What ``withoutCredentials`` has in place of user and password.
+  private static let hiddenCredentials = "***@"
+
+  /// Reads a URL as curl(1) reads one. Without a scheme it is `http`.
+  ///
+  /// - Throws: ``InvalidProxy``, whose text does not contain the URL: it may have a password.
+  package init(parsing text: String) throws(InvalidProxy) {
+    let schemeEnd = text.firstRange(of: "://")
+    let schemeText = schemeEnd.map { text[..<$0.lowerBound].lowercased() } ?? Scheme.http.rawValue
+    guard let scheme = Scheme(rawValue: schemeText) else {
+      throw InvalidProxy(
+        "the scheme of a proxy is http, https, socks5h or socks5; SOCKS 4 has neither passwords nor "
+          + "IPv6")
+    }
+    var rest = Array(text[(schemeEnd?.upperBound ?? text.startIndex)...].utf8)[...]
+    if rest.last == UInt8(ascii: "/") { rest.removeLast() }
+    guard !rest.contains(where: { "/?#".utf8.contains($0) }) else {
+      throw InvalidProxy("the URL of a proxy ends with its port; escape / ? # in a password")
+    }
+    let authority: URLAuthority
+    do {
+      authority = try URLAuthority(parsing: rest)
+    } catch {
+      throw InvalidProxy(
+        "not the URL of a proxy, such as http://proxy.example:3128: \(error.detail)")
+    }
+    let digits = authority.port.dropFirst()
+    guard let port = digits.isEmpty ? scheme.standardPort : UInt16(digits), port > 0 else {
+      throw InvalidProxy("the port of a proxy is a number from 1 to 65535")
+    }
+    self.init(
+      scheme: scheme, credentials: authority.userInformation, host: authority.host, port: port)
+  }
+
+  private init(scheme: Scheme, credentials: String, host: String, port: UInt16) {
+    self.scheme = scheme
+    self.credentials = credentials
+    self.host = host
+    self.port = port
+  }
+
+  /// The URL with user and password.
+  package var text: String { "\(scheme.rawValue)://\(credentials)\(host):\(port)" }
+
+  package var hasCredentials: Bool { !credentials.isEmpty }
+
+  /// The same proxy for people: the text has `***` in place of user and password.
+  package var withoutCredentials: ProxyURL {
+    ProxyURL(
+      scheme: scheme, credentials: hasCredentials ? Self.hiddenCredentials : "", host: host,
+      port: port)
+  }
+
+  /// Whether requests are sent by HTTP to it.
+  package var isHTTP: Bool { scheme == .http || scheme == .https }
+}
+
+extension ProxyURL: Codable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    do throws(InvalidProxy) {
+      try self.init(parsing: text)
+    } catch {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+/// Why a text is not the URL of a proxy, for people.
+package struct InvalidProxy: Error, Equatable, CustomStringConvertible {
+  package let description: String
+
+  init(_ description: String) {
+    self.description = description
+  }
+}

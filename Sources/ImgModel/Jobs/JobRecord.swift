@@ -181,3 +181,166 @@ extension JobRecord {
     return JobChangeRefusal(description: state + reason)
   }
 }
+
+/// The failures of a job that a retry reopened.
+///
+/// Each retry starts a new round, and each recorded outcome has its round. A failure is open if a
+/// retry that includes it is newer than its round. So a retry writes one record, however many lines
+/// it reopens.
+package struct JobRetries: Hashable, Sendable, Codable {
+  /// The current round; 0 before the first retry.
+  package private(set) var round = 0
+  /// Retryable failures of rounds before this one are open.
+  private var retryableBefore = 0
+  /// All failures of rounds before this one are open.
+  private var everyBefore = 0
+
+  package init() {}
+
+  /// Starts a new round.
+  package mutating func add(includesFinal: Bool) {
+    round += 1
+    retryableBefore = round
+    if includesFinal { everyBefore = round }
+  }
+
+  /// Whether the last retry included every failure.
+  package var includesFinal: Bool { round > 0 && everyBefore == round }
+
+  /// Whether a retry reopened a failure of this round.
+  package func isOpen(failureOf round: Int, isRetryable: Bool) -> Bool {
+    round < (isRetryable ? retryableBefore : everyBefore)
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case round
+    case retryableBefore = "retryable_before"
+    case everyBefore = "every_before"
+  }
+}
+
+/// One write to the job journal. The journal applies operations in order. It commits them in
+/// groups; each group is one durable transaction.
+package enum JournalOperation: Hashable, Sendable {
+  /// Creates a job in the state `submitting`.
+  case createJob(JobRecord)
+  /// Appends lines of the list, as the client sent them.
+  case appendURLs(JobID, [String])
+  /// Completes the submission. The job is accepted and durable from here on.
+  case seal(JobID)
+  /// Deletes an incomplete submission.
+  case discard(JobID)
+  /// Records the start of the job's first URL.
+  case start(JobID, at: WallTime)
+  /// Records the outcome of one line. If the line has an outcome already, that one stays.
+  case record(JobID, index: Int, Outcome)
+  /// Ends a job whose lines all have outcomes.
+  case finish(JobID, at: WallTime)
+  /// Applies a user's change. Has no effect if the change is no longer legal.
+  case change(JobID, JobChange, at: WallTime)
+}
+
+/// A change that a user makes to an accepted job. ``JobRecord/apply(_:at:)`` defines when each
+/// change is legal and what it does.
+package enum JobChange: Hashable, Sendable {
+  /// Starts no more URLs of the job. URLs in progress finish.
+  case pause
+  /// Continues a paused job.
+  case resume
+  /// Ends the job. URLs without an outcome count as cancelled.
+  case cancel
+  /// Retries the retryable failures, or every failure if `includesFinal` is set. In a cancelled
+  /// job, also continues with the cancelled URLs.
+  case retry(includesFinal: Bool)
+  /// Sets the job's priority, see ``RequestOptions/priority``.
+  case prioritise(Int)
+  /// Ends the pins of the job: what it has stored may be evicted, see ``PinPolicy``.
+  case unpin
+  /// Deletes the job, its list and its outcomes. Its thumbnails stay in the store.
+  case remove
+}
+
+/// The reason why the coordinator refuses a change of a job.
+package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A sentence for people. It tells them what to do.
+  package let description: String
+
+  package init(description: String) {
+    self.description = description
+  }
+}
+
+extension JobChange: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case change, priority
+    case includesFinal = "all"
+  }
+
+  private enum Name: String, Codable {
+    case pause, resume, cancel, retry, prioritise, unpin, remove
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    switch try container.decode(Name.self, forKey: .change) {
+    case .pause: self = .pause
+    case .resume: self = .resume
+    case .cancel: self = .cancel
+    case .retry:
+      self = .retry(includesFinal: try container.decode(Bool.self, forKey: .includesFinal))
+    case .prioritise:
+      let priority = try container.decode(Int.self, forKey: .priority)
+      guard RequestOptions.priorityRange.contains(priority) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
+      }
+      self = .prioritise(priority)
+    case .unpin: self = .unpin
+    case .remove: self = .remove
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .pause: try container.encode(Name.pause, forKey: .change)
+    case .resume: try container.encode(Name.resume, forKey: .change)
+    case .cancel: try container.encode(Name.cancel, forKey: .change)
+    case .retry(let includesFinal):
+      try container.encode(Name.retry, forKey: .change)
+      try container.encode(includesFinal, forKey: .includesFinal)
+    case .prioritise(let priority):
+      try container.encode(Name.prioritise, forKey: .change)
+      try container.encode(priority, forKey: .priority)
+    case .unpin: try container.encode(Name.unpin, forKey: .change)
+    case .remove: try container.encode(Name.remove, forKey: .change)
+    }
+  }
+}
+
+/// The order in which the lines of a list start.
+package enum LineOrder: String, CaseIterable, Sendable, Codable {
+  /// The first line first.
+  case firstInFirstOut = "fifo"
+  /// The last line first: for a list that grows at its end.
+  case lastInFirstOut = "lifo"
+}
+
+/// A position is the index of a line in starting order. Each function is its own inverse.
+extension LineOrder {
+  /// The line at a position of a list of `total` lines, or the position of a line.
+  package func line(at position: Int, of total: Int) -> Int {
+    switch self {
+    case .firstInFirstOut: position
+    case .lastInFirstOut: total - 1 - position
+    }
+  }
+
+  /// The lines at a range of positions, or the positions of a range of lines.
+  package func lines(at positions: Range<Int>, of total: Int) -> Range<Int> {
+    switch self {
+    case .firstInFirstOut: positions
+    case .lastInFirstOut: total - positions.upperBound..<total - positions.lowerBound
+    }
+  }
+}

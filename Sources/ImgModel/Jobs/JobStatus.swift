@@ -145,3 +145,152 @@ package struct JobStatus: Hashable, Sendable, Codable {
     case finishedAt = "finished_at"
   }
 }
+
+/// The exact counts of a job. The scheduler and the journal update them with the same code.
+package struct JobCounts: Hashable, Sendable, Codable {
+  /// The lines of the list. Each duplicate counts.
+  package var total = 0
+  package var done = 0
+  /// The done lines whose pictures are damaged, see ``Thumbnail/isDamaged``.
+  package var damaged = 0
+  package var failed = 0
+  /// The failures that a retry includes by default, because they may succeed later.
+  package var retryable = 0
+  package var cancelled = 0
+  /// The done lines that were cache hits.
+  package var fromCache = 0
+  /// Bytes of response bodies, including those of failed lines.
+  package var bytesFetched: Int64 = 0
+  /// Bytes stored for the lines of this job. If several lines name one picture, each line counts.
+  /// Thumbnails count; originals count only if the job stores no thumbnails.
+  package var bytesStored: Int64 = 0
+
+  package init(total: Int = 0) {
+    self.total = total
+  }
+
+  /// The lines that have an outcome.
+  package var finished: Int { done + failed + cancelled }
+
+  /// Adds the outcome of one line.
+  ///
+  /// - Parameter keep: the job's retention policy.
+  package mutating func count(_ outcome: Outcome, keep: Keep) {
+    switch outcome {
+    case .done(let thumbnail, let isFromCache, let bytes):
+      done += 1
+      if thumbnail.isDamaged { damaged += 1 }
+      bytesFetched += Int64(bytes)
+      if isFromCache {
+        fromCache += 1
+      } else if keep != .none {
+        bytesStored += Int64(thumbnail.byteCount)
+      }
+    case .failed(let failure, let bytes):
+      failed += 1
+      bytesFetched += Int64(bytes)
+      if failure.isRetryable { retryable += 1 }
+    case .cancelled:
+      cancelled += 1
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case total, done, damaged, failed, retryable, cancelled
+    case fromCache = "from_cache"
+    case bytesFetched = "bytes_fetched"
+    case bytesStored = "bytes_stored"
+  }
+}
+
+/// A line of a job's list and its outcome.
+package struct LineResult: Hashable, Sendable, Codable {
+  /// The line's index in the list, from 0.
+  package let index: Int
+  /// The line as the client submitted it.
+  package let url: String
+  /// `nil` if the line has no outcome yet.
+  package let outcome: Outcome?
+
+  package init(index: Int, url: String, outcome: Outcome?) {
+    self.index = index
+    self.url = url
+    self.outcome = outcome
+  }
+}
+
+/// That a job will probably store more than the store holds.
+package struct StoreShortage: Hashable, Sendable, Codable {
+  /// What all lines of the job will take: their number times the mean so far, or an assumed size before the
+  /// first is stored.
+  package let neededByteCount: Int64
+  /// The budget of the settings.
+  package let budgetByteCount: Int64
+  /// The limit of the disk; `nil` if it is above the budget.
+  package let diskByteCount: Int64?
+
+  /// - Parameter store: `nil` while no worker has reported it.
+  /// - Returns: `nil` if the store is large enough.
+  package init?(_ job: JobRecord, store: StoreReport?, budgetByteCount: Int64) {
+    guard job.isActive, job.options.keep != .none else { return nil }
+    let counts = job.counts
+    let lineCount = counts.total - counts.failed - counts.cancelled
+    self.budgetByteCount = store?.budgetByteCount ?? budgetByteCount
+    diskByteCount = store?.diskByteCount
+    let (needed, isHuge) = Self.footprint(of: job).multipliedReportingOverflow(by: Int64(lineCount))
+    neededByteCount = isHuge ? .max : needed
+    let limit = StoreReport.pinLimit(of: diskByteCount ?? self.budgetByteCount)
+    guard neededByteCount > limit else { return nil }
+  }
+
+  /// Whether the disk and not the budget is the limit.
+  package var isOfDisk: Bool { diskByteCount != nil }
+
+  /// The maximum size of the store now.
+  package var effectiveByteCount: Int64 { diskByteCount ?? budgetByteCount }
+
+  /// What the results of a line take in the mean.
+  private static func footprint(of job: JobRecord) -> Int64 {
+    let (options, counts) = (job.options, job.counts)
+    let storedCount = counts.done - counts.fromCache
+    let first =
+      storedCount > 0 ? counts.bytesStored / Int64(storedCount) : assumedByteCount(of: options)
+    guard options.keep == .thumbnail else { return StoreReport.footprint(ofRecord: first) }
+    let area = max(options.variant.area, 1)
+    return ([options.variant] + options.otherVariants).reduce(0) { sum, variant in
+      sum + StoreReport.footprint(ofRecord: first * variant.area / area)
+    }
+  }
+
+  /// A picture of 256x256 has 7 KB in the mean as a thumbnail, some hundred KB as its original, and one KB as
+  /// facts.
+  private static func assumedByteCount(of options: RequestOptions) -> Int64 {
+    switch options.keep {
+    case .none, .facts, .allFacts, .pixelFacts: 1_024
+    case .thumbnail: max(1_024, options.variant.area * 7_000 / (256 * 256))
+    case .original, .all: 512 << 10
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case neededByteCount = "needed_bytes"
+    case budgetByteCount = "budget_bytes"
+    case diskByteCount = "disk_bytes"
+  }
+}
+
+extension Variant {
+  /// The pixels of the box.
+  fileprivate var area: Int64 { Int64(width) * Int64(height) }
+}
+
+/// How long a job pins what it has stored, or found in the store. What is pinned is not evicted, but it
+/// expires like any other.
+package enum PinPolicy: String, CaseIterable, Sendable, Codable {
+  /// Never: later results of the job may replace earlier ones.
+  case none
+  /// Until the job ends. If the store is full before, the job waits for room.
+  case whileActive = "while_active"
+  /// Until it is exported, or a user unpins or removes the job.
+  case untilExported = "until_exported"
+}

@@ -44,3 +44,56 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
     }
   }
 }
+
+/// How a picture became a thumbnail. Its header and the variant decide it.
+package enum DecodePath: String, CaseIterable, Hashable, Sendable, Codable {
+  /// The luma and the chroma of a JPEG were resized and encoded as they were stored.
+  case planar
+  /// Pixels were converted to sRGB and resized.
+  case general
+  /// The same, from a smaller picture that the file holds beside its own.
+  case embedded
+}
+
+/// What a picture's header says, and what follows from it.
+package struct SourceFacts: Hashable, Sendable, Codable {
+  package let format: ImageFormat
+  /// Pixels of one frame as seen, that is after the orientation was obeyed.
+  package let width: Int
+  package let height: Int
+  /// Frames of an animation, pages of a document; 1 of a plain picture.
+  package let frames: Int
+  package let decodePath: DecodePath
+
+  package init(
+    format: ImageFormat, width: Int, height: Int, frames: Int, decodePath: DecodePath = .general
+  ) {
+    self.format = format
+    self.width = width
+    self.height = height
+    self.frames = frames
+    self.decodePath = decodePath
+  }
+}
+
+/// The identity of a picture: requests with the same name share one fetch, and the store finds the
+/// picture by its name.
+package struct PictureName: Hashable, Sendable {
+  /// The URL without the ignored query parameters, or the cache key.
+  package let text: String
+  /// The added request headers, because other headers may select another picture.
+  package let headers: [HeaderField]
+
+  package init(text: String, headers: [HeaderField] = []) {
+    self.text = text
+    self.headers = headers
+  }
+
+  /// The name of a picture that is requested with default fetch options.
+  package init(_ url: ImageURL) {
+    self.init(text: url.text)
+  }
+
+  /// The URL of a picture's text. That of a version that a request named has the version as a fragment.
+  package static func url(ofText text: String) -> Substring { text.prefix { $0 != "#" } }
+}

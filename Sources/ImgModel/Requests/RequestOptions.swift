@@ -119,3 +119,117 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     return Expiry(duration.map { .after($0) } ?? .standard, isSliding: isSliding)
   }
 }
+
+/// What a request asks to be made from a URL. Equal requests for one URL share one fetch, one decode
+/// and one result.
+package struct ThumbnailRequest: Hashable, Sendable, Codable {
+  package let variant: Variant
+  /// Further thumbnails of the picture, from the same fetch and the same decode. The result is that of
+  /// ``variant``; it counts as done when all of them are.
+  @OtherVariants package private(set) var otherVariants: [Variant]
+  /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
+  package let isLenient: Bool
+  package let keep: Keep
+  package let fetch: FetchOptions
+  /// Whether the worker skips the look-up and does not store the result.
+  package let bypassesStore: Bool
+
+  package init(
+    variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false
+  ) {
+    self.variant = variant
+    self.otherVariants = otherVariants
+    self.isLenient = isLenient
+    self.keep = keep
+    self.fetch = fetch
+    self.bypassesStore = bypassesStore
+  }
+
+  /// ``variant`` first.
+  package var variants: [Variant] { [variant] + otherVariants }
+
+  private enum CodingKeys: String, CodingKey {
+    case variant, keep, fetch
+    case otherVariants = "other_variants"
+    case isLenient = "lenient"
+    case bypassesStore = "no_cache"
+  }
+}
+
+/// A name that a user gives a picture in place of its URL. Several URLs can share it.
+package struct CacheKey: Hashable, Sendable {
+  package let text: String
+
+  /// - Throws: ``InvalidFetchOption`` for a text with spaces or control characters, or of a wrong
+  ///   length. A URL has neither, and the store's records rely on that to find the end of a name.
+  package init(_ text: String) throws(InvalidFetchOption) {
+    guard (1...ImageURL.maximumByteCount).contains(text.utf8.count),
+      text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+    else {
+      throw InvalidFetchOption(
+        "a cache key must have 1 to \(ImageURL.maximumByteCount) bytes without spaces and control "
+          + "characters")
+    }
+    self.text = text
+  }
+}
+
+extension CacheKey: Codable {
+  package init(from decoder: any Decoder) throws {
+    let decoded = try decoder.singleValueContainer().decode(String.self)
+    self = try decoder.checked { try CacheKey(decoded) }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+/// What a client is told of a picture while it arrives, before the answer to its request.
+package struct ArrivalUpdates: OptionSet, Hashable, Sendable {
+  package let rawValue: Int
+
+  package init(rawValue: Int) {
+    self.rawValue = rawValue
+  }
+
+  /// What the picture looks like so far.
+  package static let previews = ArrivalUpdates(rawValue: 1 << 0)
+  /// How much of it has arrived.
+  package static let progress = ArrivalUpdates(rawValue: 1 << 1)
+}
+
+/// How much of the body of a response has arrived.
+package struct BodyProgress: Hashable, Sendable, Codable {
+  /// Of a resumed download, with the bytes that were there before.
+  package let receivedByteCount: Int
+  /// The length of the whole body; `nil` if the origin does not declare it.
+  package let expectedByteCount: Int?
+
+  package init(receivedByteCount: Int, expectedByteCount: Int? = nil) {
+    self.receivedByteCount = receivedByteCount
+    self.expectedByteCount = expectedByteCount
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case receivedByteCount = "received"
+    case expectedByteCount = "expected"
+  }
+}
+
+/// How much of a picture a request needs. Requests for one picture share a transfer if this is equal.
+package enum PicturePart: CaseIterable, Hashable, Sendable {
+  /// All bytes.
+  case whole
+  /// All bytes, also where the format is not decoded and only has facts.
+  case wholeOfAnyFormat
+  /// What tells the facts in front of the pixels.
+  case facts
+  /// What tells all facts.
+  case allFacts
+
+  /// Whether it is all bytes.
+  package var isWhole: Bool { self == .whole || self == .wholeOfAnyFormat }
+}

@@ -1,3 +1,5 @@
+internal import CIDN2
+
 /// A valid, normalised URL of a picture: `http:`, `https:`, `data:` or `file:`.
 ///
 /// Every URL passes this parser before anything else sees it, and only this parser normalises URLs.
@@ -154,5 +156,247 @@ package struct ImageURL: Hashable, Sendable {
 
   private static func isLetter(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+}
+
+/// A URL that is in its normal spelling already, as most lines of lists are: `http:` or `https:`, a host
+/// name of lower-case letters, digits and `-._~`, maybe a port, and no byte that has to be escaped.
+///
+/// It takes one pass to recognise. ``ImageURL`` makes the same of it in several.
+struct NormalURL {
+  let text: String
+  let host: String
+  let origin: String
+
+  private static let schemes = ["https://", "http://"]
+
+  /// - Returns: `nil` for any other URL, valid or not.
+  init?(_ text: String) {
+    let bytes = text.utf8
+    guard let scheme = Self.schemes.first(where: { bytes.starts(with: $0.utf8) }),
+      bytes.count <= ImageURL.maximumByteCount
+    else { return nil }
+    let hostStart = bytes.index(bytes.startIndex, offsetBy: scheme.utf8.count)
+    let hostEnd = bytes[hostStart...].firstIndex { !HostName.isAllowed($0) } ?? bytes.endIndex
+    guard hostEnd > hostStart, bytes[bytes.index(before: hostEnd)] != UInt8(ascii: ".") else {
+      return nil
+    }
+    var end = hostEnd
+    if end < bytes.endIndex, bytes[end] == UInt8(ascii: ":") {
+      let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+      end = bytes[bytes.index(after: end)...].firstIndex { !digits.contains($0) } ?? bytes.endIndex
+    }
+    guard
+      end == bytes.endIndex || bytes[end] == UInt8(ascii: "/") || bytes[end] == UInt8(ascii: "?"),
+      bytes[end...].allSatisfy({ PercentEncoding.isPlain($0) && $0 != UInt8(ascii: "#") })
+    else { return nil }
+    self.text = text
+    host = String(text[hostStart..<hostEnd])
+    origin = String(text[..<end])
+  }
+}
+
+/// The normalised authority of a URL (RFC 3986 section 3.2).
+struct URLAuthority {
+  /// The user information with the `@` after it; empty if there is none.
+  let userInformation: String
+  /// In ASCII and lower case; an IPv6 address has its brackets.
+  let host: String
+  /// The port with the colon before it; empty if there is none.
+  let port: String
+
+  /// - Throws: a ``Failure`` with code `invalid_url`.
+  init(parsing bytes: ArraySlice<UInt8>) throws(Failure) {
+    // Parsers disagree about a backslash: in some it ends the host, in others it belongs to the user.
+    guard bytes.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }) else {
+      throw ImageURL.invalid(
+        "the URL contains a space, a backslash or a control character before its path")
+    }
+    let hostStart = bytes.lastIndex(of: UInt8(ascii: "@")).map { $0 + 1 } ?? bytes.startIndex
+    userInformation = PercentEncoding.completed(bytes[..<hostStart])
+    let rest = bytes[hostStart...]
+    let isLiteral = rest.first == UInt8(ascii: "[")
+    let hostEnd =
+      isLiteral
+      ? rest.firstIndex(of: UInt8(ascii: "]")).map { $0 + 1 } ?? rest.endIndex
+      : rest.lastIndex(of: UInt8(ascii: ":")) ?? rest.endIndex
+    let written = String(decoding: rest[..<hostEnd], as: UTF8.self)
+    host = isLiteral ? try Self.literal(written) : try HostName.ascii(written)
+    port = String(decoding: rest[hostEnd...], as: UTF8.self)
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard port.isEmpty || port.hasPrefix(":") && port.utf8.dropFirst().allSatisfy(digits.contains)
+    else { throw ImageURL.invalid("the port is not a number") }
+  }
+
+  /// An IP literal (RFC 3986 section 3.2.2). Only libcurl's parser validates the address.
+  private static func literal(_ written: String) throws(Failure) -> String {
+    guard written.hasSuffix("]"), written.utf8.allSatisfy({ $0 < 0x80 }) else {
+      throw ImageURL.invalid("the brackets in the host do not contain an address")
+    }
+    return written.lowercased()
+  }
+}
+
+/// Completes URLs that people type in lists and on command lines.
+enum WrittenURL {
+  private static let marks: [(opening: String, closing: String)] = [("<", ">"), ("\"", "\"")]
+  private static let knownSchemes = ["http", "https", "data", "file"]
+  /// U+3002, U+FF0E and U+FF61 separate labels like the full stop (UTS #46 section 2.3).
+  private static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]
+
+  /// Removes surrounding white space, and angle brackets or quotes (RFC 3986 appendix C). Adds
+  /// `https:` to a text that begins with a host name, or with `//` and a host name.
+  ///
+  /// - Throws: a ``Failure`` with code `invalid_url` for a text with neither scheme nor host.
+  static func completed(_ written: String) throws(Failure) -> String {
+    let text = String(unwrapped(written))
+    guard !text.isEmpty else { throw ImageURL.invalid("the URL is empty") }
+    let isSchemeLeftOut = text.utf8.starts(with: "//".utf8)
+    let name = text.utf8.dropFirst(isSchemeLeftOut ? 2 : 0)
+    let front = name.prefix { !"/?#".utf8.contains($0) }
+    if !isSchemeLeftOut, hasScheme(front) { return text }
+    guard isHost(front, isAlone: front.count == name.count) else {
+      throw ImageURL.invalid(
+        "the URL has no scheme and does not begin with a host name; write "
+          + "https://example.org/a.jpg, or file:///srv/a.jpg for a file")
+    }
+    return (isSchemeLeftOut ? "https:" : "https://") + text
+  }
+
+  private static func unwrapped(_ written: String) -> Substring {
+    var text = trimmed(written[...])
+    for (opening, closing) in marks
+    where text.utf8.count > 1 && text.hasPrefix(opening) && text.hasSuffix(closing) {
+      text = trimmed(text.dropFirst().dropLast())
+    }
+    return text
+  }
+
+  /// Removes white space, byte order marks and zero-width spaces, which are invisible when people
+  /// copy a URL.
+  private static func trimmed(_ text: Substring) -> Substring {
+    let isBlank = { (scalar: Unicode.Scalar) in
+      scalar.properties.isWhitespace || ["\u{FEFF}", "\u{200B}"].contains(scalar)
+    }
+    let scalars = text.unicodeScalars.drop(while: isBlank)
+    let end = scalars.lastIndex { !isBlank($0) }.map { scalars.index(after: $0) }
+    return Substring(scalars[..<(end ?? scalars.startIndex)])
+  }
+
+  /// Whether the text before the first colon is a scheme. It is a host if a port follows.
+  private static func hasScheme(_ front: Substring.UTF8View) -> Bool {
+    guard front.first != UInt8(ascii: "["), let colon = front.firstIndex(of: UInt8(ascii: ":"))
+    else { return false }
+    return knownSchemes.contains(String(decoding: front[..<colon], as: UTF8.self).lowercased())
+      || !isPort(front[front.index(after: colon)...])
+  }
+
+  /// Whether the text is a host: `localhost`, a name with a dot, any name with a port, or an address
+  /// in brackets. A name alone with an image extension, such as `a.jpg`, is a file. A name with a
+  /// user before it is a mail address.
+  private static func isHost(_ front: Substring.UTF8View, isAlone: Bool) -> Bool {
+    guard front.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"@\\".utf8.contains($0) }) else {
+      return false
+    }
+    if front.first == UInt8(ascii: "[") { return true }
+    if let colon = front.firstIndex(of: UInt8(ascii: ":")) {
+      return colon > front.startIndex && isPort(front[front.index(after: colon)...])
+    }
+    let name = String(decoding: front, as: UTF8.self)
+    var labels = name.unicodeScalars.split(omittingEmptySubsequences: false) { dots.contains($0) }
+    if labels.last?.isEmpty == true { labels.removeLast() }
+    let isDotted = labels.count > 1 && labels.allSatisfy { !$0.isEmpty }
+    return name.lowercased() == "localhost"
+      || isDotted && !(isAlone && ImageFormat(extensionOf: name) != nil)
+  }
+
+  private static func isPort(_ text: Substring.UTF8View) -> Bool {
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    return text.allSatisfy(digits.contains)
+      && UInt16(String(decoding: text, as: UTF8.self)).map { $0 > 0 } ?? false
+  }
+}
+
+/// Converts the host names of URLs to the spelling that DNS uses.
+enum HostName {
+  /// The longest name that libidn2 gets: 255 characters (RFC 1035 section 2.3.4) of four bytes each.
+  private static let maximumByteCount = 1_020
+
+  /// The name in ASCII and lower case. Escapes are decoded as UTF-8 (RFC 3986 section 3.2.2).
+  /// Labels that are not ASCII become A-labels (RFC 5891 section 5) after the mapping of UTS #46,
+  /// which maps `１２７。0。0。1` to `127.0.0.1`.
+  ///
+  /// The check applies to the result, not to the input: the mapping turns other characters into
+  /// `/`, `:`, `@` and `%`, and each of those would move the end of the host.
+  ///
+  /// - Throws: a ``Failure`` with code `invalid_url`.
+  static func ascii(_ written: String) throws(Failure) -> String {
+    let bytes = PercentEncoding.decoded(written.utf8)
+    guard let name = String(validating: bytes, as: UTF8.self) else {
+      throw ImageURL.invalid("the escapes in the host name are not UTF-8")
+    }
+    let ascii = bytes.allSatisfy { $0 < 0x80 } ? name.lowercased() : try encoded(name)
+    guard !ascii.isEmpty, ascii != "." else { throw ImageURL.invalid("the URL has no host") }
+    guard ascii.utf8.allSatisfy(isAllowed) else {
+      throw ImageURL.invalid("the host name contains a character that host names do not have")
+    }
+    return ascii
+  }
+
+  /// The unreserved characters of RFC 3986 section 2.3. Host names use no others, although DNS
+  /// allows any byte.
+  static func isAllowed(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+
+  /// Encodes like browsers and libcurl: `ß` is kept (nontransitional), and characters that IDNA2008
+  /// does not allow, such as `☃`, are encoded by IDNA2003 (transitional).
+  private static func encoded(_ name: String) throws(Failure) -> String {
+    guard name.utf8.count <= maximumByteCount, !name.utf8.contains(0) else {
+      throw ImageURL.invalid("the host name is too long or contains a zero byte")
+    }
+    do throws(Failure) {
+      return try lookedUp(name, IDN2_NFC_INPUT.rawValue | IDN2_NONTRANSITIONAL.rawValue)
+    } catch {
+      guard let older = try? lookedUp(name, IDN2_TRANSITIONAL.rawValue) else { throw error }
+      return older
+    }
+  }
+
+  private static func lookedUp(_ name: String, _ flags: UInt32) throws(Failure) -> String {
+    var output: UnsafeMutablePointer<UInt8>?
+    let code = unsafe idn2_lookup_u8(name, &output, CInt(flags))
+    defer { unsafe idn2_free(output) }
+    guard code == IDN2_OK.rawValue, let text = unsafe output else {
+      let reason = unsafe String(cString: idn2_strerror(code))
+      throw ImageURL.invalid("the host name is invalid: \(reason)")
+    }
+    return unsafe String(cString: text)
+  }
+}
+
+/// The hosts that one party is likely to have: those below one registrable domain, as far as the name tells.
+///
+/// These are its last two labels, or three below a country's short second level, such as `co.uk`. A list of
+/// all public suffixes would tell the customers of a platform apart. It would have to be kept up to date, and
+/// all that depends on it is whose transfers and loads make room first. An address is a group by itself. A client
+/// is none: behind a proxy many have one address, and the origin is what makes a transfer slow.
+package enum HostGroup {
+  private static let shortLabelMaximum = 3
+
+  /// - Parameter host: see ``ImageURL/host``.
+  package static func name(of host: String) -> String {
+    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.count > 2, let last = labels.last, !host.hasSuffix("]"),
+      last.first?.isNumber == false
+    else { return host }
+    let isSecondLevel =
+      last.count == 2 && labels[labels.count - 2].count <= shortLabelMaximum
+    return labels.suffix(isSecondLevel ? 3 : 2).joined(separator: ".")
   }
 }

@@ -117,3 +117,193 @@ package struct Settings: Hashable, Sendable {
   /// The variables of the settings that have no place among ``arguments``, which every user can see.
   package var environment: [String: String] { proxies.environment }
 }
+
+/// The paths in the data directory.
+extension Settings {
+  /// The directory in which the store lies, with what replaces it. Of the data directory, workers reach
+  /// this alone.
+  package var storePlace: String { Self.storePlace(in: dataDirectory) }
+  /// The shared store of thumbnails.
+  package var storeDirectory: String { Self.storeDirectory(in: dataDirectory) }
+  /// The coordinator's journal of jobs.
+  package var journalDirectory: String { "\(dataDirectory)/journal" }
+  /// The file that the coordinator of this data directory locks, see `FileLock`.
+  package var lockPath: String { Self.lockPath(in: dataDirectory) }
+  /// The log of a coordinator in the background.
+  package var logPath: String { "\(dataDirectory)/coordinator.log" }
+
+  /// The lock file of any data directory.
+  package static func lockPath(in dataDirectory: String) -> String {
+    "\(dataDirectory)/coordinator.lock"
+  }
+
+  /// The directory of the store in any data directory.
+  package static func storePlace(in dataDirectory: String) -> String { "\(dataDirectory)/store" }
+
+  /// The store of any data directory.
+  package static func storeDirectory(in dataDirectory: String) -> String {
+    "\(storePlace(in: dataDirectory))/thumbnails"
+  }
+
+  /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
+  /// service, which its manager starts: /run is for services, except /run/user (file-hierarchy(7)).
+  package var startsCoordinator: Bool {
+    if let autostart { return autostart }
+    let isBelowRun = ["/run/", "/var/run/"].contains(where: socketPath.hasPrefix)
+    let isUsers = ["/run/user/", "/var/run/user/"].contains(where: socketPath.hasPrefix)
+    return !isBelowRun || isUsers
+  }
+
+  /// The default data directory of this user; `nil` if the environment has no home directory.
+  package static func defaultDataDirectory(
+    environment: [String: String], userID: UInt32
+  ) -> String? {
+    DefaultPlaces(environment: environment, userID: userID).dataDirectory
+  }
+
+  /// The home directory of the environment; `nil` if it has none.
+  package static func homeDirectory(in environment: [String: String]) -> String? {
+    DefaultPlaces.absolutePath(environment["HOME"])
+  }
+
+  /// The same settings with absolute paths.
+  ///
+  /// - Parameter directory: the working directory for relative paths.
+  package func resolved(in directory: String) -> Settings {
+    func absolute(_ path: String) -> String {
+      var path = path.hasPrefix("/") ? path : "\(directory)/\(path)"
+      // A client compares its directory with its coordinator's, so each needs one spelling.
+      while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+      return path
+    }
+    var resolved = self
+    resolved.socketPath = absolute(socketPath)
+    resolved.dataDirectory = absolute(dataDirectory)
+    resolved.workerExecutable = workerExecutable.map(absolute)
+    resolved.allowedDirectories = allowedDirectories.map(absolute)
+    resolved.authorityFile = authorityFile.map(absolute)
+    return resolved
+  }
+}
+
+/// The settings that a running coordinator reports.
+extension Settings {
+  /// The settings that a coordinator reports beside its limits and paths.
+  ///
+  /// - Parameter workerExecutable: the worker program that it runs.
+  package func reported(workerExecutable: String) -> CoordinatorSettings {
+    CoordinatorSettings(
+      workerExecutable: workerExecutable, idleExit: idleExit,
+      allowedNetworks: allowedNetworks.map(\.text), allowedDirectories: allowedDirectories,
+      authorityFile: authorityFile, proxies: proxies, requiresSandbox: requiresSandbox)
+  }
+
+  /// The settings of the coordinator that reported `cluster`.
+  ///
+  /// - Throws: for values that no coordinator of this release reports.
+  package init(runningAs cluster: ClusterStatus) throws(InvalidValue) {
+    self.init(socketPath: cluster.socketPath, dataDirectory: cluster.dataDirectory)
+    limits = cluster.limits
+    workerExecutable = cluster.settings.workerExecutable
+    idleExit = cluster.settings.idleExit
+    for text in cluster.settings.allowedNetworks {
+      allowedNetworks.append(try NetworkRange(parsing: text))
+    }
+    allowedDirectories = cluster.settings.allowedDirectories
+    authorityFile = cluster.settings.authorityFile
+    proxies = cluster.settings.proxies
+    requiresSandbox = cluster.settings.requiresSandbox
+  }
+}
+
+extension Setting {
+  /// A requested setting that differs from a running coordinator's.
+  package struct Difference: Hashable, Sendable {
+    package let name: String
+    package let flag: String
+    package let asked: String
+    package let running: String
+    /// Whether `imgctl limits` can change it, see ``LimitChange``.
+    package let isChangeable: Bool
+  }
+
+  /// The differences between the settings whose flag or variable is given and the running ones. The
+  /// order of repeated values does not matter.
+  ///
+  /// - Parameters:
+  ///   - asked: the settings of the arguments and the environment, resolved.
+  ///   - coreCount: the number of workers that `auto` means. Which store budget it meant at the start is not
+  ///     known, so every one counts as the same.
+  package static func differences(
+    between asked: Settings, givenBy arguments: ArgumentReader, environment: [String: String],
+    and running: Settings, coreCount: Int
+  ) -> [Difference] {
+    var asked = asked
+    if asked.limits.workers == 0 { asked.limits.workers = coreCount }
+    if asked.isStoreBudgetAutomatic {
+      asked.isStoreBudgetAutomatic = false
+      asked.limits.storeBudgetByteCount = running.limits.storeBudgetByteCount
+    }
+    return all.filter { $0.isGiven(by: arguments, environment: environment) }.compactMap {
+      let texts = [asked, running].map($0.texts)
+      guard Set(texts[0]) != Set(texts[1]) else { return nil }
+      let shown = texts.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
+      return Difference(
+        name: $0.name, flag: $0.option.flag, asked: shown[0], running: shown[1],
+        isChangeable: changeable.map(\.option.flag).contains($0.option.flag))
+    }
+  }
+
+  private func isGiven(by arguments: ArgumentReader, environment: [String: String]) -> Bool {
+    arguments.lists(option) && arguments.texts(of: option) != nil
+      || environment[environmentVariable].map { !$0.isEmpty } ?? false
+  }
+}
+
+/// The default paths of the socket and the data.
+///
+/// Relative paths in XDG variables are ignored, as the XDG Base Directory Specification requires.
+struct DefaultPlaces {
+  let socketPath: String
+  /// `nil` if the environment has no home directory.
+  let dataDirectory: String?
+
+  init(environment: [String: String], userID: UInt32) {
+    func absolutePath(_ variable: String) -> String? { Self.absolutePath(environment[variable]) }
+    let runtimeDirectory =
+      absolutePath("XDG_RUNTIME_DIR").map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
+    socketPath = "\(runtimeDirectory)/control.sock"
+    let cacheDirectory =
+      absolutePath("XDG_CACHE_HOME") ?? absolutePath("HOME").map { "\($0)/.cache" }
+    dataDirectory = cacheDirectory.map { "\($0)/imgctl" }
+  }
+
+  static func absolutePath(_ path: String?) -> String? {
+    path.flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+}
+
+extension LimitChange {
+  /// The options of a command that changes the limits of a running coordinator.
+  package static let options = Setting.changeable.map(\.changeOption)
+
+  /// The limits on the command line. The others keep their values; the environment counts only at
+  /// the next start.
+  ///
+  /// - Parameter arguments: the arguments of a command that lists ``options``.
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    func given<Value>(
+      _ setting: Setting, _ limit: KeyPath<Limits, Value>
+    ) throws(UsageError) -> Value? {
+      guard let texts = arguments.texts(of: setting.changeOption) else { return nil }
+      var settings = Settings(socketPath: "", dataDirectory: "")
+      try setting.put(texts, from: setting.changeOption.flag, into: &settings)
+      return settings.limits[keyPath: limit]
+    }
+    self.init(
+      transfers: try given(.transfers, \.transfers),
+      transfersPerHost: try given(.transfersPerHost, \.transfersPerHost),
+      hostRatePerMinute: try given(.ratePerHost, \.hostRatePerMinute),
+      defaultExpiry: try given(.defaultExpiry, \.defaultExpiry))
+  }
+}

@@ -1,4 +1,5 @@
 import CLMDB
+import Glibc
 
 /// An LMDB transaction. It aborts in `deinit`, unless it was committed.
 ///
@@ -244,5 +245,183 @@ struct Transaction: ~Copyable {
         unsafe mdb_put(handle, database.handle, &key, &value, flags)
       }
     }
+  }
+}
+
+extension Transaction {
+  /// Compares a table with an older snapshot of the same environment: calls `changed` for each new
+  /// or changed entry and `removed` for each removed key. Walks both tables in parallel.
+  ///
+  /// Values at the same place of the map are equal and are not read, because LMDB never writes into
+  /// a page of an open snapshot. So unchanged large values, which have pages of their own, cost
+  /// nothing.
+  func compare(
+    _ database: Database, with older: borrowing Transaction,
+    changed: (_ key: Span<UInt8>, _ value: Span<UInt8>) throws(StoreError) -> Void,
+    removed: (_ key: Span<UInt8>) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var before = unsafe TableWalk(try older.openCursor(of: database))
+    var after = unsafe TableWalk(try openCursor(of: database))
+    try before.advance()
+    try after.advance()
+    while !(before.isAtEnd && after.isAtEnd) {
+      let order = before.order(relativeTo: after)
+      if order < 0 {
+        try removed(unsafe before.key.bytes.span)
+      } else if order > 0 || !before.hasSameValue(as: after) {
+        try changed(unsafe after.key.bytes.span, unsafe after.value.bytes.span)
+      }
+      if order <= 0 { try before.advance() }
+      if order >= 0 { try after.advance() }
+    }
+  }
+}
+
+/// A cursor in a table with its current entry.
+@safe
+private struct TableWalk: ~Copyable {
+  private let cursor: OpaquePointer?
+  private var move = MDB_FIRST
+  private(set) var key = unsafe MDB_val()
+  private(set) var value = unsafe MDB_val()
+  private(set) var isAtEnd = false
+
+  /// Takes ownership of a new cursor. Its transaction must outlive it.
+  init(_ cursor: OpaquePointer?) {
+    unsafe self.cursor = cursor
+  }
+
+  deinit {
+    unsafe mdb_cursor_close(cursor)
+  }
+
+  /// Moves to the first entry, then to the next one.
+  ///
+  /// - Precondition: it is not at the end.
+  mutating func advance() throws(StoreError) {
+    let code = unsafe mdb_cursor_get(cursor, &key, &value, move)
+    move = MDB_NEXT
+    isAtEnd = code == MDB_NOTFOUND
+    if !isAtEnd { try check(code, "mdb_cursor_get") }
+  }
+
+  /// Below 0 if this entry precedes the other one. The end follows all entries.
+  func order(relativeTo other: borrowing TableWalk) -> CInt {
+    guard !isAtEnd else { return 1 }
+    guard !other.isAtEnd else { return -1 }
+    var (ours, theirs) = unsafe (key, other.key)
+    return unsafe mdb_cmp(mdb_cursor_txn(cursor), mdb_cursor_dbi(cursor), &ours, &theirs)
+  }
+
+  func hasSameValue(as other: borrowing TableWalk) -> Bool {
+    guard unsafe value.mv_size == other.value.mv_size else { return false }
+    return unsafe value.mv_data == other.value.mv_data
+      || memcmp(value.mv_data, other.value.mv_data, value.mv_size) == 0
+  }
+}
+
+extension Transaction {
+  /// The number of free pages (`mdb_stat.c` counts them in the same way): each entry of their table
+  /// begins with a count.
+  ///
+  /// - Precondition: the transaction is read-only. LMDB opens no cursor on the free pages in
+  ///   others.
+  func freePageCount() throws(StoreError) -> Int {
+    var count = 0
+    try scan(.freePages) { _, list throws(StoreError) in
+      guard list.count >= MemoryLayout<UInt>.size else {
+        throw StoreError(.corrupted, operation: "reading the free pages")
+      }
+      count += Int(clamping: list.littleEndian(at: 0, as: UInt.self))
+      return true
+    }
+    return count
+  }
+}
+
+/// A named table of an environment. It is opened once and valid until the environment closes.
+struct Database: Sendable {
+  let handle: MDB_dbi
+
+  /// The environment's own unnamed tables: the free pages and the directory of named tables
+  /// (`FREE_DBI` and `MAIN_DBI` of LMDB, which `mdb_stat` also uses).
+  static let freePages = Database(handle: 0)
+  static let directory = Database(handle: 1)
+}
+
+/// The pages and entries of one table.
+struct DatabaseStatistics {
+  let entryCount: Int
+  /// Branch, leaf and overflow pages.
+  let pageCount: Int
+  let pageByteCount: Int
+}
+
+/// Throws an error for a return code of LMDB other than success.
+func check(_ code: CInt, _ operation: String) throws(StoreError) {
+  guard code == MDB_SUCCESS else {
+    throw StoreError(StoreError.Code(rawValue: code), operation: operation)
+  }
+}
+
+/// Passes bytes to LMDB for the duration of `body`. LMDB only reads them. Its pointers are not
+/// `const` because it uses one type for both directions.
+func withMemory(of bytes: Span<UInt8>, _ body: (inout MDB_val) -> CInt) -> CInt {
+  unsafe bytes.withUnsafeBytes { memory in
+    var value = unsafe MDB_val(
+      mv_size: memory.count, mv_data: UnsafeMutableRawPointer(mutating: memory.baseAddress))
+    return unsafe body(&value)
+  }
+}
+
+extension MDB_val {
+  /// The bytes, valid as long as their transaction.
+  var bytes: UnsafeBufferPointer<UInt8> {
+    unsafe UnsafeRawBufferPointer(start: mv_data, count: mv_size).bindMemory(to: UInt8.self)
+  }
+}
+
+/// The version of the layout of tables and records, in the table `meta` of an environment.
+struct SchemaVersion {
+  let number: UInt32
+
+  private static let key = Array("schema".utf8)
+
+  /// Checks the version of an environment and writes this one.
+  ///
+  /// - Returns: the previous version; `nil` for a new environment. If it is below ``number``, the
+  ///   caller drops the records in the same transaction, or throws to change nothing.
+  /// - Throws: ``StoreError/Reason/newerVersion`` if a newer release has written the records, which
+  ///   this one would misread.
+  @discardableResult
+  func establish(
+    in meta: Database, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> UInt32? {
+    let found = try verify(in: meta, transaction)
+    if found != number {
+      var value: [UInt8] = []
+      value.append(littleEndian: number)
+      try transaction.put(value, for: Self.key, in: meta)
+    }
+    return found
+  }
+
+  /// Checks the version without writing.
+  ///
+  /// - Returns: the version.
+  @discardableResult
+  func verify(
+    in meta: Database, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> UInt32? {
+    let found = try transaction.withValue(of: Self.key, in: meta) { value throws(StoreError) in
+      guard value.count == MemoryLayout<UInt32>.size else {
+        throw StoreError(.corrupted, operation: "reading the schema version")
+      }
+      return value.littleEndian(at: 0, as: UInt32.self)
+    }
+    if let found, found > number {
+      throw StoreError(.versionMismatch, operation: "reading schema \(found), newer than \(number)")
+    }
+    return found
   }
 }

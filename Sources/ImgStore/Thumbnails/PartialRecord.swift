@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 
 /// The layout of a partial body in the table `partials`: a header, the URL, the validator, the URL
 /// that issued the validator, and the received bytes.
@@ -95,5 +95,62 @@ enum PartialRecord {
   static func storedAt(of record: Span<UInt8>) -> WallTime? {
     guard record.count >= headerByteCount else { return nil }
     return WallTime(rawValue: record.littleEndian(at: 40, as: Int64.self))
+  }
+}
+
+/// The facts of a partial body, which are needed to request only the rest.
+package struct StoredPartial: Hashable, Sendable {
+  /// The name of the picture, see `PictureName.recordText`.
+  package let url: String
+  /// The validator for `If-Range` (RFC 9110 section 13.1.5): a strong entity tag or a date.
+  package let validator: String
+  /// The URL that issued the validator, if a redirect led to it; `nil` for the requested URL.
+  package let issuer: String?
+  /// The length of the whole body; `nil` if unknown.
+  package let completeByteCount: Int64?
+  /// The bytes that the origin has sent for the body in all transfers so far.
+  package let receivedByteCount: Int64
+
+  package init(
+    url: String, validator: String, issuer: String? = nil, completeByteCount: Int64?,
+    receivedByteCount: Int64
+  ) {
+    self.url = url
+    self.validator = validator
+    self.issuer = issuer
+    self.completeByteCount = completeByteCount
+    self.receivedByteCount = receivedByteCount
+  }
+}
+
+/// An origin's robots.txt, shared by all processes.
+package struct RobotsRecord: Hashable, Sendable {
+  /// The relevant part of the file; opaque to the store.
+  package let text: String
+  package let expiresAt: WallTime
+
+  package init(text: String, expiresAt: WallTime) {
+    self.text = text
+    self.expiresAt = expiresAt
+  }
+
+  package func isExpired(at now: WallTime) -> Bool { expiresAt <= now }
+
+  // MARK: - The record: expiry and text
+
+  private static let headByteCount = 8
+
+  var encoded: [UInt8] {
+    var value: [UInt8] = []
+    value.append(littleEndian: expiresAt.rawValue)
+    return value + text.utf8
+  }
+
+  /// - Returns: `nil` for an invalid record.
+  init?(_ value: Span<UInt8>) {
+    guard value.count >= Self.headByteCount else { return nil }
+    self.init(
+      text: String(decoding: value.copy().dropFirst(Self.headByteCount), as: UTF8.self),
+      expiresAt: WallTime(rawValue: value.littleEndian(at: 0, as: Int64.self)))
   }
 }

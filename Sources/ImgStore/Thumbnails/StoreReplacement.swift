@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgSystem
+package import ImgSystem
 
 /// Replaces a store's directory. Holds a lock, so that one process at a time does this.
 ///
@@ -119,4 +119,99 @@ struct StoreReplacement: ~Copyable {
   static func lockPath(of directory: String) -> String { directory + ".lock" }
 
   private static func spareDirectory(of directory: String) -> String { directory + ".spare" }
+}
+
+/// The store of an earlier release, whose files lay in the directory around that of the store. It would
+/// take disk space there and never be used.
+package enum EarlierStore {
+  /// The data last: as long as it is in its place, a move that was interrupted is completed by the next.
+  private static let names = [AccessBits.fileName, "lock.mdb", "data.mdb"]
+
+  /// Moves the files into the directory of the store. Removes them if there is a store already.
+  ///
+  /// The directories stay what they are, also a symbolic link to another disk. Processes that have the
+  /// files open keep them.
+  ///
+  /// - Parameter directory: of the store; it is created if need be.
+  /// - Precondition: the caller owns the data directory, and no worker runs.
+  /// - Returns: a sentence for the log; `nil` if there is no earlier store.
+  package static func move(to directory: String) -> String? {
+    let place = UnixSocket.directory(of: directory)
+    guard exists("\(place)/data.mdb") else { return nil }
+    do {
+      let isReplaced = exists("\(directory)/data.mdb")
+      try move(from: place, to: directory, isReplaced: isReplaced)
+      StoreReplacement.removeLeftovers(of: place)
+      let lockPath = StoreReplacement.lockPath(of: resolved(place))
+      try? FileManager.default.removeItem(atPath: lockPath)
+      let fate = isReplaced ? "removed, because another is in" : "moved to"
+      return "the store of an earlier version in \(place) was \(fate) \(directory)"
+    } catch {
+      return "the store of an earlier version in \(place) takes disk space and is not used, "
+        + "because its files cannot be moved to \(directory): \(error)"
+    }
+  }
+
+  private static func move(
+    from place: String, to directory: String, isReplaced: Bool
+  ) throws {
+    try Directory.create(directory, mode: 0o700)
+    for name in names where exists("\(place)/\(name)") {
+      if isReplaced {
+        try FileManager.default.removeItem(atPath: "\(place)/\(name)")
+      } else {
+        try Directory.move("\(place)/\(name)", to: "\(directory)/\(name)")
+      }
+    }
+  }
+
+  private static func exists(_ path: String) -> Bool { (try? FileStatus(at: path)) != nil }
+
+  private static func resolved(_ path: String) -> String { (try? Directory.resolve(path)) ?? path }
+}
+
+/// The maximum size of a store.
+package struct StoreBudget: Hashable, Sendable {
+  /// The budget of the settings.
+  package let configuredByteCount: Int64
+  /// The limit of the disk; above the configured budget if the disk has enough space.
+  package let diskByteCount: Int64
+
+  /// The store leaves this share of its disk free, for the journal and for other programs.
+  private static let marginDivisor: Int64 = 16
+  private static let mostMarginByteCount: Int64 = 64 << 20
+
+  /// - Parameters:
+  ///   - fileByteCount: the length of the data file.
+  ///   - disk: the file system of the data file; `nil` if unknown.
+  init(configuredByteCount: Int64, fileByteCount: Int, disk: DiskSpace?) {
+    self.configuredByteCount = configuredByteCount
+    guard let disk else {
+      diskByteCount = .max
+      return
+    }
+    let margin = min(disk.byteCount / Self.marginDivisor, Self.mostMarginByteCount)
+    let available = max(0, Int64(fileByteCount) + disk.freeByteCount - margin)
+    // The file is up to a quarter larger than its content, see `ThumbnailStore`.
+    diskByteCount = available / 5 * 4
+  }
+
+  /// What a store has of its disk, or could have: the free space and its file.
+  ///
+  /// - Parameters:
+  ///   - directory: of the store, which may not exist yet.
+  ///   - parent: the directory that contains it.
+  package static func availableByteCount(
+    for directory: String, in parent: String
+  ) throws(SystemError) -> Int64 {
+    let place = try FileIO.open(naming: parent)
+    let disk = try DiskSpace(of: place.rawValue)
+    let fileByteCount = EnvironmentFiles(in: directory).dataByteCount
+    return disk.freeByteCount.addingReportingOverflow(Int64(fileByteCount)).partialValue
+  }
+
+  package var effectiveByteCount: Int64 { min(configuredByteCount, diskByteCount) }
+
+  /// Whether the disk has less space than the settings allow.
+  package var isLimitedByDisk: Bool { diskByteCount < configuredByteCount }
 }

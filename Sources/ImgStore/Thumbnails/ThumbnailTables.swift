@@ -246,3 +246,253 @@ struct ThumbnailTables: Sendable {
     return try removeArrival(found.sequence, transaction)
   }
 }
+
+/// Extending the expiry of records.
+extension ThumbnailTables {
+  /// Extends the expiry of an accessed thumbnail in its record and in the indexes. Does nothing if
+  /// it was removed or had expired, or if it is not in the expiry index, which `cache verify`
+  /// reports.
+  func extend(
+    _ access: ThumbnailAccess, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    let key = access.key.bytes
+    let found = try transaction.withValue(of: key, in: thumbnails) { record in
+      extended(record, by: access)
+    }
+    guard let (before, after, record) = found ?? nil,
+      let entry = try expiryEntry(of: access.key, expiresAt: before, transaction)
+    else { return }
+    try transaction.put(record, for: key, in: thumbnails)
+    guard after != before else { return }
+    let moved = entry.expiring(at: after)
+    try transaction.delete(entry.encodedKey, from: expiry)
+    try transaction.put(moved.encodedValue, for: moved.encodedKey, in: expiry)
+    let arrival = ArrivalEntry(
+      sequence: entry.sequence, key: access.key, expiresAt: after,
+      pin: try arrival(entry.sequence, transaction)?.pin)
+    try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
+  }
+
+  /// The old and the new expiry of a record, and the record with the new one; `nil` if it does not
+  /// change.
+  private func extended(
+    _ record: Span<UInt8>, by access: ThumbnailAccess
+  ) -> (before: WallTime, after: WallTime, record: [UInt8])? {
+    guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: access.key),
+      !facts.isExpired(at: access.moment),
+      let extended = facts.extended(by: access.retention, at: access.moment)
+    else { return nil }
+    let copy = ThumbnailRecord.copy(of: record, keptAs: extended)
+    return (facts.expiresAt, extended.expiresAt, copy)
+  }
+}
+
+/// A part of an index, in order.
+struct IndexSlice<Entry> {
+  var entries: [Entry] = []
+  /// The keys of invalid entries, whose records are unknown.
+  var invalidKeys: [[UInt8]] = []
+
+  var count: Int { entries.count + invalidKeys.count }
+  var isEmpty: Bool { count == 0 }
+}
+
+/// The two orders of the records: by expiry and by arrival.
+extension ThumbnailTables {
+  /// Removes the records with the oldest expiry, and invalid entries between them.
+  ///
+  /// - Parameters:
+  ///   - limit: the maximum number of removals.
+  ///   - spared: records that stay.
+  /// - Returns: the number of removed records and invalid entries.
+  func removeExpired(
+    at now: WallTime, limit: Int, sparing spared: Set<ContentKey> = [],
+    _ transaction: borrowing Transaction, counting counters: inout StoreCounters
+  ) throws(StoreError) -> Int {
+    var chosen = IndexSlice<ExpiryEntry>()
+    try transaction.scan(expiry) { key, value throws(StoreError) in
+      guard let entry = ExpiryEntry(key: key, value: value) else {
+        chosen.invalidKeys.append(key.copy())
+        return chosen.count < limit
+      }
+      if entry.expiresAt > now { return false }
+      if !spared.contains(entry.key) { chosen.entries.append(entry) }
+      return chosen.count < limit
+    }
+    for entry in chosen.entries {
+      try transaction.delete(entry.encodedKey, from: expiry)
+      try removeArrival(entry.sequence, transaction)
+      try transaction.delete(entry.key.bytes, from: thumbnails)
+    }
+    for key in chosen.invalidKeys { try transaction.delete(key, from: expiry) }
+    counters.expiredRemovals += UInt64(chosen.entries.count)
+    counters.damagedRemovals += UInt64(chosen.invalidKeys.count)
+    return chosen.count
+  }
+
+  /// The entries of the order of arrival from a sequence number on, oldest first.
+  func arrivals(
+    from sequence: UInt64, limit: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> IndexSlice<ArrivalEntry> {
+    var found = IndexSlice<ArrivalEntry>()
+    // From the first key, because an invalid one may precede all numbers.
+    let start = sequence == 0 ? [] : ArrivalEntry.encodedKey(sequence)
+    try transaction.scan(arrivals, from: start) { key, value in
+      if let entry = ArrivalEntry(key: key, value: value) {
+        found.entries.append(entry)
+      } else {
+        found.invalidKeys.append(key.copy())
+      }
+      return found.count < limit
+    }
+    return found
+  }
+
+  /// Removes a record that is not pinned, with its entries.
+  ///
+  /// - Returns: whether the record existed.
+  func remove(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    try transaction.delete(entry.encodedKey, from: arrivals)
+    try transaction.delete(
+      ExpiryEntry.encodedKey(expiresAt: entry.expiresAt, key: entry.key), from: expiry)
+    return try transaction.delete(entry.key.bytes, from: thumbnails)
+  }
+
+  /// Moves a record that is not pinned to the end of the order of arrival, without writing the record
+  /// itself.
+  ///
+  /// - Returns: `false` if the entry has no record.
+  func moveToEnd(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    guard
+      let expiryEntry = try expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
+    else { return false }
+    let sequence = try nextSequence(isPinned: false, transaction)
+    try transaction.delete(entry.encodedKey, from: arrivals)
+    try addLast(
+      ArrivalEntry(sequence: sequence, key: entry.key, expiresAt: entry.expiresAt), transaction)
+    try transaction.put(
+      expiryEntry.moved(to: sequence).encodedValue, for: expiryEntry.encodedKey, in: expiry)
+    return true
+  }
+
+  /// Adds an entry with the ``nextSequence(isPinned:_:)``.
+  func addLast(
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    let (key, value) = (entry.encodedKey, entry.encodedValue)
+    // Appending fails before pinned records, and behind an invalid entry.
+    guard try !transaction.append(value.span, for: key.span, in: arrivals) else { return }
+    try transaction.put(value, for: key, in: arrivals)
+  }
+
+  /// `nil` also for an invalid entry.
+  func expiryEntry(
+    of key: ContentKey, expiresAt: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> ExpiryEntry? {
+    let encodedKey = ExpiryEntry.encodedKey(expiresAt: expiresAt, key: key)
+    let found = try transaction.withValue(of: encodedKey, in: expiry) { value in
+      ExpiryEntry(key: encodedKey.span, value: value)
+    }
+    return found ?? nil
+  }
+
+  /// Higher than every sequence number in use: of all records, or of those that are not pinned.
+  func nextSequence(
+    isPinned: Bool, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> UInt64 {
+    let first = ArrivalEntry.firstPinnedSequence
+    var last = isPinned ? first - 1 : 0
+    let end = isPinned ? nil : ArrivalEntry.encodedKey(first)
+    try transaction.scanBackwards(arrivals, before: end) { key, _ in
+      // Skip an invalid entry. Eviction removes it.
+      guard let found = ArrivalEntry.sequence(of: key) else { return true }
+      last = max(last, found)
+      return false
+    }
+    guard last < (isPinned ? .max - 1 : first - 1) else {
+      throw StoreError(.corrupted, operation: "numbering an arrival")
+    }
+    return last + 1
+  }
+}
+
+/// Partial bodies of interrupted downloads. They have no index entries, because there are few, each
+/// with at least some tens of kilobytes, and all expire within an hour.
+extension ThumbnailTables {
+  /// The maximum size of all partial bodies, as a part of the budget.
+  static func partialAllowance(ofBudget byteCount: Int64) -> Int64 { byteCount / 8 }
+
+  /// Stores a partial body, truncated to the limit, and replaces the one with its key. Removes the
+  /// oldest ones to make room.
+  func putPartial(
+    _ partial: StoredPartial, bytes: [UInt8], key: ContentKey, at now: WallTime,
+    allowanceByteCount: Int64, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    // The header with its texts, and pages of the tree.
+    let overhead = PartialRecord.headByteCount(of: partial) + 32 << 10
+    let kept = bytes.prefix(max(Int(allowanceByteCount) - overhead, 0))
+    let record = PartialRecord.encode(partial, bytes: kept, storedAt: now)
+    try removeExpiredPartials(at: now, transaction)
+    try transaction.delete(key.bytes, from: partials)
+    var others = try partialsByAge(transaction)[...]
+    try transaction.put(record, for: key.bytes, in: partials)
+    while try partialOccupiedByteCount(transaction) > allowanceByteCount,
+      let oldest = others.popFirst()
+    {
+      try transaction.delete(oldest, from: partials)
+    }
+  }
+
+  /// - Returns: whether it existed.
+  @discardableResult
+  func removePartial(
+    _ key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    try transaction.delete(key.bytes, from: partials)
+  }
+
+  func removeExpiredPartials(
+    at now: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    var expired: [[UInt8]] = []
+    try transaction.scan(partials) { key, record in
+      if PartialRecord.isExpired(record, at: now) { expired.append(key.copy()) }
+      return true
+    }
+    for key in expired { try transaction.delete(key, from: partials) }
+  }
+
+  func hasExpiredPartial(
+    at moment: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    var isFound = false
+    try transaction.scan(partials) { _, record in
+      isFound = PartialRecord.isExpired(record, at: moment)
+      return !isFound
+    }
+    return isFound
+  }
+
+  /// All keys, oldest first.
+  private func partialsByAge(_ transaction: borrowing Transaction) throws(StoreError) -> [[UInt8]] {
+    var found: [(storedAt: WallTime, key: [UInt8])] = []
+    try transaction.scan(partials) { key, record in
+      let storedAt = PartialRecord.storedAt(of: record) ?? WallTime(rawValue: .min)
+      found.append((storedAt, key.copy()))
+      return true
+    }
+    return found.sorted { $0.storedAt < $1.storedAt }.map(\.key)
+  }
+
+  /// The bytes of the table's pages.
+  func partialOccupiedByteCount(
+    _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Int64 {
+    let statistics = try transaction.statistics(of: partials)
+    return Int64(statistics.pageCount) * Int64(statistics.pageByteCount)
+  }
+}

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// Waits for many descriptors: level-triggered epoll(7), used by one thread.
 ///
@@ -102,5 +103,99 @@ package final class Poller {
         registration.token)
     }
     registrations[descriptor] = registration
+  }
+}
+
+/// Blocks until one of `events` occurs, or a hang-up or error, which the next call on the
+/// descriptor reports. Returns `false` if `deadline` passes first; `nil` means no deadline.
+func waitForEvents(
+  _ events: CInt, on descriptor: CInt, until deadline: ContinuousClock.Instant?
+) throws(SystemError) -> Bool {
+  var request = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
+  while true {
+    let remaining = deadline.map { ContinuousClock.now.duration(to: $0) }
+    let count = unsafe poll(&request, 1, remaining?.pollTimeout ?? -1)
+    if count > 0 { return true }
+    if count < 0, errno != EINTR { throw .last("poll") }
+    if let deadline, ContinuousClock.now >= deadline { return false }
+  }
+}
+
+/// A flag that any thread can set and one thread can wait for, directly or in a ``Poller``:
+/// eventfd(2).
+package final class Wakeup: Sendable {
+  private let event: OwnedDescriptor
+
+  package init() throws(SystemError) {
+    event = OwnedDescriptor(adopting: try systemCall("eventfd") { img_eventfd() })
+  }
+
+  /// Readable while the flag is set.
+  package var descriptor: CInt { event.rawValue }
+
+  /// Sets the flag until ``drain()`` or ``waitBlocking(until:)`` clears it.
+  package func signal() {
+    // The only failure is a counter at its maximum (EAGAIN); the flag is then already set.
+    _ = eventfd_write(event.rawValue, 1)
+  }
+
+  /// Clears the flag. Does not block.
+  package func drain() {
+    var count: UInt64 = 0
+    // The only failure is a flag that is not set (EAGAIN).
+    _ = unsafe eventfd_read(event.rawValue, &count)
+  }
+
+  /// Waits until the flag is set, and clears it. Only one thread may wait at a time.
+  ///
+  /// - Parameter deadline: the end of the wait; `nil` for no limit.
+  package func waitBlocking(until deadline: ContinuousClock.Instant? = nil) {
+    do {
+      _ = try waitForEvents(POLLIN, on: event.rawValue, until: deadline)
+    } catch {
+      preconditionFailure("waiting for an event descriptor failed: \(error)")
+    }
+    drain()
+  }
+}
+
+/// Carries messages from any thread to the thread whose ``Poller`` watches ``descriptor``.
+///
+/// It has no bound of its own. Each message answers a job that the receiver queued, and the queue
+/// of jobs is bounded.
+package final class Mailbox<Message: Sendable>: Sendable {
+  private let messages = Mutex<[Message]>([])
+  private let wakeup: Wakeup
+
+  package init() throws(SystemError) {
+    wakeup = try Wakeup()
+  }
+
+  /// Readable while there are messages, and sometimes when there are none.
+  package var descriptor: CInt { wakeup.descriptor }
+
+  package func post(_ message: Message) {
+    post(contentsOf: CollectionOfOne(message))
+  }
+
+  /// Posts several messages, which one ``takeAll()`` returns.
+  package func post(contentsOf new: some Collection<Message>) {
+    guard !new.isEmpty else { return }
+    let wasEmpty = messages.withLock { messages in
+      messages.append(contentsOf: new)
+      return messages.count == new.count
+    }
+    if wasEmpty { wakeup.signal() }
+  }
+
+  /// Removes all messages, in the order of posting. Only one thread may call this.
+  package func takeAll() -> [Message] {
+    // First, because a message posted after this line sets the flag again.
+    wakeup.drain()
+    return messages.withLock { messages in
+      let taken = messages
+      messages = []
+      return taken
+    }
   }
 }

@@ -161,3 +161,206 @@ package enum FileIO {
       })
   }
 }
+
+/// Small files that must survive a power cut, or must leave no trace when removed.
+extension FileIO {
+  /// Writes `bytes` to the file at `path`, readable only by this user, and waits until they are on
+  /// the disk. For the file's name, see ``Directory/sync(_:)``. An existing file is overwritten in
+  /// place, so that ``erase(_:)`` overwrites all its content. A crash may leave a part.
+  ///
+  /// - Throws: ELOOP for a symbolic link.
+  package static func writeDurably(
+    _ bytes: borrowing Span<UInt8>, to path: String
+  ) throws(SystemError) {
+    let file = try open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode: 0o600)
+    try writeAll(file.rawValue, bytes, at: 0)
+    try setByteCount(of: file.rawValue, to: bytes.count)
+    _ = try pathCall("fsync", path) { fsync(file.rawValue) }
+  }
+
+  /// Overwrites the file at `path` with zeros, waits until they are on the disk, and removes the
+  /// file. Removal alone would leave the bytes in free blocks. Succeeds if there is no file.
+  ///
+  /// A file system that never overwrites in place, such as btrfs, keeps the old blocks until it
+  /// reuses them.
+  package static func erase(_ path: String) throws(SystemError) {
+    do throws(SystemError) {
+      let file = try open(path, O_WRONLY | O_NOFOLLOW)
+      let byteCount = try FileStatus(of: file.rawValue).byteCount
+      try writeAll(file.rawValue, [UInt8](repeating: 0, count: byteCount).span, at: 0)
+      _ = try pathCall("fsync", path) { fsync(file.rawValue) }
+      _ = try pathCall("unlink", path) { unsafe unlink(path) }
+    } catch {
+      guard error.code == ENOENT else { throw error }
+    }
+  }
+}
+
+/// The length of open files and their space on the disk.
+extension FileIO {
+  /// Opens a file for reading and writing, and creates it with mode 0600 if it is missing.
+  ///
+  /// - Throws: ELOOP for a symbolic link.
+  package static func open(updating path: String) throws(SystemError) -> OwnedDescriptor {
+    try open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+  }
+
+  /// Truncates a file, or extends it with a hole.
+  package static func setByteCount(
+    of descriptor: CInt, to byteCount: Int
+  ) throws(SystemError) {
+    _ = try systemCall("ftruncate") { ftruncate(descriptor, off_t(byteCount)) }
+  }
+
+  /// Allocates disk space for a part of a file, and extends a shorter file. Never truncates it,
+  /// even if another process writes at the same time.
+  package static func allocate(
+    _ range: Range<Int>, of descriptor: CInt
+  ) throws(SystemError) {
+    // posix_fallocate(3) returns its error instead of setting errno.
+    let code = posix_fallocate(descriptor, off_t(range.lowerBound), off_t(range.count))
+    guard code == 0 else { throw SystemError(operation: "posix_fallocate", code: code) }
+  }
+
+  /// Allocates disk space for a part of a file without changing the file's length.
+  ///
+  /// - Throws: EOPNOTSUPP if the file system does not support it.
+  package static func reserve(
+    _ range: Range<Int>, of descriptor: CInt
+  ) throws(SystemError) {
+    _ = try systemCall("fallocate") {
+      fallocate(
+        descriptor, CInt(IMG_FALLOC_FL_KEEP_SIZE), off_t(range.lowerBound), off_t(range.count))
+    }
+  }
+
+  /// Writes all bytes at an offset of a file. After an error, some may be written.
+  package static func writeAll(
+    _ descriptor: CInt, _ bytes: borrowing Span<UInt8>, at offset: Int
+  ) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      let rest = bytes.extracting(droppingFirst: written)
+      written += try systemCall("pwrite") {
+        unsafe rest.withUnsafeBytes {
+          unsafe pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset + written))
+        }
+      }
+    }
+  }
+}
+
+extension FileIO {
+  /// Opens a log for appending. A log larger than `maximumByteCount` is truncated first.
+  package static func open(
+    log path: String, truncatedAbove maximumByteCount: Int
+  ) throws(SystemError) -> OwnedDescriptor {
+    let log = try open(appendingTo: path)
+    if try FileStatus(of: log.rawValue).byteCount > maximumByteCount {
+      try setByteCount(of: log.rawValue, to: 0)
+    }
+    return log
+  }
+
+  /// Redirects a stream to a new file at `path` if its log file was removed.
+  ///
+  /// - Parameter streams: the descriptors that may be logs. Other kinds of files are left alone.
+  package static func renewLog(
+    at path: String, for streams: [CInt] = [1, 2]
+  ) throws(SystemError) {
+    for stream in streams {
+      // A stream may be closed.
+      guard let status = try? FileStatus(of: stream), status.isRegularFile, !status.hasName
+      else { continue }
+      let log = try open(appendingTo: path)
+      _ = try systemCall("dup2") { dup2(log.rawValue, stream) }
+    }
+  }
+}
+
+extension FileIO {
+  /// Replaces the content of the file at `path` atomically: readers see the old or the new content.
+  /// A symbolic link is replaced, not followed; see ``resolvingLinks(_:)``. The new file has the rights of
+  /// the file that it replaces.
+  ///
+  /// Writes to a file that is not regular, such as /dev/stdout or a pipe. The content survives a
+  /// crash of this process, but possibly not a power cut.
+  package static func replace(
+    path: String, with bytes: borrowing Span<UInt8>
+  ) throws(SystemError) {
+    // If the status cannot be read, the calls below report the reason.
+    if let status = try? FileStatus(following: path), !status.isRegularFile {
+      let special = try open(path, O_WRONLY)
+      return try writeAll(special.rawValue, bytes)
+    }
+    _ = try replaceRegular(path: path, with: bytes, isLocked: false)
+  }
+
+  /// Replaces the content of a regular file, see ``replace(path:with:)``. The new file is locked as
+  /// ``FileLock`` does it.
+  ///
+  /// - Returns: the new file, which is locked until it closes.
+  static func replaceLocked(
+    path: String, with bytes: borrowing Span<UInt8>
+  ) throws(SystemError) -> OwnedDescriptor {
+    try replaceRegular(path: path, with: bytes, isLocked: true)
+  }
+
+  private static func replaceRegular(
+    path: String, with bytes: borrowing Span<UInt8>, isLocked: Bool
+  ) throws(SystemError) -> OwnedDescriptor {
+    let replacement = try ReplacementFile(path: path)
+    if isLocked { try replacement.lock() }
+    try writeAll(replacement.descriptor, bytes)
+    return try replacement.commit()
+  }
+
+  /// Replaces the content of a regular file atomically, or creates it, in a directory that others may
+  /// have filled, see ``ReplacementFile``.
+  ///
+  /// - Throws: EEXIST where ``replace(path:with:)`` would write to a file that is not regular.
+  package static func replaceRegular(path: String, with bytes: [UInt8]) throws(SystemError) {
+    _ = try replaceRegular(path: path, with: bytes.span, isLocked: false)
+  }
+
+  /// Notices early that ``replace(path:with:)`` could not write, by an attempt to make its temporary file.
+  ///
+  /// - Throws: the error that the attempt to write would report.
+  package static func checkReplaceable(path: String) throws(SystemError) {
+    let status = try? FileStatus(following: path)
+    guard status?.isDirectory != true else {
+      throw SystemError(operation: "write \(path)", code: EISDIR)
+    }
+    guard status?.isRegularFile ?? true else {
+      // A file that is not regular, such as a pipe, keeps its place and is written itself.
+      _ = try pathCall("write", path) { unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) }
+      return
+    }
+    _ = try ReplacementFile(path: path)
+  }
+
+  /// Replaces the content of the file at `path` atomically.
+  package static func replace(path: String, with bytes: [UInt8]) throws(SystemError) {
+    try replace(path: path, with: bytes.span)
+  }
+
+  /// The path that a path stands for if it names a symbolic link. There need not be a file.
+  ///
+  /// - Throws: ELOOP after 40 links, the limit of Linux (path_resolution(7)).
+  package static func resolvingLinks(_ path: String) throws(SystemError) -> String {
+    var resolved = path
+    for _ in 0..<40 {
+      guard let status = try? FileStatus(at: resolved), status.isSymbolicLink else {
+        return resolved
+      }
+      let target = try target(ofLink: resolved)
+      resolved = target.hasPrefix("/") ? target : directory(of: resolved) + target
+    }
+    throw SystemError(operation: "open \(path)", code: ELOOP)
+  }
+
+  /// The part of a path before the name, with its last slash; empty for the current directory.
+  static func directory(of path: String) -> Substring {
+    path.lastIndex(of: "/").map { path[...$0] } ?? ""
+  }
+}

@@ -1,6 +1,7 @@
 import Glibc
 import ImgModel
 import ImgSystem
+import ImgTransport
 import ImgWire
 
 /// The decoders of a worker: one in use and, once that is ready, a spare that takes over when the
@@ -230,5 +231,83 @@ final class DecoderPool {
       remove(exit)
     }
     return nil
+  }
+}
+
+/// What the decode thread asks of the coordinator, on its way there.
+struct DecoderRequests {
+  /// What became of the decoders.
+  enum Change {
+    /// The first decoder is ready: this confines it.
+    case ready(SandboxReport)
+    /// No decoder can be started.
+    case failed(DecodersFailed)
+  }
+
+  let commands: Mailbox<DecoderCommand>
+  /// Bounded: the thread asks for a decoder only in place of another.
+  private var waiting: [DecoderCommand] = []
+
+  init() throws(SystemError) {
+    commands = try Mailbox()
+  }
+
+  /// Sends as many as the coordinator keeps up with.
+  ///
+  /// - Returns: what concerns the worker itself.
+  mutating func send(
+    over channel: Channel<CoordinatorMessage, WorkerMessage>
+  ) throws(ChannelError) -> [Change] {
+    var changes: [Change] = []
+    waiting += commands.takeAll()
+    while let command = waiting.first {
+      switch command {
+      case .start(let id, let end):
+        guard channel.takesFile else { return changes }
+        try channel.send(.startDecoder(DecoderReference(decoder: id)), with: end)
+      case .end(let id): try channel.send(.endDecoder(DecoderReference(decoder: id)))
+      case .ready(let sandbox): changes.append(.ready(sandbox))
+      case .failed(let reason): changes.append(.failed(DecodersFailed(reason: reason)))
+      }
+      waiting.removeFirst()
+    }
+    return changes
+  }
+}
+
+/// A worker without decoders is of no use.
+struct DecodersFailed: Error, CustomStringConvertible {
+  let reason: String
+
+  var description: String { "no decoder can be started: \(reason)" }
+}
+
+/// Starts of decoders that failed in a row: when to try again, and when to give up.
+struct StartBackoff {
+  /// Failures by themselves, and by SIGKILL, which says nothing of the next start.
+  private static let failureMaximum = 5
+  private static let killMaximum = 100
+  private static let firstDelay = Duration.milliseconds(250)
+
+  private var failureCount = 0
+  private var killCount = 0
+
+  /// Whether another start would be in vain.
+  var isExhausted: Bool {
+    failureCount >= Self.failureMaximum || killCount >= Self.killMaximum
+  }
+
+  mutating func succeeded() {
+    self = StartBackoff()
+  }
+
+  /// - Returns: how long to wait before the next start.
+  mutating func failed(wasKilled: Bool) -> Duration {
+    guard !wasKilled else {
+      killCount += 1
+      return .zero
+    }
+    failureCount += 1
+    return Self.firstDelay * (1 << (failureCount - 1))
   }
 }

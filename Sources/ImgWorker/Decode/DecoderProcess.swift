@@ -1,3 +1,4 @@
+import Glibc
 import ImgFacts
 import ImgModel
 import ImgSniff
@@ -305,5 +306,193 @@ final class DecoderProcess {
       (try? channel.send(.input, with: fresh.file)) != nil
     else { return picture.clear(byteCount: pictureByteCount) }
     picture = fresh
+  }
+}
+
+/// The thumbnails that a decoder made, and their source. The picture may control the decoder, so the
+/// bytes are copied out of its memory first, and then all that is said of them is checked.
+struct CheckedThumbnails {
+  /// In the order of the variants.
+  let thumbnails: [Thumbnail]
+  let source: SourceFacts
+  /// Its form was checked when it was received. What it shows is not known.
+  let thumbHash: ThumbHash
+  /// Of each thumbnail.
+  let bytes: [[UInt8]]
+
+  /// - Parameters:
+  ///   - sourceFormat: what the worker itself takes the picture for.
+  ///   - isLenient: whether the decoder was asked to accept damage.
+  ///   - output: what the decoder was asked for.
+  /// - Throws: a ``DecoderFault`` if no decoder says that.
+  init(
+    _ facts: RenderedFacts, of sourceFormat: ImageFormat?, as variants: [Variant],
+    isLenient: Bool, _ output: DecodeRequest.Output, in memory: ThumbnailMemory,
+    within limits: Limits
+  ) throws(DecoderFault) {
+    guard facts.thumbnails.count == variants.count else {
+      throw .misbehaved("made another number of thumbnails than was requested")
+    }
+    var bytes: [[UInt8]] = []
+    var offset = 0
+    for (thumbnail, variant) in zip(facts.thumbnails, variants) {
+      let made = try Self.bytes(
+        of: thumbnail, as: variant, isLenient: isLenient, in: memory, at: offset)
+      if output == .pixels {
+        try Self.checkPixels(thumbnail, of: facts.source)
+      } else {
+        try Self.checkEncoding(thumbnail, made, as: variant)
+      }
+      bytes.append(made)
+      offset += thumbnail.byteCount
+    }
+    let source = facts.source
+    guard source.format == sourceFormat else {
+      throw .misbehaved("took the picture for another format")
+    }
+    let (pixels, isOverflow) = Int64(source.width).multipliedReportingOverflow(
+      by: Int64(source.height))
+    guard source.width > 0, source.height > 0, source.frames > 0, !isOverflow,
+      pixels <= limits.maxPixels, source.frames <= limits.maxFrames
+    else { throw .misbehaved("announced a picture of impossible size") }
+    thumbnails = facts.thumbnails
+    self.source = source
+    thumbHash = facts.thumbHash
+    self.bytes = bytes
+  }
+
+  private static func bytes(
+    of thumbnail: Thumbnail, as variant: Variant, isLenient: Bool, in memory: ThumbnailMemory,
+    at offset: Int
+  ) throws(DecoderFault) -> [UInt8] {
+    guard let bytes = memory.thumbnail(byteCount: thumbnail.byteCount, at: offset) else {
+      throw .misbehaved("announced a thumbnail of \(thumbnail.byteCount) bytes")
+    }
+    let (widths, heights) = variant.thumbnailSides
+    guard widths.contains(thumbnail.width), heights.contains(thumbnail.height) else {
+      throw .misbehaved("announced a thumbnail of impossible size")
+    }
+    guard thumbnail.answers(isLenient: isLenient) else {
+      throw .misbehaved("made a thumbnail of a damaged picture unasked")
+    }
+    return bytes
+  }
+
+  private static func checkEncoding(
+    _ thumbnail: Thumbnail, _ bytes: [UInt8], as variant: Variant
+  ) throws(DecoderFault) {
+    guard variant.admits(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail of another format than was requested")
+    }
+    guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
+      throw .misbehaved("made a thumbnail that is not a picture of the announced format")
+    }
+  }
+
+  /// The sides were checked: their product is no overflow.
+  private static func checkPixels(
+    _ pixels: Thumbnail, of source: SourceFacts
+  ) throws(DecoderFault) {
+    guard pixels.format == source.format else {
+      throw .misbehaved("announced pixels of another format than the picture's")
+    }
+    guard pixels.byteCount == DecodeRequest.byteCount(width: pixels.width, height: pixels.height)
+    else { throw .misbehaved("announced pixels of impossible size") }
+  }
+}
+
+extension Variant {
+  /// Whether a thumbnail of this variant can have that format.
+  fileprivate func admits(_ encoding: ImageFormat) -> Bool {
+    switch format {
+    case .auto: encoding == .jpeg || encoding == .webp
+    case .compatible: [.jpeg, .png, .gif].contains(encoding)
+    case .jpeg, .png, .webp, .avif, .gif: Format(encoding) == format
+    }
+  }
+
+  /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
+  /// is larger than the box.
+  fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
+    mode.coversBox && crop == nil
+      ? (Self.sideRange, Self.sideRange) : (1...largestWidth, 1...largestHeight)
+  }
+}
+
+extension Failure {
+  /// What a decoder says of a picture, as far as a decoder can know.
+  ///
+  /// - Throws: a ``DecoderFault`` if no decoder says that.
+  init(reportedByDecoder failure: Failure) throws(DecoderFault) {
+    switch failure.code {
+    case .notAnImage, .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange,
+      .unsupportedAnimation, .corruptImage, .outOfMemory, .tooLarge, .internal:
+      self.init(
+        stage: .decode, code: failure.code,
+        // Which failures pass is for the worker to say; more memory there will not be.
+        isRetryable: failure.code == .outOfMemory ? false : nil,
+        detail: failure.detail)
+    default: throw .misbehaved("reported the failure \(failure.code.rawValue)")
+    }
+  }
+}
+
+/// What the decode thread wants done by the loop, which alone owns the coordinator's channel.
+enum DecoderCommand: Sendable {
+  /// Have the coordinator start a decoder, whose end of a socket pair this is.
+  case start(DecoderID, channel: PassedFile)
+  /// Have the coordinator kill a decoder.
+  case end(DecoderID)
+  /// The first decoder is ready.
+  case ready(SandboxReport)
+  /// No decoder can be started, for this reason. The thread has ended.
+  case failed(String)
+}
+
+/// Why a worker can no longer use a decoder.
+enum DecoderFault: Error {
+  /// It closed the channel, most likely because it died.
+  case closed
+  /// It did not answer in time. The text says what took so long.
+  case timedOut(String)
+  /// It sent something that no decoder sends.
+  case misbehaved(String)
+  /// It was refused memory for a picture.
+  case outOfMemory
+  /// It cannot start.
+  case refused(DecoderRefusal)
+}
+
+/// How a decoder ended, as far as it concerns its picture.
+enum DecoderEnd: Hashable {
+  /// The text is a predicate: `was killed by signal 11 (SIGSEGV)`.
+  case crashed(String)
+  /// The text says what took too long.
+  case timedOut(String)
+  /// An allocation was refused. It may have died of that.
+  case outOfMemory
+  /// By SIGKILL that this worker did not ask for: a person, or the kernel without memory.
+  case killed
+
+  /// - Parameters:
+  ///   - exit: `nil` if the coordinator has not told.
+  ///   - wasRefusedMemory: whether an allocation was refused while it had the picture.
+  init(_ fault: DecoderFault, _ exit: DecoderExit.End?, wasRefusedMemory: Bool) {
+    switch (fault, exit) {
+    case (.timedOut(let what), _): self = .timedOut(what)
+    case (.outOfMemory, _): self = .outOfMemory
+    case (.misbehaved(let how), _): self = .crashed(how)
+    case (.refused(let refusal), _): self = .crashed(refusal.reason)
+    case (.closed, .signalled(SIGKILL)): self = .killed
+    // The timers that the decoder sets itself, see `ThisProcess.setTimers`.
+    case (.closed, .signalled(SIGALRM)): self = .timedOut("decoding took too long")
+    case (.closed, .signalled(SIGPROF)):
+      self = .timedOut("decoding took too much processor time")
+    case (.closed, _) where wasRefusedMemory: self = .outOfMemory
+    case (.closed, .signalled(let signal)): self = .crashed("\(ExitStatus.signalled(signal))")
+    case (.closed, .exited(let status)): self = .crashed("\(ExitStatus.exited(status))")
+    case (.closed, .notStarted(let reason)): self = .crashed("could not be started: \(reason)")
+    case (.closed, nil): self = .crashed("closed its connection")
+    }
   }
 }

@@ -1,9 +1,12 @@
+import Glibc
+import ImgFacts
 import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
 import ImgTransport
 import ImgWorkerMachine
+import Synchronization
 
 /// Puts pictures into the memory of a decoder.
 struct PictureReader: Sendable {
@@ -116,5 +119,201 @@ extension OriginalFacts {
     self.init(
       picture: stored.thumbnail, sourceByteCount: stored.sourceByteCount,
       storedAt: stored.storedAt, expiresAt: stored.expiresAt, terms: stored.terms)
+  }
+}
+
+/// The pictures whose first attempt ended with a decoder, until they are tried once more.
+///
+/// The next attempt is likely to end another decoder, and one takes a while to start. So the others that wait
+/// come first, and a spare decoder is ready for them. A picture does not wait for them for ever: after a
+/// while, it only waits for the spare.
+struct RepeatedDecodes {
+  private static let maximumWait = Duration.seconds(5)
+
+  /// With since when each waits, the oldest first. Each has a lease, so there are no more than these.
+  private var waiting: [(job: DecodeJob, since: ContinuousClock.Instant)] = []
+
+  var isEmpty: Bool { waiting.isEmpty }
+
+  mutating func append(_ job: DecodeJob, at now: ContinuousClock.Instant) {
+    waiting.append((job, now))
+  }
+
+  /// Takes the picture whose turn it is; `nil` if none may be tried now.
+  ///
+  /// - Parameters:
+  ///   - isIdle: whether no other picture waits.
+  ///   - hasSpare: whether a decoder is left for others, if the next one ends.
+  mutating func next(
+    isIdle: Bool, at now: ContinuousClock.Instant, hasSpare: () -> Bool
+  ) -> DecodeJob? {
+    guard let first = waiting.first else { return nil }
+    let mayEnd = first.job.cancellation.isSet
+    guard mayEnd || ((isIdle || now - first.since >= Self.maximumWait) && hasSpare()) else {
+      return nil
+    }
+    return waiting.removeFirst().job
+  }
+}
+
+/// The bytes of a picture for the decoder, or the place to read them from.
+enum PictureSource: Sendable {
+  /// A body that came in.
+  case body(BodyContent)
+  /// The picture that a URL holds.
+  case bytes([UInt8])
+  /// The original in the store. It is read when its turn comes, so that pictures that wait take no
+  /// memory.
+  case original(ContentKey)
+  /// A file of this machine, at an absolute path; read when its turn comes, like an original.
+  case file(String)
+  /// What a client uploaded; read when its turn comes, like an original.
+  ///
+  /// - isStored: whether its bytes are wanted with the result.
+  case upload(MemoryFile, byteCount: Int, isStored: Bool)
+
+  /// The file that the URL names, or the picture that it holds.
+  ///
+  /// - Parameter byteCount: the most that the picture may have.
+  /// - Returns: `nil` for a URL that is of an origin.
+  /// - Throws: a ``Failure`` with code `invalid_url` or `too_large`.
+  init?(_ url: ImageURL, upTo byteCount: Int) throws(Failure) {
+    if let path = try FileURL.path(of: url.text) {
+      self = .file(path)
+      return
+    }
+    guard let bytes = try DataURL.contents(of: url) else { return nil }
+    guard bytes.count <= byteCount else {
+      throw Failure(
+        stage: .fetch, code: .tooLarge,
+        detail: "the data: URL holds \(bytes.count) bytes; \(byteCount) are the most")
+    }
+    self = .bytes(bytes)
+  }
+}
+
+/// The files that `file:` URLs may name: those below the directories that the coordinator was given.
+struct LocalFiles: Sendable {
+  /// Absolute paths without a slash at the end.
+  let directories: [String]
+
+  /// Puts the bytes of a file into the memory of a decoder.
+  ///
+  /// - Parameter path: absolute.
+  /// - Returns: how many they are.
+  /// - Throws: as ``withFile(_:upTo:_:)`` does.
+  func put(_ path: String, into memory: PictureMemory) throws(Failure) -> Int {
+    let limit = memory.maximumByteCount
+    return try withFile(path, upTo: limit) { (file, _) throws(Failure) in
+      do throws(SystemError) {
+        return try memory.put(contentsOf: file, upTo: limit)
+      } catch {
+        throw Self.failure(error, path, upTo: limit)
+      }
+    }
+  }
+
+  /// Opens a file while `body` runs.
+  ///
+  /// - Parameters:
+  ///   - path: absolute.
+  ///   - maximumByteCount: the most that the file may have.
+  ///   - body: gets the open file and its size.
+  /// - Throws: a ``Failure`` of stage `fetch` with code `blocked_path`, `unreadable_file` or
+  ///   `too_large`, and what `body` throws.
+  func withFile<Result>(
+    _ path: String, upTo maximumByteCount: Int, _ body: (CInt, Int) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let file = try open(path, upTo: maximumByteCount)
+    let byteCount: Int
+    do throws(SystemError) {
+      byteCount = try FileStatus(of: file.rawValue).byteCount
+    } catch {
+      throw Self.failure(error, path, upTo: maximumByteCount)
+    }
+    return try body(file.rawValue, byteCount)
+  }
+
+  private func open(
+    _ path: String, upTo maximumByteCount: Int
+  ) throws(Failure) -> OwnedDescriptor {
+    // Of nested directories the outermost: links of the inner ones may lead to anywhere below it.
+    let roots = directories.filter { path.hasPrefix($0 == "/" ? $0 : "\($0)/") }
+    guard let root = roots.min(by: { $0.utf8.count < $1.utf8.count }) else {
+      throw Self.failure(
+        .blockedPath,
+        "\(path) is not below an allowed directory; imgctl stop, then imgctl start "
+          + "--allow-directory DIR allows one")
+    }
+    do throws(SystemError) {
+      let rest = path.dropFirst(root.count).drop { $0 == "/" }
+      return try OpenDirectory(root).openFile(
+        String(rest), named: path, upTo: maximumByteCount)
+    } catch {
+      guard error.code != EXDEV else {
+        throw Self.failure(.blockedPath, "\(path) is a link that leads out of \(root)")
+      }
+      throw Self.failure(error, path, upTo: maximumByteCount)
+    }
+  }
+
+  private static func failure(
+    _ error: SystemError, _ path: String, upTo maximumByteCount: Int
+  ) -> Failure {
+    error.code == EFBIG
+      ? failure(.tooLarge, "\(path) is longer than \(maximumByteCount) bytes")
+      : failure(.unreadableFile, error.description)
+  }
+
+  private static func failure(_ code: Failure.Code, _ detail: String) -> Failure {
+    Failure(stage: .fetch, code: code, detail: detail)
+  }
+}
+
+/// A picture on its way to the decoder, for one lease.
+struct DecodeJob: Sendable {
+  let lease: LeaseID
+  let source: PictureSource
+  let variants: [Variant]
+  /// What is read of its facts, if they are the result.
+  let facts: FactsExtent?
+  /// Whether a decoder adds to the facts what it computes from the pixels.
+  let describesPixels: Bool
+  /// The media type that the origin declares.
+  let declaredType: String?
+  /// Whether a damaged picture is decoded as far as possible.
+  let isLenient: Bool
+  /// Whether a client waits for it.
+  let isUrgent: Bool
+  /// Whether the result is pixels in place of a thumbnail.
+  var wantsPixels = false
+  /// Those that ended with their decoders.
+  var attempts = DecodeAttempts()
+  /// A job that is cancelled before its turn is not decoded.
+  let cancellation = Cancellation()
+}
+
+/// The part of a picture that has arrived, on its way to a decoder.
+struct PreviewJob: Sendable {
+  let order: PreviewOrder
+  let part: ArrivedPart
+}
+
+/// Bytes of a body that is still arriving.
+enum ArrivedPart: Sendable {
+  /// A copy, in memory that a decoder takes over.
+  case memory(PictureMemory, byteCount: Int)
+  /// The file where later bytes are added.
+  case file(SpoolFile, byteCount: Int)
+}
+
+/// Tells other threads that a piece of work was cancelled. Once set, it stays.
+final class Cancellation: Sendable {
+  private let flag = Atomic(false)
+
+  var isSet: Bool { flag.load(ordering: .relaxed) }
+
+  func set() {
+    flag.store(true, ordering: .relaxed)
   }
 }

@@ -212,3 +212,211 @@ extension ThumbnailRequest {
 }
 
 extension RobotsRules: RobotsRuleSet {}
+
+/// The records of the store that answer a lease, if it has all that the request keeps.
+struct StoredAnswer {
+  /// What is reported; `nil` if the thumbnails have to be made from the original.
+  let thumbnail: Thumbnail?
+  /// The records that it depends on.
+  let records: [StoredThumbnail]
+
+  /// - Parameters:
+  ///   - thumbnails: in each of the variants, not empty; `nil` if one is missing.
+  ///   - original: of the picture.
+  /// - Returns: `nil` for a miss.
+  init?(_ keep: Keep, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?) {
+    switch (keep, thumbnails, original) {
+    case (.original, _, let original?): self.init(original.thumbnail, [original])
+    case (.all, let thumbnails?, let original?):
+      self.init(thumbnails[0].thumbnail, thumbnails + [original])
+    case (.thumbnail, let thumbnails?, _), (.none, let thumbnails?, _),
+      (.facts, let thumbnails?, _), (.allFacts, let thumbnails?, _),
+      (.pixelFacts, let thumbnails?, _):
+      self.init(thumbnails[0].thumbnail, thumbnails)
+    case (_, nil, let original?):
+      self.init(nil, [original])
+    case (_, _, nil): return nil
+    }
+  }
+
+  /// What the batch's policy lets the store serve.
+  ///
+  /// - Returns: `nil` for a miss.
+  init?(
+    to batch: Batch, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?, at now: WallTime
+  ) {
+    // If a thumbnail is stale, the original may be fresh: it may have been fetched since.
+    let answers = [thumbnails, nil].compactMap {
+      StoredAnswer(batch.request.keep, thumbnails: $0, original: original)
+    }
+    let policy = batch.request.fetch.cachePolicy
+    let accepted = answers.first { $0.isAccepted(by: policy, at: now) }
+    let served =
+      accepted
+      ?? answers.first { answer in
+        policy == .byProtocol
+          && (answer.isServedWhileRevalidating(at: now)
+            || batch.takesStale && answer.isServedAfterError(at: now))
+      }
+    guard let served else { return nil }
+    self = served
+  }
+
+  private init(_ thumbnail: Thumbnail?, _ records: [StoredThumbnail]) {
+    self.thumbnail = thumbnail
+    self.records = records
+  }
+
+  /// Whether it may be served stale while the origin is asked about it.
+  private func isServedWhileRevalidating(at now: WallTime) -> Bool {
+    thumbnail != nil && records.allSatisfy { $0.terms.servesWhileRevalidating(at: now) }
+  }
+
+  /// Whether it may be served stale if the origin fails.
+  func isServedAfterError(at now: WallTime) -> Bool {
+    thumbnail != nil && records.allSatisfy { $0.terms.servesAfterError(at: now) }
+  }
+
+  /// Whether it may be served as it is.
+  func isAccepted(by policy: CachePolicy, at now: WallTime) -> Bool {
+    records.allSatisfy { policy.accepts($0.terms, at: now) }
+  }
+
+  /// What the origin can be asked about: the validators that all of the records have.
+  var validators: Validators? {
+    let validators = records.map { Validators($0.terms) }
+    guard let first = validators.first ?? nil,
+      validators.allSatisfy({ $0?.isSame(as: first) == true })
+    else { return nil }
+    return first
+  }
+
+  /// The accesses by which its records are kept for longer, or pinned.
+  func accesses(keeping retention: Retention, at now: WallTime) -> [ThumbnailAccess] {
+    records.filter { !retention.pins.isEmpty || $0.extended(by: retention, at: now) != nil }
+      .map { ThumbnailAccess(key: $0.key, retention: retention, at: now) }
+  }
+}
+
+/// A change of the store.
+enum StoreWrite: Sendable {
+  case put(StorePut)
+  case renew(StoreRenewal)
+  case putPartial(PartialPut)
+  /// The partial body of the picture, which its origin no longer continues.
+  case removePartial(PictureName)
+  /// A record that a look-up found expired or damaged.
+  case removeStale(ContentKey)
+  /// Accesses by which records are kept for longer, of one look-up.
+  ///
+  /// - answer: what the look-up found, if it is answered only after this.
+  case extend([ThumbnailAccess], answer: LookupResults?)
+  /// The same for jobs that pin what was found.
+  case pin([PinnedHit], answer: PinnedAnswer)
+  /// The rules of an origin's robots.txt. The leases that wait for them continue once they are
+  /// written.
+  case putRobots(RobotsRecord, origin: String)
+  /// All records that have expired at this moment.
+  case sweep(WallTime)
+  /// All pins of these jobs.
+  case unpin([JobID])
+}
+
+/// The records that were found for a lease, which are to be pinned before it is answered.
+struct PinnedHit: Sendable {
+  let lease: LeaseID
+  let accesses: [ThumbnailAccess]
+}
+
+/// What is answered once all that was found is pinned.
+enum PinnedAnswer: Sendable {
+  case lookup(LookupResults)
+  /// The thumbnail that is used although the transfer failed.
+  case stale(LeaseID, Thumbnail)
+}
+
+/// The records that a lease stores.
+struct StorePut: Sendable {
+  let lease: LeaseID
+  /// The thumbnails, the original, or both: all of them are stored, or none.
+  let records: [NewThumbnail]
+  /// The accesses by which records are kept for longer that the store has already.
+  let accesses: [ThumbnailAccess]
+  /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
+  let thumbnail: [UInt8]
+
+  /// Whether a job pins them.
+  var isPinned: Bool {
+    records.contains { !$0.retention.pins.isEmpty }
+      || accesses.contains { !$0.retention.pins.isEmpty }
+  }
+
+  /// The same, pinned by no job.
+  var withoutPins: StorePut {
+    StorePut(
+      lease: lease, records: records.map(\.withoutPins), accesses: accesses.map(\.withoutPins),
+      thumbnail: thumbnail)
+  }
+}
+
+/// The records that a lease found confirmed by their origin.
+struct StoreRenewal: Sendable {
+  /// The lease whose result waits for it; `nil` if none does.
+  let lease: LeaseID?
+  /// All of them are renewed, or none.
+  let renewals: [Renewal]
+}
+
+/// A partial body, for the next transfer of the picture.
+struct PartialPut: Sendable {
+  /// The transfer that left it.
+  let transfer: TransferID
+  let name: PictureName
+  let body: PartialBody
+}
+
+extension StoreRefusal {
+  init(_ error: StoreError) {
+    self.init(
+      failure: Failure(
+        stage: .store, code: error.isFull ? .storeFull : .internal, detail: error.description),
+      isStoreDegraded: error.reason != .tooLarge && error.reason != .pinned)
+  }
+}
+
+extension NewThumbnail {
+  init(_ record: NewRecord, of order: FetchOrder, bytes: [UInt8]) {
+    let resultKeys = ContentKey.results(of: order.name, for: order.request)
+    let originalKey = ContentKey(originalOf: order.name)
+    let (key, other) =
+      switch record.kind {
+      case .thumbnail(let index): (resultKeys[index], originalKey)
+      case .original: (originalKey, resultKeys[0])
+      }
+    self.init(
+      key: key, url: order.name.recordText, thumbnail: record.picture,
+      sourceFormat: record.source.format, sourceWidth: record.source.width,
+      sourceHeight: record.source.height, decodePath: record.source.decodePath,
+      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
+      retention: record.retention, terms: record.terms,
+      replaces: record.replacesOther ? other : nil, bytes: bytes)
+  }
+}
+
+extension ResumeState {
+  init(_ partial: StoredPartial) {
+    self.init(
+      validator: partial.validator, issuer: partial.issuer,
+      completeByteCount: partial.completeByteCount.map { Int($0) },
+      receivedByteCount: Int(partial.receivedByteCount))
+  }
+}
+
+extension StoredPartial {
+  init(_ state: ResumeState, of name: PictureName) {
+    self.init(
+      url: name.recordText, validator: state.validator, issuer: state.issuer,
+      completeByteCount: state.completeByteCount.map { Int64($0) },
+      receivedByteCount: Int64(state.receivedByteCount))
+  }
+}

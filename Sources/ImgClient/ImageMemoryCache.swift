@@ -1,0 +1,237 @@
+import ImgCollections
+import ImgModel
+import ImgSystem
+import Synchronization
+
+/// Thumbnails in the memory of this process, and their pixels where those were asked for: the ones that were
+/// used last, up to a number of bytes.
+///
+/// An image leaves when it expires, when others need its place, or when the machine runs out of memory. An
+/// image that was removed from the store may stay until then, see ``removeAll()``.
+public final class ImageMemoryCache: Sendable {
+  /// What the cache holds, and how often it had what was asked for.
+  public struct Statistics: Hashable, Sendable {
+    /// The number of images. One whose pixels are there, too, counts twice.
+    public internal(set) var count = 0
+    /// The size of the images in bytes, with what the cache needs for each.
+    public internal(set) var byteCount = 0
+    /// How often the cache had what was asked for.
+    public internal(set) var hitCount = 0
+    /// How often it did not. Pixels that are not there do not count: their image is looked up next.
+    public internal(set) var missCount = 0
+  }
+
+  private struct State {
+    var entries = LeastRecentlyUsed<Key, Entry>()
+    var hits = 0
+    var misses = 0
+  }
+
+  private enum Key: Hashable {
+    case image(MemoryKey)
+    case pixels(MemoryKey)
+
+    var request: MemoryKey {
+      switch self {
+      case .image(let request), .pixels(let request): request
+      }
+    }
+  }
+
+  private struct Entry {
+    enum Value {
+      case image(LoadedImage)
+      case pixels(ImagePixels)
+    }
+
+    let value: Value
+    let expiresAt: WallTime
+  }
+
+  /// 40 MiB.
+  public static let standardCapacity = 40 << 20
+  /// 10 MiB. A smaller capacity is raised to it.
+  public static let minimumCapacity = 10 << 20
+
+  /// The largest size of all images and pixels together, in bytes.
+  public let capacity: Int
+  private let pressure: MemoryPressure
+  private let state = Mutex(State())
+
+  /// What the cache needs for an image beside its bytes, about.
+  private static let overhead = 512
+
+  /// An empty cache.
+  ///
+  /// - Parameter capacity: in bytes, see ``minimumCapacity``.
+  public convenience init(capacity: Int = standardCapacity) {
+    self.init(capacity: capacity, pressure: MemoryPressure())
+  }
+
+  init(capacity: Int, pressure: MemoryPressure) {
+    self.capacity = max(capacity, Self.minimumCapacity)
+    self.pressure = pressure
+  }
+
+  /// The image of a request; `nil` if the cache does not have it, or the request wants another answer
+  /// than a hit.
+  public func image(for request: ImageRequest) -> LoadedImage? {
+    guard request.takesHitsFromMemory else { return nil }
+    let value = value(of: .image(MemoryKey(request)), countsMiss: true)
+    guard case .image(let image) = value else { return nil }
+    return image.from(.memory)
+  }
+
+  /// The decoded image of a request; `nil` if the cache does not have its pixels, or the request wants
+  /// another answer than a hit.
+  public func pixels(for request: ImageRequest) -> ImagePixels? {
+    guard request.takesHitsFromMemory else { return nil }
+    let value = value(of: .pixels(MemoryKey(request)), countsMiss: false)
+    guard case .pixels(let pixels) = value else { return nil }
+    return pixels
+  }
+
+  private func value(of key: Key, countsMiss: Bool) -> Entry.Value? {
+    let now = WallTime.now
+    return state.withLock { state in
+      if let entry = state.entries.value(of: key), entry.expiresAt <= now {
+        state.entries.remove(key)
+      }
+      let entry = state.entries.use(key)
+      if entry != nil { state.hits += 1 } else if countsMiss { state.misses += 1 }
+      return entry?.value
+    }
+  }
+
+  /// Remembers the image of a request in place of the one before, whose pixels are forgotten. One that is
+  /// larger than the cache, is not stored, or has an expiry that each access moves is not remembered.
+  public func insert(_ image: LoadedImage, for request: ImageRequest) {
+    insert(
+      .image(image), byteCount: image.bytes.count, of: image, for: request,
+      replacing: [.image(MemoryKey(request)), .pixels(MemoryKey(request))])
+  }
+
+  /// Remembers the pixels of a request's image, on the same terms.
+  func insert(_ pixels: ImagePixels, of image: LoadedImage, for request: ImageRequest) {
+    insert(
+      .pixels(pixels), byteCount: pixels.bytes.count, of: image, for: request,
+      replacing: [.pixels(MemoryKey(request))])
+  }
+
+  /// - Parameter keys: what is forgotten; the value has the first of them.
+  private func insert(
+    _ value: Entry.Value, byteCount: Int, of image: LoadedImage, for request: ImageRequest,
+    replacing keys: [Key]
+  ) {
+    guard request.cachePolicy != .bypass else { return }
+    let cost = byteCount + MemoryKey(request).byteCount + Self.overhead
+    let limit = pressure.isHigh() ? capacity / 8 : capacity
+    state.withLock { state in
+      for key in keys { state.entries.remove(key) }
+      if let expiresAt = image.expiresAt, !image.isExpirySliding, cost <= limit {
+        state.entries.insert(
+          Entry(value: value, expiresAt: WallTime(expiresAt)), as: keys[0], cost: cost)
+      }
+      state.entries.trim(toCost: limit)
+    }
+  }
+
+  /// Forgets the image of a request, and its pixels.
+  public func removeImage(for request: ImageRequest) {
+    let key = MemoryKey(request)
+    state.withLock { state in
+      _ = state.entries.remove(.image(key))
+      _ = state.entries.remove(.pixels(key))
+    }
+  }
+
+  /// Forgets all images of a URL and their pixels: in every variant, and for every spelling of the URL.
+  public func removeImages(of url: String) {
+    guard let url = try? ImageURL(line: url) else { return }
+    state.withLock { state in
+      let unwanted = state.entries.keys.filter { $0.request.isOf(url) }
+      for key in unwanted { state.entries.remove(key) }
+    }
+  }
+
+  /// Forgets all images.
+  public func removeAll() {
+    trim(toByteCount: 0)
+  }
+
+  /// Forgets the images that were not used for longest, until the others have so many bytes at most.
+  public func trim(toByteCount byteCount: Int) {
+    state.withLock { $0.entries.trim(toCost: max(0, byteCount)) }
+  }
+
+  /// What the cache holds now.
+  public var statistics: Statistics {
+    state.withLock { state in
+      Statistics(
+        count: state.entries.count, byteCount: state.entries.cost, hitCount: state.hits,
+        missCount: state.misses)
+    }
+  }
+}
+
+/// What tells images apart in memory.
+struct MemoryKey: Hashable, Sendable {
+  let url: String
+  private let variant: ImageVariant
+  private let headers: [ImageRequest.HeaderField]
+  private let acceptsDamage: Bool
+  private let version: String?
+
+  init(_ request: ImageRequest) {
+    url = request.url
+    variant = request.variant
+    headers = request.headers
+    acceptsDamage = request.acceptsDamage
+    version = request.version
+  }
+
+  /// Whether the image is one of a URL, in whatever spelling.
+  func isOf(_ other: ImageURL) -> Bool {
+    url == other.text || (try? ImageURL(line: url))?.text == other.text
+  }
+
+  /// What a cache needs for the key, in bytes.
+  var byteCount: Int {
+    headers.reduce(url.utf8.count + (version?.utf8.count ?? 0)) {
+      $0 + $1.name.utf8.count + $1.value.utf8.count
+    }
+  }
+}
+
+extension ImageRequest {
+  /// Whether memory may answer. It cannot ask the origin, and cannot extend an expiry in the store.
+  var takesHitsFromMemory: Bool {
+    [.cacheElseLoad, .cacheOnly].contains(cachePolicy) && delay == .zero && expiry == .standard
+  }
+}
+
+/// Whether the machine, or the control group of this process, has little memory left.
+final class MemoryPressure: Sendable {
+  private let read: @Sendable () -> [AvailableMemory]
+  private let last: Mutex<(isHigh: Bool, at: ContinuousClock.Instant)?>
+
+  /// How long an answer holds: the question costs some 50 µs.
+  private static let interval = Duration.seconds(1)
+  /// Less than one part in so many is little.
+  private static let divisor = 20
+
+  /// - Parameter read: each limit of memory that is known.
+  init(read: @escaping @Sendable () -> [AvailableMemory] = { AvailableMemory.now }) {
+    self.read = read
+    last = Mutex(nil)
+  }
+
+  func isHigh(at now: ContinuousClock.Instant = .now) -> Bool {
+    last.withLock { last in
+      if let last, last.at + Self.interval > now { return last.isHigh }
+      let isHigh = read().contains { $0.availableByteCount < $0.totalByteCount / Self.divisor }
+      last = (isHigh, now)
+      return isHigh
+    }
+  }
+}

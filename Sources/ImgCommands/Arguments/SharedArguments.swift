@@ -1,0 +1,345 @@
+import ImgModel
+package import ImgSettings
+import ImgSystem
+
+/// Options that several commands have.
+extension OptionDescription {
+  static let json = OptionDescription(
+    "--json", help: "Print JSON: one object, or one object a line.")
+
+  /// Whether a command line contains `--json`, even if it is otherwise wrong: its error is JSON,
+  /// too.
+  package static func isJSONWanted(in arguments: [String]) -> Bool {
+    arguments.prefix { $0 != "--" }.contains(json.flag)
+  }
+
+  /// An option of every command, see ``Command/grammar``. ``CommandContext/note(_:)`` obeys it.
+  static let quiet = OptionDescription(
+    "--quiet", short: "-q", help: "Print results and errors only: no progress, no notes.")
+
+  static let wait = OptionDescription(
+    "--wait", help: "Show the progress, and return when the job has ended.")
+
+  /// The places of the coordinator and its data, which are options of every command.
+  static let places = [Setting.socket, .dataDirectory].map(\.option)
+
+  /// A note of commands that only read jobs.
+  static let journalNote =
+    "Starts no coordinator. If none runs, the command reads the journal, and waiting jobs stay as "
+    + "they are."
+
+  /// ``places`` for commands that start a coordinator if none answers.
+  static let startingPlaces = places + [Setting.autostart.option]
+}
+
+/// Operands that several commands have.
+extension OperandDescription {
+  static let job = OperandDescription("JOB", help: "The number that submit printed.")
+}
+
+extension RequestOptions {
+  static let priorityHelp = "From -2 (lowest) to 2 (highest)."
+
+  /// Reads a priority, the only number with a sign.
+  static func priority(parsing text: String) throws(InvalidValue) -> Int {
+    guard let number = Int(text), priorityRange.contains(number) else {
+      throw InvalidValue("\(Spelling.quoted(text)) is not from -2 to 2")
+    }
+    return number
+  }
+}
+
+extension RawRepresentable<String> where Self: CaseIterable {
+  /// Reads one of the type's words.
+  init(parsing text: String) throws(InvalidValue) {
+    try self.init(parsing: text, among: Array(Self.allCases))
+  }
+
+  /// Reads one of some of the type's words.
+  init(parsing text: String, among choices: [Self]) throws(InvalidValue) {
+    let words = choices.map(\.rawValue)
+    guard words.contains(text), let choice = Self(rawValue: text) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not one of \(words.joined(separator: ", "))"
+          + Spelling.suggestion(for: text, among: words))
+    }
+    self = choice
+  }
+}
+
+extension JobID {
+  /// Reads a job's number.
+  init(parsing text: String) throws(InvalidValue) {
+    guard let job = JobID(text) else {
+      throw InvalidValue("\(Spelling.quoted(text)) is not a job number; see imgctl list")
+    }
+    self = job
+  }
+}
+
+extension ArgumentReader {
+  /// The required operand ``OperandDescription/job``.
+  func job() throws(UsageError) -> JobID {
+    guard let job = try value(of: .job, JobID.init(parsing:)) else {
+      preconditionFailure("the operand is required, so the reader has checked it")
+    }
+    return job
+  }
+}
+
+/// The options that control how imgctl requests pictures from origins, and how it names them.
+enum FetchArguments {
+  private static let cachePolicy = OptionDescription(
+    "--cache-policy", "POLICY",
+    help:
+      "cache-else-load: use the store, else fetch. protocol: use the store while HTTP says fresh, "
+      + "else ask the origin. reload: always fetch. cache-only: use only the store. "
+      + "Default: cache-else-load.")
+  private static let header = OptionDescription(
+    "--header", "'NAME: VALUE'|@FILE",
+    help:
+      "Send this header, or those in a file (one a line), with each request. A redirect to another "
+      + "origin does not get it. Other users can see the command line (ps), but not a file that "
+      + "only you can read (chmod 600). With other headers, a URL counts as another picture. "
+      + "Repeatable.",
+    isRepeatable: true)
+  private static let headerVariable = OptionDescription(
+    "--header-env", "VARIABLE",
+    help:
+      "Send the headers in this environment variable, one a line. A coordinator that the command "
+      + "starts does not get the variable. Repeatable.",
+    isRepeatable: true)
+  private static let cookies = OptionDescription(
+    "--cookies", "FILE",
+    help:
+      "Send the cookies of this file to the domains and paths that they are for. It has Netscape's "
+      + "format (cookies.txt), as curl, wget and yt-dlp read it. A URL with other cookies counts as "
+      + "another picture.")
+  private static let netrc = OptionDescription(
+    "--netrc",
+    help:
+      "Send user name and password of ~/.netrc to the hosts that it names. A list takes all its "
+      + "entries with it, because it is sent while it is read; \"default\" is ignored. With them, a URL "
+      + "counts as another picture.")
+  private static let netrcFile = OptionDescription(
+    "--netrc-file", "FILE", help: "The same with another file in place of ~/.netrc.")
+  private static let referer = OptionDescription(
+    "--referer", "auto|URL",
+    help: "Send this Referer with each request, or with auto the origin of the picture's own URL, "
+      + "such as https://example.org/: many hosts refuse requests without one. With it, a URL counts "
+      + "as another picture.")
+  private static let ignoreQuery = OptionDescription(
+    "--ignore-query", "NAME",
+    help: "Ignore this query parameter in the picture's name, such as a signature; * matches any "
+      + "text, as in X-Amz-*. The URL is fetched unchanged. Repeatable.",
+    isRepeatable: true)
+  private static let cacheKey = OptionDescription(
+    "--cache-key", "TEXT", help: "Name the picture by this text instead of its URL.")
+  private static let respectOptOut = OptionDescription(
+    "--respect-opt-out",
+    help: "Skip pictures whose origin sends X-Robots-Tag: noai, noimageai, noindex or "
+      + "noimageindex; they end as opted_out. The default for lists.")
+  private static let noRespectOptOut = OptionDescription(
+    "--no-respect-opt-out", help: "Ignore X-Robots-Tag. The default for get.")
+
+  private static let respectRobots = OptionDescription(
+    "--respect-robots",
+    help:
+      "Obey each origin's robots.txt, which is kept for a day. URLs that it disallows for imgctl "
+      + "end as opted_out.")
+
+  /// The options that select the part of a URL that names a picture.
+  static let namingOptions = [ignoreQuery, cacheKey]
+  /// The options that change a picture's name.
+  static let nameOptions = requestOptions + namingOptions
+  /// The options of what is sent.
+  private static let requestOptions = [header, headerVariable, cookies, referer, netrc, netrcFile]
+  private static let politenessOptions = [respectOptOut, noRespectOptOut, respectRobots]
+  /// The options of a list. Its lines cannot share one `--cache-key`.
+  static let listOptions =
+    [cachePolicy] + requestOptions + [ignoreQuery] + politenessOptions
+  static let options = [cachePolicy] + nameOptions + politenessOptions
+
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``options`` or some of them.
+  ///   - pictures: the URLs among the arguments, whose hosts alone get passwords; `nil` for a list.
+  ///   - respectsOptOut: the default if neither flag is given.
+  static func fetchOptions(
+    in arguments: ArgumentReader, for pictures: [String]?, respectsOptOut: Bool = false
+  ) throws(UsageError) -> FetchOptions {
+    let isOptOutRespected = arguments.isGiven(respectOptOut)
+    let isOptOutIgnored = arguments.isGiven(noRespectOptOut)
+    guard !(isOptOutRespected && isOptOutIgnored) else {
+      throw UsageError("\(respectOptOut.flag) and \(noRespectOptOut.flag) exclude each other")
+    }
+    return FetchOptions(
+      cachePolicy: try arguments.lists(cachePolicy)
+        ? arguments.value(of: cachePolicy, CachePolicy.init(parsing:)) ?? .cacheElseLoad
+        : .cacheElseLoad,
+      headers: try headers(in: arguments, for: pictures),
+      referer: arguments.lists(referer) && arguments.texts(of: referer)?.last == automatic
+        ? .ownOrigin : .none,
+      cookies: try arguments.lists(cookies)
+        ? arguments.value(of: cookies, CookieFile.cookies(path:)) ?? Cookies.none : Cookies.none,
+      ignoredQuery: try arguments.lists(ignoreQuery) ? ignoredQuery(in: arguments) : .none,
+      cacheKey: try arguments.lists(cacheKey)
+        ? arguments.value(of: cacheKey) { (text) throws(InvalidValue) in
+          try valid { () throws(InvalidFetchOption) in try CacheKey(text) }
+        } : nil,
+      respectsOptOut: isOptOutRespected || (respectsOptOut && !isOptOutIgnored),
+      respectsRobots: arguments.isGiven(respectRobots))
+  }
+
+  private static func headers(
+    in arguments: ArgumentReader, for pictures: [String]?
+  ) throws(UsageError) -> HeaderFields {
+    guard arguments.lists(header) else { return .none }
+    var fields =
+      try fields(of: header, in: arguments, HeaderSource.lines(ofArgument:))
+      + fields(of: headerVariable, in: arguments, HeaderSource.lines(ofVariable:))
+    for (option, added) in [
+      (referer, try refererFields(in: arguments)),
+      (netrc, try netrcFields(in: arguments, for: pictures)),
+    ] {
+      if let name = added.first?.name, fields.contains(where: { $0.name == name }) {
+        throw UsageError("\(option.flag) and the header \(name) exclude each other")
+      }
+      fields += added
+    }
+    do throws(InvalidValue) {
+      return try valid { () throws(InvalidFetchOption) in try HeaderFields(fields) }
+    } catch {
+      throw UsageError(header.flag, error)
+    }
+  }
+
+  /// The value of `--referer` for ``Referer/ownOrigin``.
+  private static let automatic = "auto"
+
+  private static func refererFields(
+    in arguments: ArgumentReader
+  ) throws(UsageError) -> [HeaderField] {
+    let field = try arguments.value(of: referer) { (text) throws(InvalidValue) -> HeaderField? in
+      guard text != automatic else { return nil }
+      guard let url = try? ImageURL(parsing: text), !url.isLocal, !url.hasUser else {
+        throw InvalidValue("not auto, and not an http or https URL without a password")
+      }
+      return try valid { () throws(InvalidFetchOption) in
+        try HeaderField(name: "referer", value: url.text)
+      }
+    }
+    return [field ?? nil].compactMap(\.self)
+  }
+
+  private static func netrcFields(
+    in arguments: ArgumentReader, for pictures: [String]?
+  ) throws(UsageError) -> [HeaderField] {
+    let file = arguments.texts(of: netrcFile)?.last
+    guard file != nil || arguments.contains(netrc) else { return [] }
+    let option = file == nil ? netrc : netrcFile
+    guard let path = file ?? Netrc.standardPath else {
+      throw UsageError("\(netrc.flag): HOME is not set; use \(netrcFile.flag)")
+    }
+    let hosts = pictures.map { Set($0.compactMap { try? ImageURL(line: $0).host }) }
+    do throws(InvalidValue) {
+      let found = try Netrc(path: path)
+      return try valid { () throws(InvalidFetchOption) in
+        let fields = try found.fields(for: hosts)
+        guard fields.count <= HeaderFields.maximumCount else {
+          throw InvalidFetchOption(
+            "\(fields.count) hosts, but at most \(HeaderFields.maximumCount) can be sent; give a file "
+              + "with those of the list by \(netrcFile.flag)")
+        }
+        return fields
+      }
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+
+  /// - Parameter lines: returns the header lines of one value of the option.
+  private static func fields(
+    of option: OptionDescription, in arguments: ArgumentReader,
+    _ lines: (String) throws(InvalidValue) -> [String]
+  ) throws(UsageError) -> [HeaderField] {
+    do throws(InvalidValue) {
+      var fields: [HeaderField] = []
+      for value in arguments.texts(of: option) ?? [] {
+        for line in try lines(value) { fields.append(try field(line)) }
+      }
+      return fields
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+
+  /// Reads `Name: value`. Errors do not contain the value, which may be a secret.
+  private static func field(_ text: String) throws(InvalidValue) -> HeaderField {
+    let bytes = Array(text.utf8)
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+      throw InvalidValue("not a header; write 'Name: value'")
+    }
+    let name = String(decoding: bytes[..<colon], as: UTF8.self)
+    let value = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
+    return try valid { () throws(InvalidFetchOption) in
+      try HeaderField(name: name, value: value)
+    }
+  }
+
+  private static func ignoredQuery(in arguments: ArgumentReader) throws(UsageError) -> QueryFilter {
+    do throws(InvalidValue) {
+      let patterns = arguments.texts(of: ignoreQuery) ?? []
+      return try valid { () throws(InvalidFetchOption) in try QueryFilter(patterns) }
+    } catch {
+      throw UsageError(ignoreQuery.flag, error)
+    }
+  }
+
+  private static func valid<Value>(
+    _ make: () throws(InvalidFetchOption) -> Value
+  ) throws(InvalidValue) -> Value {
+    do {
+      return try make()
+    } catch {
+      throw InvalidValue(error.description)
+    }
+  }
+}
+
+extension ArgumentReader {
+  /// Whether the command has the option, and the user gave it. The option takes no value.
+  fileprivate func isGiven(_ option: OptionDescription) -> Bool {
+    lists(option) && contains(option)
+  }
+}
+
+/// Reads the headers of a request from the command line, a file or an environment variable. Other
+/// users can see the command line, but not the other two.
+enum HeaderSource {
+  /// More than all headers of a request may take together.
+  private static let maximumByteCount = 8 * HeaderFields.maximumByteCount
+
+  /// - Parameter argument: a header, or `@` and the path of a file.
+  static func lines(ofArgument argument: String) throws(InvalidValue) -> [String] {
+    guard argument.hasPrefix("@") else { return [argument] }
+    let path = String(argument.dropFirst())
+    do throws(SystemError) {
+      let bytes = try FileIO.contents(of: path, upTo: maximumByteCount)
+      return lines(of: String(decoding: bytes, as: UTF8.self))
+    } catch {
+      throw InvalidValue("\(Spelling.quoted(path)) cannot be read: \(error)")
+    }
+  }
+
+  /// Also removes the variable, so that child processes do not inherit it.
+  static func lines(ofVariable name: String) throws(InvalidValue) -> [String] {
+    guard let text = ThisProcess.takeVariable(name) else {
+      throw InvalidValue("the variable \(Spelling.quoted(name)) is not set")
+    }
+    return lines(of: text)
+  }
+
+  private static func lines(of text: String) -> [String] {
+    text.split(whereSeparator: \.isNewline).map(String.init)
+  }
+}

@@ -1,0 +1,424 @@
+import ImgClient
+import ImgModel
+import ImgSettings
+
+/// The options that select the variant of a picture.
+enum VariantOptions {
+  private static let size = OptionDescription(
+    "--size", "WxH",
+    help: "The box in pixels; N means NxN. Several sizes of a picture are for imgctl submit only. "
+      + "Default: 256x256.")
+  private static let sizes = OptionDescription(
+    "--size", "WxH",
+    help:
+      "The box in pixels; N means NxN. Repeatable: each size is a thumbnail of its own, from one "
+      + "fetch and one decode. Default: 256x256.",
+    isRepeatable: true)
+  private static let mode = OptionDescription(
+    "--mode", "MODE",
+    help: "fit: inside the box; fill: cover it; fill-down: cover it and crop, and keep the "
+      + "proportions of the box where the picture is smaller; auto: fill if picture and box are "
+      + "both portraits or both landscapes, else fit; stretch: exactly the box; stretch-down: the "
+      + "box, or its proportions where the picture is smaller; own-size: as large as it is, at most "
+      + "the box. Default: fit.")
+  private static let crop = OptionDescription(
+    "--crop", "PART",
+    help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "
+      + "people look at), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
+      + "--crop alone keeps the centre.",
+    impliedValue: "\(Crop.centre)",
+    attachedWords: [Crop.centre, .attention, .entropy].map(\.description), attachesNumbers: true)
+  private static let enlarge = OptionDescription(
+    "--enlarge",
+    help: "Enlarge pictures that are smaller than the box. Default: they stay small; a drawing "
+      + "(SVG) fills the box.")
+  private static let format = OptionDescription(
+    "--format", "FORMAT",
+    help: "auto, compatible, jpeg, png, webp, avif or gif; auto is WebP for animations and for "
+      + "pictures with transparency, else JPEG; compatible is GIF, PNG and JPEG for the same. "
+      + "Default: auto.")
+  private static let quality = OptionDescription(
+    "--quality", "Q",
+    help: "The quality of the encoder, from 1 to 100; PNG and GIF ignore it. Default: 80.")
+  private static let embeddedUse = OptionDescription(
+    "--thumb", "WHEN",
+    help: "Use the preview that a camera put into the file: auto (HEIF and AVIF, where it is large "
+      + "enough), always (wherever there is one) or never. Default: auto.")
+  private static let keepProfile = OptionDescription(
+    "--keep-profile",
+    help: "Keep the colours and the profile of the file. Default: colours become sRGB.")
+  private static let keepMetadata = OptionDescription(
+    "--keep-metadata", help: "Copy EXIF, XMP and IPTC, with the place if it is there.")
+  private static let keepCopyright = OptionDescription(
+    "--keep-copyright", help: "Copy the author and the rights alone, as EXIF.")
+  private static let lenient = OptionDescription(
+    "--lenient",
+    help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP, ICO or PNM: its thumbnail shows what can be "
+      + "decoded, and is marked as damaged. Default: it fails with corrupt_image.")
+
+  /// The options that select a thumbnail.
+  static let options = [size] + othersThanSize
+  /// The options that select thumbnails of several sizes.
+  static let optionsOfSeveral = [sizes] + othersThanSize
+
+  private static let othersThanSize =
+    [PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
+    + EffectOptions.options
+    + [embeddedUse, keepProfile, keepMetadata, keepCopyright, lenient]
+
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``options``.
+  ///   - destination: its file extension selects the format if no option does.
+  static func choice(
+    in arguments: ArgumentReader, for destination: PictureOutput
+  ) throws(UsageError) -> VariantChoice {
+    let promised = destination.format.flatMap(Variant.Format.init)
+    let variant = try variant(in: arguments, otherwiseAs: promised)
+    return VariantChoice(
+      variant: variant, isLenient: isLenient(in: arguments),
+      formatSource: arguments.contains(format) ? .option : promised == nil ? .nothing : .fileName)
+  }
+
+  static func isLenient(in arguments: ArgumentReader) -> Bool {
+    arguments.contains(lenient)
+  }
+
+  /// - Parameter promised: the format if no option selects one.
+  static func variant(
+    in arguments: ArgumentReader, otherwiseAs promised: Variant.Format? = nil
+  ) throws(UsageError) -> Variant {
+    let standard = Variant.standard
+    let ratio = try PixelRatio(in: arguments)
+    let box = try boxes(in: arguments).first ?? (standard.width, standard.height)
+    let crop = try arguments.value(of: crop, Crop.init(parsing:))
+    let mode = try arguments.value(of: mode, Variant.Mode.init(parsing:))
+    let format = try arguments.value(of: format, Variant.Format.init(parsing:))
+    let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
+      try Int(parsing: text, in: Variant.qualityRange)
+    }
+    do {
+      return try Variant(
+        width: ratio.scaling(box.0), height: ratio.scaling(box.1),
+        mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
+        enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
+        quality: quality ?? standard.quality, frames: try FrameOptions.selection(in: arguments),
+        embeddedUse: try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto,
+        effects: try EffectOptions.effects(in: arguments, ratio),
+        keptData: KeptData(
+          profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
+          copyright: arguments.contains(keepCopyright)))
+    } catch let error as UsageError {
+      throw error
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  /// The variants of the sizes behind the first, each once.
+  ///
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``optionsOfSeveral``, or only ``options``.
+  ///   - variant: that of the first size.
+  static func otherVariants(
+    in arguments: ArgumentReader, besides variant: Variant
+  ) throws(UsageError) -> [Variant] {
+    let ratio = try PixelRatio(in: arguments)
+    var variants = [variant]
+    for box in try boxes(in: arguments).dropFirst() {
+      do throws(VariantError) {
+        let other = try variant.inBox(
+          width: ratio.scaling(box.width), height: ratio.scaling(box.height))
+        if !variants.contains(other) { variants.append(other) }
+      } catch {
+        throw UsageError("\(error)")
+      }
+    }
+    guard variants.count <= Variant.maximumCount else {
+      throw UsageError("--size: at most \(Variant.maximumCount) sizes")
+    }
+    return Array(variants.dropFirst())
+  }
+
+  private static func boxes(
+    in arguments: ArgumentReader
+  ) throws(UsageError) -> [(width: Int, height: Int)] {
+    let option = arguments.lists(sizes) ? sizes : size
+    do throws(InvalidValue) {
+      return try (arguments.texts(of: option) ?? []).map { (text) throws(InvalidValue) in
+        try box(text)
+      }
+    } catch {
+      throw UsageError(option.flag, error)
+    }
+  }
+
+  /// Reads `640x480`, or `256` for a square.
+  private static func box(_ text: String) throws(InvalidValue) -> (width: Int, height: Int) {
+    let sides = text.split(separator: "x", omittingEmptySubsequences: false).map(String.init)
+    guard sides.count <= 2, !sides.contains("") else {
+      throw InvalidValue("\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480")
+    }
+    let width = try Int(parsing: sides[0], in: Variant.sideRange)
+    return (width, sides.count == 2 ? try Int(parsing: sides[1], in: Variant.sideRange) : width)
+  }
+}
+
+extension Crop {
+  init(parsing text: String) throws(InvalidValue) {
+    guard let crop = Crop(text) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a part; write centre, attention, entropy, or a point "
+          + "from 0 to 1 with up to three decimals, such as 0.5,0.25")
+    }
+    self = crop
+  }
+}
+
+extension Int {
+  /// Reads a whole number.
+  init(parsing text: String, in range: ClosedRange<Int>) throws(InvalidValue) {
+    let range = Int64(range.lowerBound)...Int64(range.upperBound)
+    self.init(try UnitScale.count.value(parsing: text, in: range))
+  }
+}
+
+/// The options that change the pixels of a thumbnail.
+enum EffectOptions {
+  private static let grayscale = OptionDescription("--grayscale", help: "Without colours.")
+  private static let blur = OptionDescription(
+    "--blur", "SIGMA", help: "Blur, with this standard deviation in pixels of the thumbnail.")
+  private static let sharpen = OptionDescription(
+    "--sharpen", "SIGMA", help: "Sharpen edges that are about so many pixels wide, such as 0.5.")
+  private static let radius = OptionDescription(
+    "--radius", "N",
+    help: "Round the corners with this radius in pixels; more than half the box makes a circle of "
+      + "a square.")
+  private static let background = OptionDescription(
+    "--background", "COLOUR",
+    help: "Put this colour behind transparent pixels: white, black, or digits such as ff8800. "
+      + "Default: they stay transparent, and are white in JPEG.")
+
+  static let options = [grayscale, blur, sharpen, radius, background]
+
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``options``.
+  ///   - ratio: lengths are multiplied by it.
+  static func effects(
+    in arguments: ArgumentReader, _ ratio: PixelRatio
+  ) throws(UsageError) -> Effects {
+    Effects(
+      isGrayscale: arguments.contains(grayscale),
+      blur: ratio.scaling(try arguments.value(of: blur, sigma) ?? .zero),
+      sharpen: ratio.scaling(try arguments.value(of: sharpen, sigma) ?? .zero),
+      radius: ratio.scaling(
+        try arguments.value(of: radius) { (text) throws(InvalidValue) in
+          try Int(parsing: text, in: Effects.radiusRange)
+        } ?? 0),
+      background: try arguments.value(of: background, RGBColour.init(parsing:)))
+  }
+
+  private static func sigma(_ text: String) throws(InvalidValue) -> Thousandths {
+    try Thousandths(parsing: text, in: Effects.sigmaRange)
+  }
+}
+
+extension RGBColour {
+  fileprivate init(parsing text: String) throws(InvalidValue) {
+    guard let colour = RGBColour(text) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a colour; write white, black, or digits such as ff8800")
+    }
+    self = colour
+  }
+}
+
+extension Thousandths {
+  /// Reads a decimal number.
+  init(parsing text: String, in range: ClosedRange<Thousandths>) throws(InvalidValue) {
+    guard let number = Thousandths(text), range.contains(number) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a number from \(range.lowerBound) to \(range.upperBound) "
+          + "with up to three decimals")
+    }
+    self = number
+  }
+}
+
+/// The options that select frames of an animation or pages of a document.
+enum FrameOptions {
+  private static let frame = OptionDescription(
+    "--frame", "N",
+    help: "The frame of an animation or the page of a document, counted from 0.")
+  private static let time = OptionDescription(
+    "--at", "TIME",
+    help: "The frame that an animation shows at this time, such as 1.25s, 500ms or 2m, at most "
+      + "1d; after its end, the last one.")
+  private static let poster = OptionDescription(
+    "--poster", help: "The first frame that is not blank.")
+  private static let animated = OptionDescription(
+    "--animated",
+    help: "All frames: the thumbnail of an animation is one, in WebP or GIF. It keeps neither "
+      + "metadata nor profile, and its centre with --crop=attention and --crop=entropy. Default: "
+      + "the first frame.")
+
+  static let options = [frame, time, poster, animated]
+
+  /// - Parameter arguments: the arguments of a command that lists ``options``.
+  static func selection(in arguments: ArgumentReader) throws(UsageError) -> FrameSelection {
+    let number = try arguments.value(of: frame) { (text) throws(InvalidValue) in
+      try Int(parsing: text, in: FrameSelection.numberRange)
+    }
+    let milliseconds = try arguments.value(of: time, milliseconds)
+    let found: [FrameSelection] = [
+      number.map { .number($0) }, milliseconds.map { .time($0) },
+      arguments.contains(poster) ? .poster : nil, arguments.contains(animated) ? .all : nil,
+    ].compactMap(\.self)
+    guard found.count <= 1 else {
+      throw UsageError("give one of \(options.map(\.flag).joined(separator: ", "))")
+    }
+    return found.first ?? .first
+  }
+
+  private static func milliseconds(_ text: String) throws(InvalidValue) -> Int {
+    let range = FrameSelection.timeRange
+    let milliseconds = try UnitScale.duration.value(
+      parsing: text, in: Int64(range.lowerBound)...Int64(range.upperBound))
+    return Int(milliseconds)
+  }
+}
+
+/// How many pixels of a screen are one pixel of a page along each side. All lengths of a variant are
+/// multiplied by it, so that a thumbnail looks equal and sharper.
+struct PixelRatio {
+  static let option = OptionDescription(
+    "--dpr", "RATIO",
+    help: "Multiply --size, --blur, --sharpen and --radius, for screens with that many pixels for "
+      + "each of a page. Default: 1.")
+
+  private static let range = Thousandths(count: 100)...Thousandths(count: 10_000)
+
+  private let ratio: Thousandths
+
+  /// - Parameter arguments: the arguments of a command that lists ``option``.
+  init(in arguments: ArgumentReader) throws(UsageError) {
+    ratio =
+      try arguments.value(of: Self.option) { (text) throws(InvalidValue) in
+        try Thousandths(parsing: text, in: Self.range)
+      } ?? .one
+  }
+
+  /// A length in pixels, rounded to the nearest number; no length becomes 0.
+  func scaling(_ length: Int) -> Int {
+    length == 0 ? 0 : max(1, (length * ratio.count + 500) / 1_000)
+  }
+
+  func scaling(_ length: Thousandths) -> Thousandths {
+    Thousandths(count: scaling(length.count))
+  }
+}
+
+/// The options that say what the store keeps of a picture and for how long, and when it is fetched.
+enum StorageOptions {
+  private static let expiry = OptionDescription(
+    "--expire-after", "DURATION",
+    help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
+      + "--expires-at. Default: the coordinator's --default-expiry.")
+  private static let expiryDate = OptionDescription(
+    "--expires-at", "DATE",
+    help: "Keep the thumbnail until this date: 2027-01-01 (midnight UTC) or "
+      + "2027-01-01T12:00:00+02:00.")
+  private static let sliding = OptionDescription(
+    "--expire-on-access", help: "Restart the duration at each access to the thumbnail.")
+  private static let keep = OptionDescription(
+    "--keep", "WHAT",
+    help: "What to store: none, thumbnail, original (the picture as received) or all. With an "
+      + "original, other sizes need no further fetch. Default: thumbnail.")
+  private static let delay = OptionDescription(
+    "--delay", "DURATION",
+    help: "Wait this long before the first look-up or fetch. Default: 0s.")
+
+  /// The options of the variant and of its storage.
+  static let storeOptions = VariantOptions.options + expiryOptions
+  static let options = storeOptions + [delay]
+  /// ``options`` with several variants.
+  static let jobOptions = VariantOptions.optionsOfSeveral + expiryOptions + [delay]
+
+  private static let expiryOptions = [keep, expiry, expiryDate, sliding]
+
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``jobOptions``, ``options`` or only
+  ///     ``storeOptions``.
+  ///   - priority: the priority among jobs.
+  ///   - facts: what is kept in place of a thumbnail, for a request of facts.
+  ///   - fetch: how imgctl requests pictures from origins.
+  static func request(
+    in arguments: ArgumentReader, priority: Int = 0, facts: Keep? = nil,
+    fetch: FetchOptions = .standard
+  ) throws(UsageError) -> RequestOptions {
+    let variant = try VariantOptions.variant(in: arguments)
+    return RequestOptions(
+      variant: variant,
+      otherVariants: try VariantOptions.otherVariants(in: arguments, besides: variant),
+      isLenient: VariantOptions.isLenient(in: arguments),
+      expiry: try expiry(in: arguments), priority: priority,
+      delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
+      keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? .thumbnail, fetch: fetch)
+  }
+
+  /// Refuses the options that say how thumbnails are made and kept, for a request of facts.
+  ///
+  /// - Parameters:
+  ///   - arguments: the arguments of a command that lists ``jobOptions``.
+  ///   - option: asks for facts.
+  static func refuseThumbnailOptions(
+    in arguments: ArgumentReader, with option: OptionDescription
+  ) throws(UsageError) {
+    if let given = VariantOptions.optionsOfSeveral.first(where: arguments.contains) {
+      throw UsageError("\(given.flag): \(option.flag) makes no thumbnails")
+    }
+    guard !arguments.contains(keep) else {
+      throw UsageError("\(keep.flag): \(option.flag) stores facts alone")
+    }
+  }
+
+  /// Facts are asked for by commands and flags of their own.
+  private static func keep(parsing text: String) throws(InvalidValue) -> Keep {
+    guard Keep(rawValue: text)?.isFacts != true else {
+      throw InvalidValue("facts are kept by imgctl info, and by imgctl submit --info-only")
+    }
+    return try Keep(parsing: text, among: Keep.allCases.filter { !$0.isFacts })
+  }
+
+  private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {
+    try arguments.value(of: delay) { (text) throws(InvalidValue) in
+      try Duration(parsing: text, in: RequestOptions.delayRange)
+    } ?? .zero
+  }
+
+  private static func expiry(in arguments: ArgumentReader) throws(UsageError) -> Expiry {
+    let after = try arguments.value(of: expiry, Expiry.Moment.init(parsing:))
+    let date = try arguments.value(of: expiryDate, WallTime.init(parsing:))
+    guard after == nil || date == nil else {
+      throw UsageError("--expire-after and --expires-at exclude each other")
+    }
+    let moment = after ?? date.map { .at($0) } ?? .standard
+    let isSliding = arguments.contains(sliding)
+    if isSliding, case .at = moment {
+      throw UsageError("--expire-on-access needs a duration, not a date")
+    }
+    return Expiry(moment, isSliding: isSliding)
+  }
+
+  /// Refuses an expiry in the past or too far ahead.
+  ///
+  /// - Parameter command: the command that read it.
+  static func check(
+    _ expiry: Expiry, at now: WallTime, of command: CommandDescription
+  ) throws(UsageError) {
+    do throws(InvalidValue) {
+      try expiry.check(at: now)
+    } catch {
+      throw UsageError(command.name, error)
+    }
+  }
+}

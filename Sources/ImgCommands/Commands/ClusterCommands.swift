@@ -1,0 +1,339 @@
+import ImgClient
+package import ImgModel
+package import ImgSettings
+
+/// `imgctl start`: starts the coordinator with the settings of the command line.
+package struct StartCommand: Command {
+  /// Whether the command becomes the coordinator, instead of starting one in the background.
+  package let isInForeground: Bool
+  package let isJSON: Bool
+  /// Which settings are given, see
+  /// ``Setting/differences(between:givenBy:environment:and:coreCount:)``.
+  private let arguments: ArgumentReader
+
+  private static let foreground = OptionDescription(
+    "--foreground", help: "Run in this process until stopped, as service managers need.")
+
+  package static let starter = Settings.Starter.person
+
+  package static let description = CommandDescription(
+    name: "imgctl start", summary: "start the coordinator with these settings",
+    options: [foreground, .json] + Setting.options,
+    notes: [
+      Setting.note,
+      "A coordinator that runs already keeps its settings. If they differ from the given ones, the "
+        + "command lists the differences and ends with exit code 2.",
+      "Other commands start a coordinator when none answers; that one ends when it is idle.",
+    ],
+    examples: [
+      .init(
+        "imgctl start --workers 4 --allow-network 10.0.0.0/8",
+        "Four workers, which may also fetch from this network.")
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isInForeground = arguments.contains(Self.foreground)
+    isJSON = arguments.contains(.json)
+    self.arguments = arguments
+    guard !(isInForeground && isJSON) else {
+      throw UsageError("--foreground and --json: a coordinator in the foreground prints its log")
+    }
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    if let remark = context.settings.remark { context.note("imgctl: \(remark)\n") }
+    if isInForeground {
+      try context.becomeCoordinator()
+    }
+    let (client, wasStarted) = try context.startCoordinator()
+    let isReady = try hasReadyWorker(client, wasStarted: wasStarted, in: context)
+    let differences =
+      wasStarted ? [] : try context.differences(givenBy: arguments, from: client.status())
+    let report = StartReport(
+      processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
+      logPath: context.settings.logPath, differences: differences)
+    if isJSON {
+      try context.output.write(json: report)
+    } else if let error = report.error {
+      context.report(error: error)
+    } else {
+      context.note(report.text + "\n")
+    }
+    return differences.isEmpty ? .success : .wrongUse
+  }
+
+  /// - Throws: ``ClientError/notStarted(reason:)`` where no worker can be started.
+  private func hasReadyWorker(
+    _ client: Client, wasStarted: Bool, in context: CommandContext
+  ) throws -> Bool {
+    switch try WorkerStart.outcome(client: client) {
+    case .ready: return true
+    case .starting: return false
+    case .failed(let reason):
+      // It would only retry for a while and then exit by itself.
+      if wasStarted { try? client.stop() }
+      throw ClientError.notStarted(
+        reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
+    }
+  }
+}
+
+/// `imgctl stop`: ends the coordinator.
+package struct StopCommand: Command {
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl stop", summary: "finish running work and stop the coordinator",
+    options: [.json] + OptionDescription.places,
+    notes: [
+      "If the coordinator does not answer, for example because its socket was removed, the command "
+        + "finds it by its lock on the data directory and sends SIGTERM."
+    ],
+    examples: [.init("imgctl stop", "Waiting URLs continue at the next start.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let (wasRunning, isOfTheseSettings) = try stop(in: context)
+    let waitingCount = isOfTheseSettings ? waitingCount(in: context) : nil
+    if isJSON {
+      try context.output.write(json: Report(wasRunning: wasRunning, waitingCount: waitingCount))
+    } else if wasRunning {
+      context.note("the coordinator has stopped")
+      if let count = waitingCount, count > 0 {
+        let verb = count == 1 ? "waits" : "wait"
+        context.note("; \(HumanText.count(count, of: "URL")) \(verb) for the next start")
+      }
+      context.note("\n")
+    } else {
+      context.note("no coordinator runs\n")
+    }
+    return .success
+  }
+
+  /// - Returns: whether a coordinator ran, and whether its jobs are in the journal of these
+  ///   settings.
+  private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
+    do {
+      let client = try context.runningCoordinator()
+      let dataDirectory = try client.status().dataDirectory
+      try client.stop()
+      return (true, dataDirectory == context.settings.dataDirectory)
+    } catch ClientError.unreachable {
+      return (false, false)
+    } catch let error as ClientError where error.meansNoListener {
+      guard try stopOwner(in: context) else { throw error }
+      return (true, true)
+    }
+  }
+
+  /// The URLs in the journal that continue at the next start; `nil` if this user cannot read the
+  /// journal.
+  private func waitingCount(in context: CommandContext) -> Int? {
+    var count = 0
+    do {
+      try context.journalJobs().forEachJob { count += $0.state == .paused ? 0 : $0.queued }
+    } catch {
+      return nil
+    }
+    return count
+  }
+
+  private struct Report: Encodable {
+    let wasRunning: Bool
+    let waitingCount: Int?
+
+    private enum CodingKeys: String, CodingKey {
+      case wasRunning = "stopped"
+      case waitingCount = "queued"
+    }
+  }
+
+  /// - Returns: whether a process owned the data directory.
+  private func stopOwner(in context: CommandContext) throws -> Bool {
+    guard let owner = try context.coordinatorProcess() else {
+      return false
+    }
+    context.note(
+      "no coordinator answers at \(context.settings.socketPath); stopping process "
+        + "\(owner.processID), which owns \(context.settings.dataDirectory)\n")
+    try owner.stop()
+    return true
+  }
+}
+
+extension ClientError {
+  /// Whether the socket reaches no coordinator although one may own the data directory.
+  fileprivate var meansNoListener: Bool {
+    switch self {
+    case .notListening, .untrusted: true
+    default: false
+    }
+  }
+}
+
+/// `imgctl serve`: becomes the gateway.
+package struct ServeCommand: Command {
+  /// Those of `imggateway`.
+  package let arguments: [String]
+
+  package static let description = CommandDescription(
+    name: "imgctl serve", summary: "serve thumbnails and a gallery over HTTP",
+    options: GatewayOptions.all + GatewayOptions.places + [GatewayInvocation.json],
+    notes: GatewayInvocation.description.notes,
+    examples: [
+      .init("imgctl serve", "Serves the gallery at http://127.0.0.1:8080/ until Ctrl-C."),
+      .init(
+        "imgctl serve --listen 0.0.0.0:8080 --key-file keys --allow-origin 'https://*.example.org/'",
+        "Serves signed requests of other machines, for pictures of one origin."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    // Variables are read by the gateway itself.
+    _ = try GatewaySettings(arguments, environment: [:])
+    self.arguments = arguments.arguments(of: Self.description.options)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    try context.becomeGateway(arguments)
+  }
+}
+
+/// `imgctl limits`: shows the limits of the running coordinator, or changes some of them.
+package struct LimitsCommand: Command {
+  /// `nil` if the command only shows the limits.
+  package let change: LimitChange?
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
+    options: LimitChange.options + [.json] + OptionDescription.places,
+    notes: [
+      "A change applies at once, until the coordinator ends. Limits that are not given keep their "
+        + "values. The other limits are set by imgctl start."
+    ],
+    examples: [
+      .init("imgctl limits", "Prints the same table as imgctl status --limits."),
+      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Less load on each host."),
+      .init(
+        "imgctl limits --default-expiry 1d",
+        "Applies to thumbnails stored from now on."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+    let isChanging = LimitChange.options.contains { arguments.contains($0) }
+    change = isChanging ? try LimitChange(arguments) : nil
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.runningCoordinator()
+    let status = try change.map { try client.limit($0) } ?? client.status()
+    return try LimitTable.show(status, isJSON: isJSON, in: context)
+  }
+}
+
+/// The settings of a coordinator, as `imgctl status --limits` and `imgctl limits` print them.
+enum LimitTable {
+  static func show(
+    _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
+  ) throws -> ExitCode {
+    if isJSON {
+      try context.output.write(json: Report(cluster: cluster))
+    } else {
+      try context.output.write(text(of: Settings(runningAs: cluster)))
+    }
+    return .success
+  }
+
+  private static func text(of settings: Settings) -> String {
+    var table = Table([.text("limit"), .text("flag"), .text("value"), .text("default")])
+    for row in Setting.rows(of: settings) {
+      table.addRow([row.name, row.flag, row.value, row.defaultText])
+    }
+    return table.rendered
+  }
+
+  /// The limits and the other settings in one object.
+  private struct Report: Encodable {
+    let cluster: ClusterStatus
+
+    private enum CodingKeys: String, CodingKey {
+      case socketPath = "socket"
+      case dataDirectory = "data_directory"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(cluster.socketPath, forKey: .socketPath)
+      try container.encode(cluster.dataDirectory, forKey: .dataDirectory)
+      try cluster.limits.encode(to: encoder)
+      try cluster.settings.encode(to: encoder)
+    }
+  }
+}
+
+/// The result of `imgctl start`, with the settings that differ from the requested ones.
+struct StartReport: Encodable {
+  let processID: Int32
+  let wasStarted: Bool
+  /// Whether a worker is ready.
+  let isReady: Bool
+  let logPath: String
+  let differences: [Setting.Difference]
+
+  private enum CodingKeys: String, CodingKey {
+    case processID = "pid"
+    case wasStarted = "started"
+    case isReady = "ready"
+    case logPath = "log"
+    case differences
+  }
+
+  private struct Difference: Encodable {
+    let setting: String
+    let asked: String
+    let running: String
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(processID, forKey: .processID)
+    try container.encode(wasStarted, forKey: .wasStarted)
+    try container.encode(isReady, forKey: .isReady)
+    if wasStarted { try container.encode(logPath, forKey: .logPath) }
+    guard !differences.isEmpty else { return }
+    try container.encode(
+      differences.map { Difference(setting: $0.flag, asked: $0.asked, running: $0.running) },
+      forKey: .differences)
+  }
+
+  /// The text for people.
+  var text: String {
+    guard wasStarted else {
+      return "a coordinator already runs (process \(processID)) and keeps its settings"
+    }
+    let workers =
+      isReady ? "" : "; its workers are still starting, see imgctl status"
+    return "started a coordinator (process \(processID))\(workers); its log is \(logPath)"
+  }
+
+  /// A table of the differences with a remedy; `nil` if nothing differs.
+  var error: String? {
+    guard !differences.isEmpty else { return nil }
+    var table = Table([.text("setting"), .text("flag"), .text("requested"), .text("running")])
+    for difference in differences {
+      table.addRow([difference.name, difference.flag, difference.asked, difference.running])
+    }
+    let remedy =
+      differences.allSatisfy(\.isChangeable)
+      ? "to change them now: imgctl limits, with the same flags"
+      : "to change them: imgctl stop, then imgctl start, with all flags; end gateways before, because "
+        + "they start a coordinator again"
+    return
+      "a coordinator already runs (process \(processID)) with other settings and keeps them:\n"
+      + table.rendered + remedy
+  }
+}

@@ -1,0 +1,329 @@
+import ImgClient
+package import ImgModel
+package import ImgSettings
+
+/// `imgctl unpin`: lets the store evict what a job has pinned.
+package struct UnpinCommand: Command {
+  package let job: JobID
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl unpin", summary: "let the store evict a job's thumbnails",
+    operands: [.job],
+    options: [.json] + OptionDescription.startingPlaces,
+    notes: [
+      "The thumbnails stay in the store until it needs their room. imgctl export does the same for what it "
+        + "has written. If the job runs, its further thumbnails are not pinned either."
+    ],
+    examples: [.init("imgctl unpin 7", "Jobs that wait for room in the store continue.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let status = try context.coordinator().change(job, .unpin)
+    return try context.show(
+      status, isJSON: isJSON, orSay: "the thumbnails of job \(job) are no longer pinned")
+  }
+}
+
+/// `imgctl cancel`: stops a job.
+package struct CancelCommand: Command {
+  package let job: JobID
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl cancel", summary: "stop a job; its thumbnails stay in the store",
+    operands: [.job],
+    options: [.json] + OptionDescription.startingPlaces,
+    examples: [
+      .init("imgctl cancel 7", "Returns when the change is on disk; imgctl retry 7 continues it.")
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let status = try context.coordinator().change(job, .cancel)
+    return try context.show(
+      status, isJSON: isJSON,
+      orSay: "job \(job) cancelled: \(status.done) done, \(status.failed) failed, "
+        + "\(status.cancelled) cancelled")
+  }
+}
+
+/// `imgctl pause`: starts no more URLs of a job.
+package struct PauseCommand: Command {
+  package let job: JobID
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl pause", summary: "start no more URLs of a job; running ones finish",
+    operands: [.job],
+    options: [.json] + OptionDescription.startingPlaces,
+    notes: [
+      "A job stays paused until it is resumed or cancelled, also after a restart of the "
+        + "coordinator."
+    ],
+    examples: [.init("imgctl pause 7", "imgctl resume 7 continues the job.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let status = try context.coordinator().change(job, .pause)
+    return try context.show(
+      status, isJSON: isJSON,
+      orSay: "job \(job) paused after \(status.finished) of \(status.total); continue with: "
+        + "imgctl resume \(job)")
+  }
+}
+
+/// `imgctl resume`: continues a paused job.
+package struct ResumeCommand: Command {
+  package let job: JobID
+  package let isWaiting: Bool
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl resume", summary: "continue a paused job",
+    operands: [.job],
+    options: [.wait, .json] + OptionDescription.startingPlaces,
+    examples: [.init("imgctl resume 7 --wait", "Returns when job 7 has ended.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    isWaiting = arguments.contains(.wait)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.coordinator()
+    let status = try client.change(job, .resume)
+    let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
+    guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
+    if !isJSON { context.note(sentence + "\n") }
+    return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
+  }
+}
+
+/// `imgctl priority`: sets the priority of a job.
+package struct PriorityCommand: Command {
+  package let job: JobID
+  package let priority: Int
+  package let isJSON: Bool
+
+  private static let priorityOperand = OperandDescription("P", help: RequestOptions.priorityHelp)
+
+  package static let description = CommandDescription(
+    name: "imgctl priority", summary: "set the priority of a job",
+    operands: [.job, priorityOperand],
+    options: [.json] + OptionDescription.startingPlaces,
+    notes: ["The priority applies to URLs that have not started. The default of a job is 0."],
+    examples: [
+      .init("imgctl priority 7 2", "Gives job 7 the highest priority."),
+      .init("imgctl priority 7 -2", "Jobs of the default priority run first."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    let priority = try arguments.value(
+      of: Self.priorityOperand, RequestOptions.priority(parsing:))
+    guard let priority else {
+      preconditionFailure("the operand is required, so the reader has checked it")
+    }
+    self.priority = priority
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let status = try context.coordinator().change(job, .prioritise(priority))
+    return try context.show(
+      status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority)")
+  }
+}
+
+/// `imgctl retry`: repeats the failures of a job that has ended.
+package struct RetryCommand: Command {
+  package let job: JobID
+  /// Whether permanent failures are repeated, too.
+  package let includesFinal: Bool
+  package let isWaiting: Bool
+  package let isJSON: Bool
+
+  private static let all = OptionDescription(
+    "--all", help: "Repeat every failure, not only temporary ones.")
+
+  package static let description = CommandDescription(
+    name: "imgctl retry", summary: "repeat the temporary failures of a job",
+    operands: [.job],
+    options: [all, .wait, .json] + OptionDescription.startingPlaces,
+    notes: [
+      "imgctl status counts temporary failures as retryable, such as timeouts and busy origins. "
+        + "For a cancelled job, the command also continues with the lines that have no outcome.",
+      "If the circuit breaker of a host is open, one transfer probes the host; if it succeeds, the "
+        + "others follow. Retry-After is respected.",
+    ],
+    examples: [
+      .init("imgctl retry 7 --wait", "Repeats temporary failures; returns when job 7 has ended."),
+      .init("imgctl retry 7 --all", "Repeats every failure, after you removed its cause."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    job = try arguments.job()
+    includesFinal = arguments.contains(Self.all)
+    isWaiting = arguments.contains(.wait)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.coordinator()
+    let before = try client.status(of: job)
+    let after = try client.change(job, .retry(includesFinal: includesFinal))
+    if !isJSON { context.note(RetryReport(from: before, to: after).text) }
+    guard !isWaiting else {
+      return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
+    }
+    if isJSON { try context.output.write(json: after) }
+    return .success
+  }
+}
+
+/// Describes a retried job: what the retry repeats.
+package struct RetryReport: Sendable {
+  private let before: JobStatus
+  private let after: JobStatus
+
+  /// - Parameters:
+  ///   - before: the ended job.
+  ///   - after: the job after the retry was recorded.
+  package init(from before: JobStatus, to after: JobStatus) {
+    self.before = before
+    self.after = after
+  }
+
+  /// One line with a line feed.
+  package var text: String {
+    var facts: [String] = []
+    if before.failed > 0 {
+      facts.append(
+        "\(before.failed - after.failed) of \(HumanText.count(before.failed, of: "failure"))")
+    }
+    if before.cancelled > 0 {
+      facts.append(HumanText.count(before.cancelled, of: "cancelled URL"))
+    }
+    return "job \(after.job) repeats \(facts.joined(separator: " and "))\n"
+  }
+}
+
+/// `imgctl remove`: removes jobs that have ended.
+package struct RemoveCommand: Command {
+  /// The jobs to remove.
+  package enum Subject: Hashable, Sendable {
+    /// At least one.
+    case jobs([JobID])
+    /// All jobs that ended at least this long ago.
+    case olderThan(Duration)
+  }
+
+  package let subject: Subject
+  package let isJSON: Bool
+
+  private static let job = OperandDescription(
+    "JOB", .any, help: "The number of a job that has ended.")
+  private static let age = OptionDescription(
+    "--older-than", "DURATION", help: "All jobs that ended longer ago; 0s for all ended jobs.")
+  private static let ageRange = Duration.zero...Settings.durationRange.upperBound
+
+  package static let description = CommandDescription(
+    name: "imgctl remove", summary: "remove ended jobs with their lists and outcomes",
+    operands: [job],
+    options: [age, .json] + OptionDescription.startingPlaces,
+    notes: [
+      "Thumbnails stay in the store until they expire. The command refuses a job that has not "
+        + "ended, and removes the others. --json prints the last status of each removed job."
+    ],
+    examples: [
+      .init("imgctl remove 7 8", "Removes two jobs."),
+      .init("imgctl remove --older-than 30d", "Removes all jobs that ended over a month ago."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    var jobs: [JobID] = []
+    for text in arguments.texts(of: Self.job) {
+      do {
+        jobs.append(try JobID(parsing: text))
+      } catch {
+        throw UsageError(Self.job.name, error)
+      }
+    }
+    isJSON = arguments.contains(.json)
+    let age = try arguments.value(of: Self.age) { (text) throws(InvalidValue) in
+      try Duration(parsing: text, in: Self.ageRange)
+    }
+    switch age {
+    case nil where jobs.isEmpty, _? where !jobs.isEmpty:
+      throw UsageError("give either job numbers or \(Self.age.flag)")
+    case nil: subject = .jobs(jobs)
+    case let age?: subject = .olderThan(age)
+    }
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let client = try context.coordinator()
+    let jobs = try jobs(of: client, at: context.now)
+    var removedCount = 0
+    var isAllDone = false
+    // Also if the coordinator ends in the middle: it has removed the jobs before.
+    defer {
+      if !isJSON, removedCount > 0 || isAllDone {
+        context.note("removed \(HumanText.count(removedCount, of: "job"))\n")
+      }
+    }
+    for job in jobs {
+      guard let last = try remove(job, through: client, in: context) else { continue }
+      removedCount += 1
+      if isJSON { try context.output.write(json: last) }
+    }
+    isAllDone = removedCount == jobs.count || !areJobsNamed
+    return isAllDone ? .success : .wrongUse
+  }
+
+  private var areJobsNamed: Bool {
+    if case .jobs = subject { true } else { false }
+  }
+
+  /// - Returns: the last status of the job; `nil` if the coordinator refuses. If the user named the
+  ///   job, the reason is printed. A job found by its age was retried or removed meanwhile.
+  private func remove(
+    _ job: JobID, through client: Client, in context: CommandContext
+  ) throws(ClientError) -> JobStatus? {
+    do throws(ClientError) {
+      return try client.change(job, .remove)
+    } catch .refused(let code, let message) where !code.meansNoCoordinator {
+      if areJobsNamed {
+        context.report(ClientError.refused(code, message: message))
+      }
+      return nil
+    }
+  }
+
+  private func jobs(of client: Client, at now: WallTime) throws -> [JobID] {
+    switch subject {
+    case .jobs(let jobs): return jobs
+    case .olderThan(let age):
+      var jobs: [JobID] = []
+      try client.forEachJob { status in
+        guard let end = status.finishedAt, end.duration(to: now) >= age else { return }
+        jobs.append(status.job)
+      }
+      return jobs
+    }
+  }
+}

@@ -1,0 +1,407 @@
+import FoundationEssentials
+import ImgClient
+import ImgModel
+package import ImgSettings
+import ImgSystem
+
+/// `imgctl cache compact`: returns the unused space of the store's file to the disk.
+package struct CacheCompactCommand: Command {
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl cache compact", summary: "shrink the store's file to the size of its content",
+    options: [.json] + OptionDescription.places,
+    notes: [
+      "The disk needs space for a copy. Readers and writers continue meanwhile."
+    ],
+    examples: [
+      .init("imgctl cache compact", "Useful after many removals or with a smaller budget.")
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let compaction = try context.store.compact()
+    if isJSON {
+      try context.output.write(json: Report(compaction))
+    } else if let compaction {
+      let sizes = [compaction.before, compaction.after].map(HumanText.size)
+      context.note("the store's file: \(sizes[0]) → \(sizes[1])\n")
+    } else {
+      context.noteAbsentStore()
+    }
+    return .success
+  }
+
+  /// Without a store, both sizes are 0.
+  private struct Report: Encodable {
+    private let before: Int64
+    private let after: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case before = "file_bytes_before"
+      case after = "file_bytes_after"
+    }
+
+    init(_ compaction: (before: Int64, after: Int64)?) {
+      before = compaction?.before ?? 0
+      after = compaction?.after ?? 0
+    }
+  }
+}
+
+/// `imgctl cache reset`: empties the store.
+package struct CacheResetCommand: Command {
+  package let isJSON: Bool
+
+  package static let storeCrashHandling = StoreCrashHandling.restart
+
+  package static let description = CommandDescription(
+    name: "imgctl cache reset", summary: "remove everything from the store",
+    options: [.json] + OptionDescription.places,
+    examples: [.init("imgctl cache reset", "Removes all thumbnails; jobs and outcomes stay.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    if StoreCrash.hasHappened {
+      // Reading the damaged files would end this process, so it removes them without opening them.
+      guard try context.store.removeFiles() else {
+        let directory = context.settings.storeDirectory
+        throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
+      }
+    } else {
+      try context.store.reset()
+    }
+    if isJSON {
+      try context.output.write(json: Report(store: context.settings.storeDirectory))
+    } else {
+      context.note("the store is empty\n")
+    }
+    return .success
+  }
+
+  /// What `--json` prints: the store that is empty now.
+  private struct Report: Encodable {
+    let store: String
+    let entries = 0
+
+    private enum CodingKeys: String, CodingKey {
+      case store, entries
+    }
+  }
+}
+
+/// `imgctl cache stat`: shows the size and the use of the store.
+package struct CacheStatCommand: Command {
+  package let isJSON: Bool
+
+  package static let description = CommandDescription(
+    name: "imgctl cache stat", summary: "show the size of the store and its hit rate",
+    options: [.json] + OptionDescription.places,
+    notes: ["A record is a thumbnail, an original or the facts of a picture."],
+    examples: [.init("imgctl cache stat", "Records, bytes, budget, and the share of hits.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let statistics = try context.store.statistics()
+    if isJSON {
+      try context.output.write(json: StoreReport(statistics))
+    } else if let statistics {
+      try context.output.write(text(of: statistics, at: context.now))
+    } else {
+      context.noteAbsentStore()
+    }
+    return .success
+  }
+
+  private func text(of statistics: CacheStatistics, at now: WallTime) -> String {
+    var table = Table([.text("records"), .number("\(statistics.recordCount)")])
+    table.addRow(["record bytes", HumanText.size(statistics.byteCount)])
+    table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
+    table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
+    table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
+    table.addRow(["pinned by jobs", "\(statistics.pinnedCount)"])
+    table.addRow(["their size", HumanText.size(statistics.pinnedByteCount)])
+    table.addRow(["occupied", HumanText.size(statistics.occupiedByteCount)])
+    table.addRow(["budget", HumanText.size(statistics.budgetByteCount ?? 0)])
+    if let disk = statistics.diskByteCount {
+      table.addRow(["limit of the disk", HumanText.size(disk)])
+    }
+    if let oldest = statistics.oldestStoredAt {
+      table.addRow(["oldest", HumanText.age(of: WallTime(oldest), at: now)])
+    }
+    if let counters = statistics.counters {
+      table.addRow(["hits", "\(counters.hits)"])
+      table.addRow(["misses", "\(counters.misses)"])
+      table.addRow(["hit rate", counters.hitRate.map { "\(HumanText.number($0 * 100)) %" } ?? "-"])
+      table.addRow(["put", "\(counters.stores)"])
+      table.addRow(["evicted", "\(counters.evictions)"])
+      table.addRow(["removed expired", "\(counters.expiredRemovals)"])
+      table.addRow(["removed damaged", "\(counters.damagedRemovals)"])
+    }
+    table.addRow(["free pages", "\(statistics.freePageCount)"])
+    table.addRow(["reclaimable by compact", HumanText.size(statistics.freeByteCount)])
+    table.addRow(["file", HumanText.size(statistics.fileByteCount)])
+    table.addRow(["map", HumanText.size(statistics.mapByteCount)])
+    return table.rendered
+  }
+}
+
+/// `imgctl cache verify`: checks every record of the store.
+package struct CacheVerifyCommand: Command {
+  package let isRepairing: Bool
+  package let isJSON: Bool
+
+  private static let repair = OptionDescription(
+    "--repair", help: "Remove damaged records. The next request fetches the pictures again.")
+
+  package static let description = CommandDescription(
+    name: "imgctl cache verify", summary: "read every record of the store and list damage",
+    options: [repair, .json] + OptionDescription.places,
+    examples: [
+      .init("imgctl cache verify", "One line for each defect, and exit code 1 if there is any."),
+      .init("imgctl cache verify --repair", "Also removes what is damaged."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isRepairing = arguments.contains(Self.repair)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    var report = Report()
+    let checkedCount = try context.store.verify(isRepairing: isRepairing) { defect in
+      report.defects += 1
+      if isJSON {
+        try context.output.write(json: defect)
+      } else {
+        try context.output.write("\(HumanText.printable("\(defect)"))\n")
+      }
+      // Reading the next record may end this process, see ``StoreCrash``.
+      try context.output.flush()
+    }
+    report.checked = checkedCount ?? 0
+    report.removed = isRepairing ? report.defects : 0
+    if isJSON {
+      try context.output.write(json: report)
+    } else if checkedCount == nil {
+      context.noteAbsentStore()
+    } else {
+      context.note(report.text)
+    }
+    return report.defects == 0 ? .success : .someFailed
+  }
+
+  /// The totals, printed after the object of each defect.
+  private struct Report: Encodable {
+    var checked = 0
+    var defects = 0
+    var removed = 0
+
+    var text: String {
+      let verdict = defects == 0 ? "no defects" : HumanText.count(defects, of: "defect")
+      return "checked \(HumanText.count(checked, of: "thumbnail")): \(verdict)"
+        + (removed > 0 ? ", removed\n" : "\n")
+    }
+  }
+}
+
+/// `imgctl recover`: extracts the intact records of a damaged journal.
+package struct RecoverCommand: Command {
+  package let journal: String
+  package let directory: String
+  package let isJSON: Bool
+
+  private static let journalOperand = OperandDescription(
+    "JOURNAL", help: "The journal's directory: journal in the data directory, or a copy of it.")
+  private static let directoryOperand = OperandDescription(
+    "DIR", help: "The directory for the files; created if missing.")
+
+  package static let description = CommandDescription(
+    name: "imgctl recover", summary: "extract the intact jobs of a damaged journal",
+    operands: [journalOperand, directoryOperand],
+    options: [.json],
+    notes: [
+      "Writes two files for each job: its list job-N.txt, and job-N.jsonl with an object for each "
+        + "line and its outcome. The command does not change the journal and needs no coordinator. "
+        + "It may also find jobs that were removed recently. Exit code 1 means that some data is "
+        + "lost.",
+      "The lists contain the passwords of their URLs, so that you can submit them again. Only the "
+        + "owner can read the files.",
+    ],
+    examples: [
+      .init("imgctl recover ~/.cache/imgctl/journal jobs", "Lists and outcomes of all jobs."),
+      .init("imgctl submit jobs/job-7.txt", "Submits one again; stored thumbnails are hits."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    journal = arguments.text(of: Self.journalOperand)
+    directory = arguments.text(of: Self.directoryOperand)
+    isJSON = arguments.contains(.json)
+    guard !journal.isEmpty, !directory.isEmpty else { throw UsageError("a path is empty") }
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let recovery = try JournalRecovery(directory: journal)
+    let files = try RecoveredFiles(in: directory)
+    var isComplete = true
+    for job in recovery.jobs {
+      var report = Report(job, recovery.record(of: job))
+      try files.write(job, of: recovery) { report.count($0, $1) }
+      if isJSON { try context.output.write(json: report) } else { context.note(report.text) }
+      isComplete = isComplete && report.isComplete
+    }
+    context.note(
+      "extracted \(HumanText.count(recovery.jobs.count, of: "job")) to \(directory)\n")
+    return isComplete ? .success : .someFailed
+  }
+
+  private struct Report: Encodable {
+    private let job: JobID
+    private let name: String?
+    private let state: String?
+    private var lines = 0
+    private var lostLines = 0
+    private var outcomes = 0
+    private let finished: Int?
+
+    private enum CodingKeys: String, CodingKey {
+      case job, name, state, lines, outcomes, finished
+      case lostLines = "lost_lines"
+    }
+
+    init(_ job: JobID, _ record: JobRecord?) {
+      self.job = job
+      name = record?.name
+      state = record?.state.rawValue
+      finished = record?.counts.finished
+    }
+
+    mutating func count(_ url: String?, _ outcome: Outcome?) {
+      lines += 1
+      if url == nil { lostLines += 1 }
+      if outcome != nil { outcomes += 1 }
+    }
+
+    /// Whether the job's record was found with all the lines and outcomes that it counts. A
+    /// cancelled job also counts lines without an outcome.
+    var isComplete: Bool {
+      guard let finished else { return false }
+      return lostLines == 0 && (outcomes >= finished || state == "cancelled")
+    }
+
+    var text: String {
+      "job \(job) (\(state ?? "record lost")): \(lines - lostLines) of \(lines) lines, "
+        + "\(outcomes) outcomes\n"
+    }
+  }
+}
+
+/// The files of `imgctl recover`: for each job its list, and an object for each line and its outcome.
+struct RecoveredFiles {
+  private let directory: String
+
+  /// - Parameter directory: created if missing.
+  init(in directory: String) throws {
+    try Directory.create(directory)
+    self.directory = directory
+  }
+
+  /// Writes the files of a job, which only this user can read.
+  ///
+  /// - Parameter observe: is given each line, without a URL if its list is lost.
+  func write(
+    _ job: JobID, of recovery: JournalRecovery, _ observe: (_ url: String?, Outcome?) -> Void
+  ) throws {
+    let listFile = try ReplacementFile(path: "\(directory)/job-\(job).txt", isPrivate: true)
+    let outcomeFile = try ReplacementFile(path: "\(directory)/job-\(job).jsonl", isPrivate: true)
+    let list = Output(descriptor: listFile.descriptor)
+    let outcomes = Output(descriptor: outcomeFile.descriptor)
+    try recovery.forEachLine(of: job) { index, url, outcome in
+      observe(url, outcome)
+      if let url { try list.write(url + "\n") }
+      try outcomes.write(
+        json: LineResult(index: index, url: url?.withoutPasswords ?? "", outcome: outcome))
+    }
+    try list.flush()
+    try outcomes.flush()
+    try listFile.commit()
+    try outcomeFile.commit()
+  }
+}
+
+/// What `imgctl cache stat --json` prints.
+struct StoreReport: Encodable {
+  private let entries: Int
+  private let expired: Int
+  private let thumbnailBytes: Int64
+  private let partials: Int
+  private let partialBytes: Int64
+  private let pinned: Int
+  private let pinnedBytes: Int64
+  private let occupiedBytes: Int64
+  private let budgetBytes: Int64?
+  private let oldestStoredAt: WallTime?
+  private let hits: UInt64?
+  private let misses: UInt64?
+  private let hitRate: Double?
+  private let stores: UInt64?
+  private let evictions: UInt64?
+  private let expiredRemovals: UInt64?
+  private let damagedRemovals: UInt64?
+  private let freePages: Int
+  private let freeBytes: Int64
+  private let fileBytes: Int64
+  private let mapBytes: Int64
+
+  private enum CodingKeys: String, CodingKey {
+    case entries, expired, partials, pinned, hits, misses, stores, evictions
+    case pinnedBytes = "pinned_bytes"
+    case partialBytes = "partial_bytes"
+    case thumbnailBytes = "thumbnail_bytes"
+    case occupiedBytes = "occupied_bytes"
+    case budgetBytes = "budget_bytes"
+    case oldestStoredAt = "oldest_stored_at"
+    case hitRate = "hit_rate"
+    case expiredRemovals = "expired_removals"
+    case damagedRemovals = "damaged_removals"
+    case freePages = "free_pages"
+    case freeBytes = "free_bytes"
+    case fileBytes = "file_bytes"
+    case mapBytes = "map_bytes"
+  }
+
+  /// - Parameter statistics: `nil` if there is no store; it then counts as empty and has no budget.
+  init(_ statistics: CacheStatistics?) {
+    entries = statistics?.recordCount ?? 0
+    expired = statistics?.expiredCount ?? 0
+    thumbnailBytes = statistics?.byteCount ?? 0
+    partials = statistics?.partialCount ?? 0
+    partialBytes = statistics?.partialByteCount ?? 0
+    pinned = statistics?.pinnedCount ?? 0
+    pinnedBytes = statistics?.pinnedByteCount ?? 0
+    occupiedBytes = statistics?.occupiedByteCount ?? 0
+    budgetBytes = statistics?.budgetByteCount
+    oldestStoredAt = statistics?.oldestStoredAt.map { WallTime($0) }
+    let counters = statistics?.counters
+    hits = counters?.hits
+    misses = counters?.misses
+    hitRate = counters?.hitRate
+    stores = counters?.stores
+    evictions = counters?.evictions
+    expiredRemovals = counters?.expiredRemovals
+    damagedRemovals = counters?.damagedRemovals
+    freePages = statistics?.freePageCount ?? 0
+    freeBytes = statistics?.freeByteCount ?? 0
+    fileBytes = statistics?.fileByteCount ?? 0
+    mapBytes = statistics?.mapByteCount ?? 0
+  }
+}

@@ -1,0 +1,239 @@
+import Glibc
+import ImgClient
+package import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// The search of a command for one thumbnail, see ``ThumbnailFinder``. The user learns what it waits for.
+struct ThumbnailSearch {
+  let choice: VariantChoice
+  /// Names the place that shows the picture; `nil` for a request by itself.
+  let viewer: String?
+  /// Whether the picture is fetched in any case and not stored.
+  let bypassesStore: Bool
+  /// Is given previews while the picture arrives; `nil` asks for none.
+  var onPreview: ((PicturePreview) -> Void)?
+  /// Is given how much of the picture has arrived; `nil` asks for nothing.
+  var progress: ProgressOutput?
+
+  /// - Parameter options: the requested variant may be replaced by one that the store has.
+  func thumbnail(
+    of url: ImageURL, _ options: RequestOptions, in context: CommandContext
+  ) throws -> FoundThumbnail {
+    let found = try find(url, options, in: context)
+    if case .uncached(let picture) = found, let failure = picture.facts.failure {
+      context.note("not stored: \(failure.detail)\n")
+    }
+    return found
+  }
+
+  private func find(
+    _ url: ImageURL, _ options: RequestOptions, in context: CommandContext
+  ) throws -> FoundThumbnail {
+    defer { progress?.end() }
+    let finder = ThumbnailFinder(
+      choice, viewer: viewer, bypassesStore: bypassesStore, in: context.store,
+      readsStoreFirst: !StoreCrash.hasHappened, connect: context.coordinatorOfStore)
+    return try finder.thumbnail(of: url, options, observers(in: context))
+  }
+
+  private func observers(in context: CommandContext) -> ThumbnailFinder.Observers {
+    var notes = WaitNotes()
+    var hasArrivals = false
+    var observers = ThumbnailFinder.Observers()
+    observers.onPreview = onPreview.map { show in
+      { preview in
+        hasArrivals = true
+        show(preview)
+      }
+    }
+    observers.onProgress = progress.map { output in
+      { progress in
+        hasArrivals = true
+        output.show(progress)
+      }
+    }
+    observers.onWait = { wait in
+      // A preview or progress says more.
+      guard !hasArrivals else { return }
+      if let note = notes.note(on: wait, at: context.now) { context.note(note) }
+    }
+    return observers
+  }
+}
+
+/// The destination of a command's thumbnail, and whether the command prints a description.
+struct PictureOutput: Hashable, Sendable {
+  /// `nil` for standard output.
+  let path: String?
+  let isJSON: Bool
+
+  private static let output = OptionDescription(
+    "--output", short: "-o", "FILE",
+    help:
+      "Write the thumbnail to this file. The extension (jpg, png, webp, avif, gif) selects the format "
+      + "unless --format does. Default: -, standard output.")
+
+  static let options = [output, .json]
+  static let note = "With --json, the thumbnail is written only to the file of --output."
+
+  init(_ arguments: ArgumentReader) throws(UsageError) {
+    let path = arguments.texts(of: Self.output)?.last
+    guard path != "" else { throw UsageError("--output: the path is empty") }
+    isJSON = arguments.contains(.json)
+    self.path = path == "-" ? nil : path
+    guard !isJSON || path != "-" else {
+      throw UsageError("--json and --output - would both write to standard output")
+    }
+  }
+
+  /// The file to write; `nil` for standard output. If the path is a symbolic link, the file that it names,
+  /// as other programs write to that. A device or a pipe keeps its path.
+  var file: String? {
+    guard let path, (try? FileStatus(following: path))?.isRegularFile != false else { return path }
+    // The attempt to write reports links that form a circle.
+    return (try? FileIO.resolvingLinks(path)) ?? path
+  }
+
+  /// The format of the file's extension; `nil` for other extensions.
+  var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
+
+  /// Refuses to write a picture to a terminal, and notices a file that cannot be written before anything is
+  /// fetched for it.
+  ///
+  /// - Parameter command: the name of the command.
+  /// - Throws: a ``UsageError`` for a terminal, a ``SystemError`` for a file.
+  func check(for command: String) throws {
+    if let file { try FileIO.checkReplaceable(path: file) }
+    guard path == nil, !isJSON, Terminal.isTerminal(1) else { return }
+    throw UsageError(
+      "\(command): refusing to write a picture to a terminal; use -o FILE or --json")
+  }
+
+  /// Writes a thumbnail, or its description. Prints a note if the picture is damaged, and if the
+  /// file's extension is of another format.
+  func deliver(
+    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, in context: CommandContext
+  ) throws {
+    if thumbnail.isDamaged {
+      context.note("imgctl: the picture is damaged; which parts of it were decoded is unknown\n")
+    }
+    let format = thumbnail.format
+    if let path, let file {
+      try FileIO.replace(path: file, with: bytes)
+      if let promised = self.format, promised != format {
+        context.note("imgctl: \(path) contains \(format.rawValue), not \(promised.rawValue)\n")
+      }
+    } else if !isJSON {
+      try context.output.write(bytes: bytes)
+    }
+    if isJSON { try context.output.write(json: report) }
+  }
+}
+
+/// A local picture for upload: a file or standard input.
+struct PictureFile: ~Copyable {
+  private let file: InputFile
+
+  /// Opens the file with the rights of this process.
+  ///
+  /// - Parameter path: `-` for standard input.
+  init(path: String) throws(SystemError) {
+    file = try InputFile(path: path)
+  }
+
+  /// The same for a command that reads no other picture.
+  ///
+  /// - Throws: a ``UsageError`` for a file that does not exist.
+  init(path: String, of command: CommandDescription) throws {
+    do throws(SystemError) {
+      self = try PictureFile(path: path)
+    } catch {
+      guard error.code == ENOENT else { throw error }
+      throw UsageError(
+        "\(command.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with "
+          + "https:// or http://")
+    }
+  }
+
+  /// The same for a command that has another picture to try.
+  ///
+  /// - Throws: a ``Failure`` with code `unreadable_file`.
+  init(attempting path: String) throws(Failure) {
+    do throws(SystemError) {
+      self = try PictureFile(path: path)
+    } catch {
+      throw Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
+    }
+  }
+
+  /// Reads the whole picture and uploads it.
+  ///
+  /// - Parameter url: the URL to store it under; `nil` to store nothing.
+  /// - Throws: as ``contents(for:)`` does.
+  func upload(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
+    try client.upload(try contents(for: client), as: url, options: options)
+  }
+
+  /// Reads the whole picture for a coordinator.
+  ///
+  /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
+  func contents(for client: Client) throws -> [UInt8] {
+    let limit = try client.maximumUploadByteCount()
+    do throws(SystemError) {
+      return try FileIO.contents(of: file.descriptor, named: file.name, upTo: limit)
+    } catch {
+      guard error.code == EFBIG else { throw error }
+      throw Failure(
+        stage: .fetch, code: .tooLarge, detail: "\(file.name) has more than \(limit) bytes")
+    }
+  }
+}
+
+/// The source of a picture on a command line.
+package enum PictureSource: Hashable, Sendable {
+  case url(String)
+  /// A path for this process to open; `-` for standard input.
+  case file(String)
+
+  /// The source that a text names on this machine.
+  ///
+  /// - Throws: as ``init(_:isFile:)`` does.
+  init(_ text: String) throws(Failure) {
+    try self.init(text, isFile: FileIO.isFile)
+  }
+
+  /// A text with a scheme is a URL. So is a text that begins with a host name, unless a file of
+  /// that name exists. A path whose first part contains a colon is written `./a:b`.
+  ///
+  /// - Parameter isFile: whether a path is a file.
+  /// - Throws: a ``Failure`` with code `invalid_url` for a `file:` URL of another machine.
+  package init(_ text: String, isFile: (String) -> Bool) throws(Failure) {
+    if let path = try FileURL.path(of: text) {
+      self = .file(path)
+    } else if text.prefix(while: { $0 != "/" }).contains(":") {
+      self = .url(text)
+    } else if text == "-" || isFile(text) || (try? ImageURL(line: text)) == nil {
+      self = .file(text)
+    } else {
+      self = .url(text)
+    }
+  }
+}
+
+/// The notes of a command that waits for one URL: one for each reason.
+///
+/// The coordinator also reports when only the time of the next attempt changes. For a host at its
+/// rate limit that is up to once a second, so such a change prints nothing.
+package struct WaitNotes: Sendable {
+  private var last: Wait?
+
+  package init() {}
+
+  /// The line to print, with a line feed; `nil` if the last note already gave this reason.
+  package mutating func note(on wait: Wait, at now: WallTime) -> String? {
+    defer { last = wait }
+    if wait.kind == .hostRate, last?.kind == .hostRate, last?.host == wait.host { return nil }
+    return "waiting: \(WaitText(wait, at: now).text)\n"
+  }
+}

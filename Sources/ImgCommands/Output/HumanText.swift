@@ -1,0 +1,349 @@
+package import ImgModel
+
+/// Formats quantities and names for people: rounded, with a unit.
+package enum HumanText {
+  /// Bytes in binary units, such as `1.4 MiB`.
+  package static func size(_ byteCount: Int64) -> String {
+    scaled(Double(byteCount), by: 1_024, units: ["B", "KiB", "MiB", "GiB", "TiB"])
+  }
+
+  /// A data rate in decimal units, as usual for networks, such as `1.3 MB/s`.
+  package static func rate(bytesPerSecond: Double) -> String {
+    scaled(bytesPerSecond, by: 1_000, units: ["B", "kB", "MB", "GB", "TB"]) + "/s"
+  }
+
+  /// A number with one decimal; none from 100 on, where it adds nothing.
+  package static func number(_ value: Double) -> String {
+    // Larger values have no exact tenths, and soon overflow Int.
+    guard value.isFinite, abs(value) < 1e15 else { return "-" }
+    let tenths = Int((abs(value) * 10).rounded())
+    let sign = value < 0 && tenths > 0 ? "-" : ""
+    if tenths >= 1_000 { return sign + String(Int(abs(value).rounded())) }
+    return "\(sign)\(tenths / 10).\(tenths % 10)"
+  }
+
+  /// A count with a regular noun, such as `1 job` or `2 jobs`.
+  package static func count(_ count: Int, of noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
+  /// A duration in its two largest units, such as `3m 12s` or `2d 4h`.
+  package static func duration(_ duration: Duration) -> String {
+    let milliseconds = duration.milliseconds
+    if milliseconds < 1_000 { return "\(max(milliseconds, 0))ms" }
+    let seconds = milliseconds / 1_000
+    let parts = [
+      (seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"),
+      (seconds % 60, "s"),
+    ]
+    return parts.drop { $0.0 == 0 }.prefix(2).filter { $0.0 > 0 }.map { "\($0)\($1)" }
+      .joined(separator: " ")
+  }
+
+  /// A duration to the millisecond, such as `40ms`, `3.96s` or `1m 3.5s`.
+  package static func exactDuration(milliseconds: Int) -> String {
+    guard milliseconds >= 1_000 else { return "\(max(milliseconds, 0))ms" }
+    let (minutes, rest) = milliseconds.quotientAndRemainder(dividingBy: 60_000)
+    var parts = [(minutes / 60, "h"), (minutes % 60, "m")].filter { $0.0 > 0 }
+      .map { "\($0)\($1)" }
+    if rest > 0 { parts.append("\(Thousandths(count: rest))s") }
+    return parts.joined(separator: " ")
+  }
+
+  /// The age of `moment`, such as `3m 12s ago`.
+  package static func age(of moment: WallTime, at now: WallTime) -> String {
+    duration(moment.duration(to: now)) + " ago"
+  }
+
+  /// A duration like on a stopwatch, such as `0:11` or `1:02:03`.
+  package static func stopwatch(seconds: Int64) -> String {
+    func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60)
+    let end = twoDigits(seconds % 60)
+    return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(end)" : "\(minutes):\(end)"
+  }
+
+  /// An untrusted text on one line, without what could control a terminal and without the passwords of
+  /// URLs.
+  package static func printable(_ text: String) -> String { text.withoutPasswords.printable }
+
+  /// The URL or path of a picture, for a sentence. A long one, such as a `data:` URL, is truncated.
+  package static func source(_ text: String) -> String {
+    let shown = printable(text == "-" ? "standard input" : text)
+    return shown.count > sourceLength ? String(shown.prefix(sourceLength)) + "…" : shown
+  }
+
+  private static let sourceLength = 200
+
+  private static func scaled(_ value: Double, by factor: Double, units: [String]) -> String {
+    var value = max(value, 0)
+    var unit = 0
+    // A value that rounds up to the factor becomes 1.0 of the next unit.
+    while value.rounded() >= factor, unit + 1 < units.count {
+      value /= factor
+      unit += 1
+    }
+    return unit == 0 ? "\(Int(value.rounded())) B" : "\(number(value)) \(units[unit])"
+  }
+}
+
+/// Describes a ``StoreShortage`` in words.
+package struct ShortageText: Sendable {
+  private let shortage: StoreShortage
+  private let status: JobStatus
+
+  /// - Returns: `nil` for a job that the store will probably hold.
+  package init?(_ status: JobStatus) {
+    guard let shortage = status.storeShortage else { return nil }
+    self.shortage = shortage
+    self.status = status
+  }
+
+  /// That the disk makes the store smaller than its budget.
+  static func ofDisk(_ diskByteCount: Int64, budget budgetByteCount: Int64) -> String {
+    "the disk has room for \(HumanText.size(diskByteCount)) of the store's budget of "
+      + HumanText.size(budgetByteCount)
+  }
+
+  /// For the bar, such as `needs 480.0 MiB of a store of 400.0 MiB`.
+  package var fact: String {
+    "needs \(HumanText.size(shortage.neededByteCount)) of a store of "
+      + HumanText.size(shortage.effectiveByteCount) + (shortage.isOfDisk ? " on a full disk" : "")
+  }
+
+  /// A warning with what can be done, in lines.
+  package var warning: String {
+    let limit =
+      shortage.diskByteCount.map { Self.ofDisk($0, budget: shortage.budgetByteCount) }
+      ?? "the store's budget is \(HumanText.size(shortage.budgetByteCount))"
+    let consequence =
+      status.pinPolicy == .none
+      ? "later thumbnails will replace earlier ones" : "the job will wait when it is full"
+    return """
+      job \(status.job) needs about \(HumanText.size(shortage.neededByteCount)) of the store, but \
+      \(limit): \(consequence)
+      to make room: \(remedies.joined(separator: "; or "))
+
+      """
+  }
+
+  private var remedies: [String] {
+    var remedies = ["imgctl export \(status.job) DIR, repeatedly while the job runs"]
+    remedies.append(
+      shortage.isOfDisk
+        ? "free space on the disk"
+        : "imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
+    if status.pinPolicy != .none {
+      remedies.append("imgctl unpin \(status.job), to keep only what comes last")
+    }
+    return remedies
+  }
+
+  /// With a tenth for what is not pinned, see ``StoreReport/pinLimit(of:)``, and another one for the estimate.
+  private var sensibleBudget: String {
+    "\(shortage.neededByteCount / (8 << 20) * 10 + 10)M"
+  }
+}
+
+extension HumanText {
+  /// How much of a picture has arrived, such as `45 % of 1.4 MiB`, or `640.0 KiB` if its length is unknown.
+  /// Rounded down: 100 % means all.
+  package static func download(_ progress: BodyProgress) -> String {
+    guard let expected = progress.expectedByteCount, expected > 0 else {
+      return size(Int64(progress.receivedByteCount))
+    }
+    let share = Double(progress.receivedByteCount) / Double(expected)
+    return "\(Int(min(share, 1) * 100)) % of \(size(Int64(expected)))"
+  }
+}
+
+/// Describes a ``Wait`` in words.
+package struct WaitText: Sendable {
+  private let wait: Wait
+  private let now: WallTime
+
+  package init(_ wait: Wait, at now: WallTime) {
+    self.wait = wait
+    self.now = now
+  }
+
+  /// A clause such as `example.org answered 503, next attempt in 0:42`.
+  package var text: String {
+    HumanText.printable(reason + end) + others
+  }
+
+  private var reason: String {
+    switch wait.kind {
+    case .draining: "the coordinator is stopping"
+    case .noWorker: "no worker is ready: \(wait.detail ?? "")"
+    case .workerStarting: "the workers are starting"
+    case .journal: wait.detail ?? "the journal cannot be written"
+    case .paused: "the job is paused until imgctl resume"
+    case .delayed: "the job is delayed"
+    case .lookingUp: "URLs are being looked up in the store"
+    case .recording: "outcomes are being written to the journal"
+    case .reading: "the list is being read"
+    case .storePinned:
+      "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
+    case .transfersFull: "all transfer slots are in use (--transfers)"
+    case .workersBusy: "all workers are busy"
+    case .otherJobs: "more urgent jobs run first"
+    case .retryAfter, .hostFailing, .robots, .hostRate, .hostFull, .backoff, .transferring,
+      .decoding:
+      hostReason(wait.host ?? "the host")
+    }
+  }
+
+  private func hostReason(_ host: String) -> String {
+    switch wait.kind {
+    case .retryAfter: "\(host) sent Retry-After"
+    case .hostFailing, .backoff: failure(of: host)
+    case .robots: "the robots.txt of \(host) is being fetched"
+    case .hostRate: "\(host) has reached --rate-per-host"
+    case .hostFull: "\(host) has reached --transfers-per-host"
+    case .transferring: "a transfer from \(host) is running"
+    case .decoding: "a picture of \(host) is being decoded"
+    default: host
+    }
+  }
+
+  private func failure(of host: String) -> String {
+    if let status = wait.httpStatus { return "\(host) answered \(status)" }
+    return "\(host) fails" + (wait.detail.map { " (\($0))" } ?? "")
+  }
+
+  /// The time of the next attempt, or the duration so far.
+  private var end: String {
+    if let until = wait.until { return ", \(next) in \(countdown(now.duration(to: until)))" }
+    if wait.kind == .hostFailing { return ", and a transfer is probing it" }
+    guard let since = wait.since else { return "" }
+    let passed = since.duration(to: now).components.seconds
+    return ", for \(HumanText.stopwatch(seconds: max(passed, 0)))"
+  }
+
+  private var next: String {
+    switch wait.kind {
+    case .noWorker: "next start"
+    case .delayed: "start"
+    case .hostRate: "next request"
+    case .backoff: wait.attempt.map { "attempt \($0)" } ?? "next attempt"
+    default: "next attempt"
+    }
+  }
+
+  /// Rounds the remaining time up, so that it does not show 0:00 too early.
+  private func countdown(_ duration: Duration) -> String {
+    HumanText.stopwatch(seconds: max(duration.secondsRoundedUp, 0))
+  }
+
+  private var others: String {
+    wait.moreHosts.map { " (and \(HumanText.count($0, of: "more host")))" } ?? ""
+  }
+}
+
+/// Rows of text below headings, in aligned columns.
+package struct Table: Sendable {
+  package struct Column: Sendable {
+    fileprivate let heading: String
+    fileprivate let isNumeric: Bool
+
+    /// A column of text, aligned left.
+    package static func text(_ heading: String) -> Column {
+      Column(heading: heading, isNumeric: false)
+    }
+
+    /// A column of numbers, aligned right.
+    package static func number(_ heading: String) -> Column {
+      Column(heading: heading, isNumeric: true)
+    }
+  }
+
+  private static let gap = "  "
+
+  private let columns: [Column]
+  private var rows: [[String]] = []
+
+  package init(_ columns: [Column]) {
+    self.columns = columns
+  }
+
+  /// Adds a row with one cell for each column. Control characters in cells are replaced.
+  package mutating func addRow(_ cells: [String]) {
+    precondition(cells.count == columns.count, "a row has a cell for each column")
+    rows.append(cells.map(HumanText.printable))
+  }
+
+  /// All lines, each with a line feed and without trailing spaces.
+  package var rendered: String {
+    let lines = [columns.map(\.heading)] + rows
+    let widths = columns.indices.map { column in
+      lines.map { $0[column].count }.max() ?? 0
+    }
+    return lines.map { render($0, widths: widths) + "\n" }.joined()
+  }
+
+  private func render(_ cells: [String], widths: [Int]) -> String {
+    let padded = columns.indices.map { column in
+      let space = String(repeating: " ", count: widths[column] - cells[column].count)
+      return columns[column].isNumeric ? space + cells[column] : cells[column] + space
+    }
+    let line = padded.joined(separator: Self.gap)
+    return String(line.reversed().drop { $0 == " " }.reversed())
+  }
+}
+
+/// A table of jobs, one a row. The columns for unusual options and for the reason of a wait appear
+/// only if a job has them.
+package struct JobListing {
+  private static let columns: [Table.Column] = [
+    .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
+    .number("retryable"), .number("cancelled"), .number("cached"), .number("queued"),
+    .number("running"), .text("submitted"),
+  ]
+
+  private let now: WallTime
+  private var rows: [(cells: [String], terms: String, waiting: String, name: String)] = []
+
+  package init(at now: WallTime) {
+    self.now = now
+  }
+
+  package mutating func add(_ status: JobStatus) {
+    let cells = [
+      "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
+      "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
+      "\(status.queued)", "\(status.running)", HumanText.age(of: status.submittedAt, at: now),
+    ]
+    let waiting = status.wait.map { WaitText($0, at: now).text } ?? ""
+    rows.append((cells, terms(of: status), waiting, status.name ?? ""))
+  }
+
+  package var rendered: String {
+    let hasTerms = rows.contains { !$0.terms.isEmpty }
+    let hasWaits = rows.contains { !$0.waiting.isEmpty }
+    var table = Table(
+      Self.columns + (hasTerms ? [.text("with")] : []) + [.text("name")]
+        + (hasWaits ? [.text("waiting")] : []))
+    for row in rows {
+      table.addRow(
+        row.cells + (hasTerms ? [row.terms] : []) + [row.name] + (hasWaits ? [row.waiting] : []))
+    }
+    return table.rendered
+  }
+
+  /// The job's options that differ from the defaults: priority, order, leniency with the number of
+  /// damaged pictures, and a delay that still runs.
+  private func terms(of status: JobStatus) -> String {
+    var terms: [String] = []
+    if status.priority != 0 { terms.append("priority \(status.priority)") }
+    if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
+    if status.pinPolicy == .untilExported { terms.append("pinned") }
+    if status.isLenient {
+      terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
+    }
+    if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {
+      terms.append("in " + HumanText.duration(now.duration(to: notBefore)))
+    }
+    return terms.joined(separator: ", ")
+  }
+}

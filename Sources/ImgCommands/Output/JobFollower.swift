@@ -1,0 +1,405 @@
+import Glibc
+import ImgClient
+package import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// Shows the progress of a job until it has ended: a bar on a terminal, lines elsewhere (see
+/// ``LineCadence``), or an object for each change with `--json`. Ctrl-C ends the display, not the
+/// job. The display goes on when the coordinator ends and is started again.
+struct JobFollower {
+  private let context: CommandContext
+  private let isJSON: Bool
+
+  private static let redrawInterval = Duration.milliseconds(100)
+  /// The width of a terminal that does not report one.
+  private static let defaultColumns = 80
+
+  init(in context: CommandContext, isJSON: Bool) {
+    self.context = context
+    self.isJSON = isJSON
+  }
+
+  /// Follows the job until it has ended or the user presses Ctrl-C, and prints a summary.
+  ///
+  /// - Parameter client: its connection is used first.
+  func follow(_ job: JobID, continuing client: sending Client) throws -> ExitCode {
+    // From here on, Ctrl-C is an event and does not end the process. The threads of the library inherit
+    // that.
+    let signals = try SignalSource([SIGINT])
+    let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
+    let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
+    var looks = ClusterLooks(in: context)
+    let last = try isJSON ? print(updates, signals, &looks) : show(updates, signals, &looks)
+    return conclude(job, last, limitNote: looks.note)
+  }
+
+  /// Prints an object for each change that the coordinator reports, at most ten a second.
+  ///
+  /// - Parameter looks: are shown the job meanwhile.
+  /// - Returns: as ``forEachState(_:_:_:)`` does.
+  private func print(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
+  ) throws -> JobStatus? {
+    var printed: JobStatus?
+    return try forEachState(updates, signals) { status in
+      looks.take(status)
+      guard status != printed else { return }
+      printed = status
+      try context.output.write(json: FollowedJob(status, limitNote: looks.note))
+      try context.output.flush()
+    }
+  }
+
+  /// - Parameter looks: are shown the job meanwhile.
+  /// - Returns: as ``forEachState(_:_:_:)`` does.
+  private func show(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
+  ) throws -> JobStatus? {
+    let start = ContinuousClock.now
+    let isOnTerminal = Terminal.isTerminal(2)
+    var bar: ProgressBar?
+    var line = RedrawnLine()
+    var cadence = LineCadence()
+    var wasPaused = false
+    var noted: StoreShortage?
+    defer { context.redraw(line.end()) }
+    return try forEachState(updates, signals) { status in
+      let now = ContinuousClock.now
+      let wall = context.now
+      var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
+      current.update(status, at: now - start, wall: wall)
+      bar = current
+      looks.take(status)
+      let isPaused = status.state == .paused
+      if isPaused, !wasPaused {
+        context.redraw(line.erase())
+        context.note("job \(status.job) is paused; continue with: imgctl resume \(status.job)\n")
+      }
+      wasPaused = isPaused
+      if let shortage = status.storeShortage, let text = ShortageText(status),
+        noted == nil || shortage.isOfDisk && noted?.isOfDisk == false
+      {
+        noted = shortage
+        context.redraw(line.erase())
+        context.note(text.warning)
+      }
+      if isOnTerminal {
+        let columns = Terminal.columns(2) ?? Self.defaultColumns
+        context.redraw(line.draw(current.line(columns: columns)))
+      } else if cadence.takes(status, at: now - start) {
+        context.note(current.plainLine + "\n")
+      }
+    }
+  }
+
+  /// Calls `body` with each update, and again with the last one while none comes.
+  ///
+  /// - Returns: the last state; not an end after Ctrl-C, and `nil` if that came before the first update.
+  private func forEachState(
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ body: (JobStatus) throws -> Void
+  ) throws -> JobStatus? {
+    var last: JobStatus?
+    repeat {
+      last = try updates.next(until: .now + Self.redrawInterval) ?? last
+      if let last { try body(last) }
+    } while last?.hasEnded != true && signals.take().isEmpty
+    return last
+  }
+
+  /// Prints the summary, with the commands to type next.
+  ///
+  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
+  private func conclude(
+    _ job: JobID, _ status: JobStatus?, limitNote: String? = nil
+  ) -> ExitCode {
+    guard let status, status.hasEnded else {
+      if !isJSON {
+        let course = status?.state == .paused ? "stays paused" : "continues"
+        context.note("job \(job) \(course); to follow it again: imgctl wait \(job)\n")
+      }
+      return .interrupted
+    }
+    if !isJSON {
+      let size = storeSize(of: status)
+      let summary = JobSummary(
+        status, commonFailure: commonFailure(of: status), limitNote: limitNote,
+        lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
+        diskNote: size?.diskByteCount.map {
+          ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
+        })
+      context.note(summary.text)
+    }
+    return status.exitCode
+  }
+
+  /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
+  /// explain.
+  private func storeSize(of status: JobStatus) -> CacheSize? {
+    guard status.done > 0, status.keep != .none,
+      let client = try? context.runningCoordinator(),
+      (try? client.requireStore(in: context.settings.storeDirectory)) != nil,
+      case .size(let size) = try? context.store.view()
+    else { return nil }
+    return size
+  }
+
+  /// How many of a job's thumbnails the store no longer has.
+  private func lostCount(of status: JobStatus, in size: CacheSize) -> Int {
+    // A store that is half empty has not evicted anything lately.
+    guard size.occupiedByteCount > size.effectiveBudgetByteCount / 2 else { return 0 }
+    let results = LineResults(
+      of: ThumbnailRequest(
+        variant: status.variant, otherVariants: status.otherVariants ?? [],
+        isLenient: status.isLenient, keep: status.keep, fetch: status.fetch), in: context.store)
+    var lostCount = 0
+    try? context.runningCoordinator().results(of: status.job, isFailedOnly: false) { line in
+      guard case .done = line.outcome else { return }
+      if try !results.isStored(line) { lostCount += 1 }
+    }
+    return lostCount
+  }
+
+  /// The first failure of a job, if all its lines failed with the same code.
+  private func commonFailure(of status: JobStatus) -> Failure? {
+    guard status.failed > 0, status.failed == status.total else { return nil }
+    var first: Failure?
+    do {
+      try context.runningCoordinator().results(of: status.job, isFailedOnly: true) { line in
+        guard case .failed(let failure, _) = line.outcome else { return }
+        guard first == nil || first?.code == failure.code else { throw OtherFailure() }
+        first = first ?? failure
+      }
+    } catch {
+      // Also a coordinator that has gone since: the command that lists the failures says why.
+      return nil
+    }
+    return first
+  }
+
+  /// Ends the look at the failures of a job.
+  private struct OtherFailure: Error {}
+}
+
+/// Looks at the whole cluster while a job is followed, to find out what holds the job back.
+private struct ClusterLooks {
+  private static let interval = Duration.seconds(1)
+
+  /// One that ends meanwhile is not looked at again.
+  private let cluster: Client?
+  private var next = ContinuousClock.now + interval
+  private var watch = TransferLimitWatch()
+
+  init(in context: CommandContext) {
+    cluster = try? context.runningCoordinator()
+  }
+
+  /// See ``TransferLimitWatch/note``.
+  var note: String? { watch.note }
+
+  /// Looks at the cluster if it is time.
+  mutating func take(_ status: JobStatus) {
+    let now = ContinuousClock.now
+    guard now >= next, let cluster = try? cluster?.status() else { return }
+    watch.add(cluster, status)
+    next = now + Self.interval
+  }
+}
+
+extension JobStatus {
+  /// The exit code of a command about this job. A damaged job counts as failed, because its
+  /// outcomes are unknown.
+  var exitCode: ExitCode {
+    failed > 0 || cancelled > 0 || state == .damaged ? .someFailed : .success
+  }
+}
+
+/// Reads the updates of a job on the thread of a command, which blocks. They arrive on other threads.
+final class JobUpdateReader: Sendable {
+  private typealias Event = Result<JobStatus, ImageError>
+
+  private let events: BlockingQueue<Event>
+  private let task: Task<Void, Never>
+
+  /// Updates that wait for the thread. Further ones replace each other until it has read some.
+  private static let waitingMaximum = 16
+  private static let pauseWhileFull = Duration.milliseconds(100)
+
+  init(_ updates: ImageJobUpdates) throws(SystemError) {
+    let events = try BlockingQueue<Event>(capacity: Self.waitingMaximum)
+    self.events = events
+    task = Task { await JobUpdateReader.pushAll(updates, to: events) }
+  }
+
+  deinit {
+    task.cancel()
+  }
+
+  private static func pushAll(
+    _ updates: ImageJobUpdates, to events: BlockingQueue<Event>
+  ) async {
+    do throws(ImageError) {
+      for try await job in updates { await push(.success(job.status), to: events) }
+    } catch {
+      await push(.failure(error), to: events)
+    }
+  }
+
+  private static func push(_ event: Event, to events: BlockingQueue<Event>) async {
+    while !events.push(event), !Task.isCancelled {
+      try? await Task.sleep(for: pauseWhileFull)
+    }
+  }
+
+  /// The next update, for which the thread waits up to the deadline; `nil` after that.
+  func next(until deadline: ContinuousClock.Instant) throws(ImageError) -> JobStatus? {
+    try events.take(upTo: 1, until: deadline)?.first?.get()
+  }
+}
+
+/// Selects the states of a job that become lines of a log: each change, at most one a second; the
+/// end; and one line a minute without changes, to show that the command still waits.
+package struct LineCadence: Sendable {
+  private static let interval = Duration.seconds(1)
+  private static let unchangedInterval = Duration.seconds(60)
+
+  private var last: (status: JobStatus, at: Duration)?
+
+  package init() {}
+
+  /// - Parameter elapsed: the time since a fixed moment. It never decreases.
+  /// - Returns: whether the state becomes the next line.
+  package mutating func takes(_ status: JobStatus, at elapsed: Duration) -> Bool {
+    if let last {
+      let isChanged = status != last.status
+      let interval = isChanged ? Self.interval : Self.unchangedInterval
+      guard isChanged && status.hasEnded || elapsed - last.at >= interval else { return false }
+    }
+    last = (status, elapsed)
+    return true
+  }
+}
+
+/// The summary of an ended job, with the commands to type next.
+package struct JobSummary: Sendable {
+  private let status: JobStatus
+  private let commonFailure: Failure?
+  private let limitNote: String?
+  private let lostCount: Int
+  private let diskNote: String?
+
+  /// - Parameters:
+  ///   - commonFailure: the first failure of a job whose lines all failed with its code; `nil` for another
+  ///     job.
+  ///   - limitNote: see ``TransferLimitWatch/note``.
+  ///   - lostCount: how many of its thumbnails the store no longer has.
+  ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
+  package init(
+    _ status: JobStatus, commonFailure: Failure? = nil, limitNote: String? = nil,
+    lostCount: Int = 0, diskNote: String? = nil
+  ) {
+    self.status = status
+    self.commonFailure = commonFailure
+    self.limitNote = limitNote
+    self.lostCount = lostCount
+    self.diskNote = diskNote
+  }
+
+  /// One line or more, each with a line feed.
+  package var text: String {
+    var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
+    if let commonFailure {
+      lines.append("all failed alike, the first: \(HumanText.printable("\(commonFailure)"))")
+    }
+    if lostCount > 0 {
+      lines.append(
+        "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
+          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch them again: "
+          + "imgctl export \(status.job) DIR --fetch")
+    }
+    if let diskNote { lines.append(diskNote) }
+    if status.failed > 0 { lines.append("list the failures: imgctl failures \(status.job)") }
+    if status.retryable > 0 {
+      let which = status.retryable == status.failed ? "all" : "\(status.retryable)"
+      lines.append(
+        "\(status.failed) failed, \(which) of them temporarily: imgctl retry \(status.job)")
+    }
+    if let limitNote { lines.append(limitNote) }
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  private var facts: [String] {
+    var facts = ["\(status.done) of \(status.total) done"]
+    if status.damaged > 0 { facts.append("\(status.damaged) of them damaged") }
+    facts.append("\(status.failed) failed")
+    if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
+    facts.append("\(status.fromCache) from cache")
+    facts.append("\(HumanText.size(status.bytesFetched)) fetched")
+    if let started = status.startedAt, let finished = status.finishedAt {
+      facts.append("in " + HumanText.duration(started.duration(to: finished)))
+    }
+    return facts
+  }
+}
+
+/// A state of a job that is followed, as `--json` prints it: its status, and what the summary notes.
+package struct FollowedJob: Encodable {
+  private let status: JobStatus
+  private let limitNote: String?
+
+  /// - Parameter limitNote: see ``TransferLimitWatch/note``.
+  package init(_ status: JobStatus, limitNote: String?) {
+    self.status = status
+    self.limitNote = limitNote
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case limitNote = "transfer_limit_note"
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try status.encode(to: encoder)
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(limitNote, forKey: .limitNote)
+  }
+}
+
+/// Finds out whether the limit of transfers, and not the machine, holds a list back. Pure: it is shown
+/// the cluster from time to time.
+///
+/// It does where, in most looks, all slots were in use while lines of the list waited and decoders had
+/// nothing to do.
+package struct TransferLimitWatch: Sendable {
+  private var lookCount = 0
+  private var limitedCount = 0
+  private var limits = Limits()
+
+  /// Fewer looks tell too little.
+  private static let minimumLookCount = 5
+
+  package init() {}
+
+  package mutating func add(_ cluster: ClusterStatus, _ job: JobStatus) {
+    limits = cluster.limits
+    lookCount += 1
+    let ready = cluster.workers.count { $0.state == .ready }
+    let decoding = cluster.workers.reduce(0) { $0 + $1.decoding }
+    if cluster.transfers >= slotCount, job.queued > 0, decoding < ready { limitedCount += 1 }
+  }
+
+  /// The slots that hosts which take their time may have: a few are reserved for others.
+  private var slotCount: Int {
+    limits.transfers - min(limits.transfersPerHost, limits.transfers / 8)
+  }
+
+  /// What to say at the end of the list; `nil` if something else held it back.
+  package var note: String? {
+    guard lookCount >= Self.minimumLookCount, limitedCount * 2 > lookCount,
+      limits.transfers < LimitChange.transferRange.upperBound
+    else { return nil }
+    let more = min(2 * limits.transfers, LimitChange.transferRange.upperBound)
+    return
+      "the limit of \(limits.transfers) transfers held the list back, not this machine; more at "
+      + "once: imgctl limits --transfers \(more)"
+  }
+}

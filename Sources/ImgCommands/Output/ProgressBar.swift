@@ -1,0 +1,174 @@
+package import ImgModel
+
+/// The progress of a job as one line of text. Pure: ``RedrawnLine`` draws the line over the
+/// previous one.
+package struct ProgressBar: Sendable {
+  private static let barWidths = 10...40
+
+  private var rates = RecentRates()
+  private var status: JobStatus
+  private var now: WallTime
+
+  /// - Parameters:
+  ///   - elapsed: the time since a fixed moment, the same in every ``update(_:at:wall:)``.
+  ///   - now: the current time, for the remaining time of a wait.
+  package init(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
+    self.status = status
+    self.now = now
+    update(status, at: elapsed, wall: now)
+  }
+
+  package mutating func update(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
+    self.status = status
+    self.now = now
+    rates.add(at: elapsed, images: status.finished, bytes: status.bytesFetched)
+  }
+
+  /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
+  /// The bar takes the remaining columns. The reason of a wait takes precedence over the bar.
+  package func line(columns: Int) -> String {
+    var facts = [percentage, "\(status.finished)/\(status.total)"] + details
+    func barRoom() -> Int {
+      columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
+    }
+    let leastCount = waitFact == nil ? 1 : facts.count
+    while facts.count > leastCount, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
+    let room = barRoom()
+    let text = facts.joined(separator: "  ")
+    guard room >= Self.barWidths.lowerBound else { return String(text.prefix(max(columns, 0))) }
+    return "[\(bar(width: min(room, Self.barWidths.upperBound)))]  \(text)"
+  }
+
+  /// The line for a log or a pipe.
+  package var plainLine: String {
+    let head = "job \(status.job): \(status.finished)/\(status.total)"
+    return ([head, percentage] + details).joined(separator: ", ")
+  }
+
+  /// The facts behind the counts, the most important first.
+  private var details: [String] {
+    var details: [String] = []
+    if [.scheduled, .paused, .cancelling].contains(status.state) {
+      details.append(status.state.rawValue)
+    }
+    if status.failed > 0 { details.append("\(status.failed) failed") }
+    if status.damaged > 0 { details.append("\(status.damaged) damaged") }
+    if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
+    if let waitFact { details.append(waitFact) }
+    if let shortage = ShortageText(status) { details.append(shortage.fact) }
+    guard waitFact == nil else { return details }
+    if let timeLeft { details.append(timeLeft) }
+    if let rate = rates.imagesPerSecond, isMoving {
+      details.append("\(HumanText.number(rate)) img/s")
+    }
+    if status.fromCache > 0 { details.append("\(status.fromCache) from cache") }
+    if let rate = rates.bytesPerSecond, isMoving {
+      details.append(HumanText.rate(bytesPerSecond: rate))
+    }
+    return details
+  }
+
+  /// Why the job waits; `nil` while it proceeds, and if its state already says so.
+  private var waitFact: String? {
+    guard status.state != .paused, let wait = status.wait else { return nil }
+    return "waiting: " + WaitText(wait, at: now).text
+  }
+
+  /// Whether the recent rate predicts the rest of the job.
+  private var isMoving: Bool { [.queued, .running].contains(status.state) }
+
+  /// Rounded down: 100 % means all.
+  private var percentage: String {
+    "\(Int(fraction * 100)) %"
+  }
+
+  private var fraction: Double {
+    status.total == 0 ? 1 : Double(status.finished) / Double(status.total)
+  }
+
+  private var timeLeft: String? {
+    guard let rate = rates.imagesPerSecond, rate > 0, isMoving else { return nil }
+    let seconds = Double(status.total - status.finished) / rate
+    // Beyond four days the estimate is useless.
+    guard seconds < 100 * 3_600 else { return nil }
+    return HumanText.stopwatch(seconds: Int64(seconds.rounded(.up))) + " left"
+  }
+
+  private func bar(width: Int) -> String {
+    let filled = Int(fraction * Double(width))
+    return String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
+  }
+}
+
+/// The recent growth rates of two counters, averaged over the last seconds.
+package struct RecentRates: Sendable {
+  private struct Sample {
+    let elapsed: Duration
+    let images: Int
+    let bytes: Int64
+  }
+
+  private static let width = Duration.seconds(10)
+  /// Samples closer than this are dropped, which bounds the number of samples.
+  private static let spacing = Duration.milliseconds(200)
+  /// A shorter time gives no meaningful rate.
+  private static let minimumWidth = Duration.milliseconds(500)
+
+  private var samples: [Sample] = []
+
+  /// `nil` until the samples span ``minimumWidth``.
+  package private(set) var imagesPerSecond: Double?
+  package private(set) var bytesPerSecond: Double?
+
+  package init() {}
+
+  /// - Parameters:
+  ///   - elapsed: the time since a fixed moment. It never decreases.
+  ///   - images: the total so far.
+  ///   - bytes: the total so far.
+  package mutating func add(at elapsed: Duration, images: Int, bytes: Int64) {
+    // The newest sample that is as old as ``width`` stays, because the rates start there.
+    let expired = samples.lastIndex { $0.elapsed <= elapsed - Self.width } ?? 0
+    samples.removeFirst(expired)
+    if let first = samples.first, elapsed - first.elapsed >= Self.minimumWidth {
+      let seconds = (elapsed - first.elapsed) / .seconds(1)
+      imagesPerSecond = Double(images - first.images) / seconds
+      bytesPerSecond = Double(bytes - first.bytes) / seconds
+    }
+    if samples.last.map({ elapsed - $0.elapsed >= Self.spacing }) ?? true {
+      samples.append(Sample(elapsed: elapsed, images: images, bytes: bytes))
+    }
+  }
+}
+
+/// The last line of a terminal, redrawn for each update. The caller writes the returned texts
+/// unchanged.
+package struct RedrawnLine: Sendable {
+  /// Moves to the first column and clears the line (ECMA-48, EL).
+  private static let clear = "\r\u{1B}[K"
+
+  private var shown = ""
+
+  package init() {}
+
+  /// The output that replaces the shown text by `text`; empty if they are equal.
+  package mutating func draw(_ text: String) -> String {
+    guard text != shown else { return "" }
+    shown = text
+    return Self.clear + text.printable
+  }
+
+  /// The output that clears the line for other text.
+  package mutating func erase() -> String {
+    guard !shown.isEmpty else { return "" }
+    shown = ""
+    return Self.clear
+  }
+
+  /// The output that keeps the line and continues below it.
+  package mutating func end() -> String {
+    guard !shown.isEmpty else { return "" }
+    shown = ""
+    return "\n"
+  }
+}

@@ -1,0 +1,193 @@
+internal import CCurl
+internal import ImgModel
+internal import ImgSystem
+
+/// How a transfer reaches the host of its URL.
+enum Route {
+  case direct
+  /// Nothing is sent. The name is looked up here before a proxy gets it, see ``ProxyRoutes``.
+  case nameCheck
+  case proxy(ProxyURL)
+
+  var proxy: ProxyURL? {
+    if case .proxy(let proxy) = self { proxy } else { nil }
+  }
+
+  var isNameCheck: Bool {
+    if case .nameCheck = self { true } else { false }
+  }
+}
+
+/// Chooses between the proxies and the direct way.
+///
+/// With a proxy, the address policy cannot check the address that is connected to: that is the
+/// proxy's. Therefore the host is looked up here first. If one of its addresses is refused, so is the
+/// URL, and the proxy is not asked. A name that has no address here is the proxy's to resolve: many
+/// networks with a proxy know no names of the internet.
+final class ProxyRoutes {
+  private let settings: ProxySettings
+  private let directHosts: DirectHosts
+  /// Until when the addresses of a host need not be checked again.
+  private var checkedHosts: [String: ContinuousClock.Instant] = [:]
+
+  /// As long as libcurl keeps an answer of name servers (CURLOPT_DNS_CACHE_TIMEOUT(3)).
+  private static let checkLifetime = Duration.seconds(60)
+  /// The others are forgotten when there are more.
+  private static let maximumCheckedHostCount = 4_096
+  /// How long a look-up may take. A name that takes longer counts as one without an address here:
+  /// one server of resolv.conf(5) is waited for so long.
+  static let checkTimeout = Duration.seconds(5)
+
+  init(_ settings: ProxySettings) {
+    self.settings = settings
+    directHosts = DirectHosts(settings.directHosts)
+  }
+
+  func route(to url: ParsedURL, host: String, at now: ContinuousClock.Instant) -> Route {
+    let proxy = url.scheme == "https" ? settings.https : settings.http
+    guard let proxy, !directHosts.contains(host) else { return .direct }
+    return checkedHosts[host].map { $0 > now } == true ? .proxy(proxy) : .nameCheck
+  }
+
+  /// No address of the host is refused.
+  func recordCheck(of host: String, at now: ContinuousClock.Instant) {
+    if checkedHosts.count >= Self.maximumCheckedHostCount {
+      checkedHosts = checkedHosts.filter { $0.value > now }
+    }
+    if checkedHosts.count >= Self.maximumCheckedHostCount { checkedHosts = [:] }
+    checkedHosts[host] = now + Self.checkLifetime
+  }
+}
+
+/// The hosts that are asked without a proxy, matched as libcurl 7.88 matches NO_PROXY
+/// (Curl_check_noproxy in its noproxy.c).
+struct DirectHosts {
+  private var includesAll = false
+  /// In lower case and without dots at their ends.
+  private var names: [String] = []
+  private var networks: [NetworkRange] = []
+
+  init(_ entries: [String]) {
+    if entries == ["*"] { includesAll = true }
+    for entry in entries {
+      if let network = Self.network(entry) {
+        networks.append(network)
+      } else {
+        names.append(Self.name(entry.lowercased()))
+      }
+    }
+  }
+
+  /// - Parameter host: see ``ImageURL/host``.
+  func contains(_ host: String) -> Bool {
+    if includesAll { return true }
+    if let address = Self.address(host) { return networks.contains { $0.contains(address) } }
+    return names.contains { name in
+      host == name || !name.isEmpty && host.hasSuffix(".\(name)")
+    }
+  }
+
+  /// `nil` for what is neither an address nor a block of addresses.
+  private static func network(_ entry: String) -> NetworkRange? {
+    let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let bytes = address(String(parts[0])) else { return nil }
+    guard parts.count == 2 else {
+      return NetworkRange(bytes: bytes, prefixLength: bytes.count * 8)
+    }
+    return Int(parts[1]).flatMap { NetworkRange(bytes: bytes, prefixLength: $0) }
+  }
+
+  /// An IPv6 address may have brackets.
+  private static func address(_ text: String) -> [UInt8]? {
+    let isLiteral = text.hasPrefix("[") && text.hasSuffix("]")
+    return IPAddress.bytes(parsing: isLiteral ? String(text.dropFirst().dropLast()) : text)
+  }
+
+  /// A dot before a name means nothing, and one after it makes it fully qualified.
+  private static func name(_ entry: String) -> String {
+    let bare = entry.hasPrefix(".") ? entry.dropFirst() : entry[...]
+    return String(bare.hasSuffix(".") ? bare.dropLast() : bare)
+  }
+}
+
+/// What a transfer tells of its proxy after its end, as far as libcurl 7.88 lets it be told from the
+/// origin.
+struct ProxyEnd {
+  let proxy: ProxyURL
+  /// Of the URL.
+  let scheme: String?
+  /// Of the response, which may be the proxy's own to a request that was not sent through a tunnel.
+  let status: Int?
+  let code: CURLcode
+  /// Of the answer to CONNECT; 0 without one.
+  let connectStatus: Int
+  /// The reply of a SOCKS proxy (CURLINFO_PROXY_ERROR(3)).
+  let socksReply: Int
+  /// Whether a connection to the proxy was established.
+  let isConnected: Bool
+  let words: String
+
+  /// The failure of the proxy; `nil` if the proxy did not fail.
+  ///
+  /// A proxy that could not reach the origin, and says so, has not failed: 502 and 504 for CONNECT
+  /// (RFC 9110 sections 15.6.3 and 15.6.5), and the replies of SOCKS (RFC 1928 section 6).
+  var failure: Failure? {
+    if status == 407, !isTunnelled, proxy.isHTTP {
+      return failure(.proxyFailure, "it asks for other credentials (407)")
+    }
+    switch code {
+    case CURLE_OK: return nil
+    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: return failure(.proxyFailure, words)
+    case CURLE_PROXY: return socksFailure
+    case CURLE_OPERATION_TIMEDOUT: return isConnected ? nil : failure(.proxyFailure, words)
+    default: break
+    }
+    guard proxy.isHTTP, status == nil else { return nil }
+    if isTunnelled { return hasTunnel ? nil : tunnelFailure }
+    // Without a tunnel there is no other connection than that to the proxy.
+    let code = code.failureCode(isAnswered: false, words: words)
+    return [.connectFailure, .tlsFailure].contains(code) ? failure(.proxyFailure, words) : nil
+  }
+
+  private var isTunnelled: Bool { scheme == "https" }
+
+  private var hasTunnel: Bool { (200..<300).contains(connectStatus) }
+
+  private var tunnelFailure: Failure {
+    switch connectStatus {
+    case 0: failure(.proxyFailure, words)
+    case 407: failure(.proxyFailure, "it asks for other credentials (407)")
+    case 502, 504: failure(.connectFailure, "it cannot reach the origin (\(connectStatus))")
+    default: failure(.proxyFailure, "it answered CONNECT with \(connectStatus)")
+    }
+  }
+
+  private var socksFailure: Failure {
+    switch CURLproxycode(UInt32(max(socksReply, 0))) {
+    case CURLPX_RESOLVE_HOST: failure(.dnsFailure, words)
+    case CURLPX_REPLY_NETWORK_UNREACHABLE, CURLPX_REPLY_HOST_UNREACHABLE,
+      CURLPX_REPLY_CONNECTION_REFUSED, CURLPX_REPLY_TTL_EXPIRED:
+      failure(.connectFailure, words)
+    default: failure(.proxyFailure, words)
+    }
+  }
+
+  private func failure(_ code: Failure.Code, _ words: String) -> Failure {
+    Failure(
+      stage: .fetch, code: code, detail: "the proxy \(proxy.withoutCredentials.text): \(words)")
+  }
+}
+
+extension LibcurlEnd {
+  /// See ``ProxyEnd/failure``.
+  var proxyFailure: Failure? {
+    guard let proxy = route.proxy else { return nil }
+    return ProxyEnd(
+      proxy: proxy, scheme: url.scheme, status: reader.status, code: code,
+      connectStatus: easy.count(CURLINFO_HTTP_CONNECTCODE),
+      socksReply: easy.count(CURLINFO_PROXY_ERROR),
+      isConnected: easy.number(CURLINFO_CONNECT_TIME_T).map { $0 > 0 } ?? false,
+      words: easy.errorText ?? code.text
+    ).failure
+  }
+}

@@ -1,0 +1,263 @@
+import FoundationEssentials
+import ImgClient
+import ImgHTTP
+import ImgModel
+
+/// A failure as the body of an answer: `{"error": {…}}`.
+struct FailureReport: Encodable {
+  private struct Details: Encodable {
+    let code: String
+    var message: String
+    let url: String?
+    let httpStatus: Int?
+    let retryable: Bool
+    let retryAt: WallTime?
+
+    enum CodingKeys: String, CodingKey {
+      case code, message, url
+      case httpStatus = "http_status"
+      case retryable
+      case retryAt = "retry_at"
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case error
+  }
+
+  /// Of the answer.
+  let status: HTTPStatus
+  private var error: Details
+
+  /// A word for programs, such as `http_status`.
+  var code: String { error.code }
+
+  init(_ failure: ImageError) {
+    let error = failure.forClients
+    status = error.isOfRedirect ? .badGateway : HTTPStatus(error)
+    self.error = Details(
+      code: error.code.rawValue, message: error.messageForClients.withoutPasswords,
+      url: error.url?.withoutPasswords, httpStatus: error.httpStatus, retryable: error.isRetryable,
+      retryAt: error.retryAt.map { WallTime($0) })
+  }
+
+  init(_ rejection: RequestRejection) {
+    status = rejection.status
+    error = Details(
+      code: rejection.code, message: rejection.message.withoutPasswords, url: nil,
+      httpStatus: nil, retryable: rejection.status == .serviceUnavailable, retryAt: nil)
+  }
+
+  /// This failure, with the message of the failure of the picture in its place.
+  func followed(by other: ImageError) -> FailureReport {
+    var report = self
+    report.error.message += "; in its place: \(FailureReport(other).error.message)"
+    return report
+  }
+
+  /// The answer. Nothing keeps it.
+  func response() -> HTTPResponse {
+    var response = HTTPResponse.json(self, status)
+    if status == .serviceUnavailable || status == .tooManyRequests {
+      response.fields.add("Retry-After", "\(retryAfter)")
+    }
+    return response
+  }
+
+  /// In seconds. Without a time of the origin, whether it helps to ask again is known after a while, not at
+  /// once.
+  private var retryAfter: Int64 {
+    max(1, error.retryAt.map { WallTime.now.duration(to: $0).secondsRoundedUp } ?? 1)
+  }
+}
+
+/// JSON as the gateway sends it.
+package enum GatewayJSON {
+  /// On one line, with sorted keys, so that equal values have equal bytes, and with escapes for what a
+  /// terminal would obey.
+  ///
+  /// - Precondition: the value has no numbers that JSON lacks.
+  package static func bytes(of value: some Encodable) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(value) else {
+      preconditionFailure("values of answers have no numbers that JSON lacks")
+    }
+    return Array(String(decoding: data, as: UTF8.self).escapedForTerminals.utf8)
+  }
+}
+
+extension HTTPAnswer {
+  /// An answer that takes a while, or the failure in its place.
+  ///
+  /// - Parameter limit: the body is cancelled then, and the failure is ``ImageError/Code/timeout``. Without one,
+  ///   a coordinator that hangs would hold the place of the request.
+  static func laterOrFailure(
+    within limit: Duration,
+    _ body: @escaping @Sendable () async throws(ImageError) -> HTTPResponse
+  ) -> HTTPAnswer {
+    .later {
+      do throws(ImageError) {
+        return try await Deadline.value(within: limit, body)
+      } catch {
+        return FailureReport(error).response()
+      }
+    }
+  }
+}
+
+extension HTTPAnswer {
+  /// The answer with the field that keeps browsers from handing it to pages of other sites (Fetch,
+  /// `Cross-Origin-Resource-Policy`).
+  var forOwnPages: HTTPAnswer {
+    switch self {
+    case .response(let response): .response(response.forOwnPages)
+    case .repeated(let repeated): .response(repeated.response.forOwnPages)
+    case .later(let executor, let prepare):
+      .later(executor) { await prepare().forOwnPages }
+    }
+  }
+}
+
+extension HTTPAnswer {
+  /// The answer that scripts of pages of all sites may read.
+  var forAllPages: HTTPAnswer {
+    switch self {
+    case .response(let response): .response(response.forAllPages)
+    // Those of a picture have the fields.
+    case .repeated: self
+    case .later(let executor, let prepare):
+      .later(executor) { await prepare().forAllPages }
+    }
+  }
+}
+
+extension HTTPResponse {
+  /// The fields that weserv sends, which let pages of all sites use an answer: in scripts (Fetch, CORS protocol), where
+  /// they isolate themselves (`Cross-Origin-Resource-Policy`), and in measurements (Resource Timing).
+  static func addFieldsForAllPages(to fields: inout HTTPFields) {
+    fields.add("Access-Control-Allow-Origin", "*")
+    fields.add("Cross-Origin-Resource-Policy", "cross-origin")
+    fields.add("Timing-Allow-Origin", "*")
+  }
+
+  /// The answer to a request that asks what other requests may have (Fetch, CORS-preflight request).
+  ///
+  /// - Parameter isShared: whether pages of all sites may send them.
+  static func preflight(isShared: Bool) -> HTTPResponse {
+    var fields: HTTPFields = ["Allow": "GET, HEAD, OPTIONS", "Cache-Control": "no-store"]
+    if isShared {
+      addFieldsForAllPages(to: &fields)
+      fields.add("Access-Control-Allow-Methods", "GET, HEAD")
+      fields.add("Access-Control-Allow-Headers", "*")
+      fields.add("Access-Control-Max-Age", "86400")
+    }
+    return HTTPResponse(.noContent, fields: fields)
+  }
+
+  fileprivate var forAllPages: HTTPResponse {
+    guard fields["Access-Control-Allow-Origin"] == nil else { return self }
+    var response = self
+    Self.addFieldsForAllPages(to: &response.fields)
+    return response
+  }
+
+  fileprivate var forOwnPages: HTTPResponse {
+    var response = self
+    response.fields.add("Cross-Origin-Resource-Policy", "same-origin")
+    return response
+  }
+}
+
+extension HTTPResponse {
+  /// A value as JSON, which nothing keeps.
+  static func json(_ value: some Encodable, _ status: HTTPStatus = .ok) -> HTTPResponse {
+    HTTPResponse(
+      status,
+      fields: [
+        "Content-Type": "application/json", "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+      ],
+      body: .bytes(GatewayJSON.bytes(of: value)))
+  }
+
+  /// Plain text, which nothing keeps.
+  static func text(
+    _ text: String, _ status: HTTPStatus = .ok, type: String = "text/plain; charset=utf-8"
+  ) -> HTTPResponse {
+    HTTPResponse(
+      status,
+      fields: [
+        "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+      ],
+      body: .bytes(Array(text.utf8)))
+  }
+}
+
+extension HTTPStatus {
+  /// The status that tells a client of HTTP why there is no thumbnail.
+  init(_ error: ImageError) {
+    self =
+      switch error.code {
+      case .invalidURL, .unsupportedScheme, .invalidRequest: .badRequest
+      case .blockedAddress, .blockedOrigin, .blockedPath, .optedOut, .unreadableFile: .forbidden
+      case .notCached, .unknownJob: .notFound
+      case .wrongState: .conflict
+      case .httpStatus: Self.forOrigin(error)
+      case .notAnImage, .unsupportedFormat, .unsupportedAnimation: .unsupportedMediaType
+      case .tooLarge, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .corruptImage,
+        .decodeTimeout, .decodeCrash, .outOfMemory:
+        .unprocessableContent
+      case .timeout: .gatewayTimeout
+      case .dnsFailure, .connectFailure, .proxyFailure, .tlsFailure, .tooManyRedirects,
+        .invalidResponse, .truncatedBody:
+        .badGateway
+      case .unreachable, .versionMismatch, .disconnected, .refused, .storeFailure, .storeFull,
+        .cancelled:
+        .serviceUnavailable
+      default: .internalServerError
+      }
+  }
+
+  /// What is missing at the origin is missing here. Other errors of the origin are none of the client's.
+  /// A failure that names a time says nothing of the picture, whatever status has come with that time.
+  private static func forOrigin(_ error: ImageError) -> HTTPStatus {
+    switch error.httpStatus {
+    case 429: .tooManyRequests
+    case _ where error.retryAt != nil: .serviceUnavailable
+    case 404, 410: .notFound
+    default: .badGateway
+    }
+  }
+}
+
+extension ImageError {
+  /// Whether the origin redirects to text that is no URL, or to a URL of another scheme, such as file. The URL of
+  /// the client was good.
+  var isOfRedirect: Bool {
+    httpStatus != nil && (code == .invalidURL || code == .unsupportedScheme)
+  }
+
+  /// The error as clients of the gateway see it: whether a name leads nowhere or to an address that is not public
+  /// has one answer, because the difference would tell which names a private network has.
+  var forClients: ImageError {
+    guard code == .blockedAddress || code == .dnsFailure else { return self }
+    return ImageError(
+      code: .dnsFailure, url: url, isRetryable: true,
+      message: "the host has no public address that this server permits")
+  }
+
+  /// The message for clients of the gateway, who see neither its machine nor its command line.
+  /// `/ready` says what is wrong with the cluster, to clients that may see it.
+  var messageForClients: String {
+    switch code {
+    case .unreachable, .versionMismatch, .disconnected, .refused:
+      "the server cannot load pictures now; what is stored is served. Ask again later"
+    case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"
+    // The message of libcurl names the TLS library and its version.
+    case .tlsFailure: "there is no TLS connection to the origin that this server trusts"
+    case .outOfMemory: "decoding the picture needs more memory than this server permits"
+    default: message
+    }
+  }
+}

@@ -1,0 +1,252 @@
+/// Decides when the store answers a request and when the origin does.
+package enum CachePolicy: String, Hashable, Sendable, Codable, CaseIterable {
+  /// Follows HTTP (RFC 9111): a fresh record is a hit, and a stale record is revalidated. A response
+  /// with `no-store` is not stored.
+  case byProtocol = "protocol"
+  /// Always fetches from the origin.
+  case reload
+  /// A record in the store that has not expired is a hit. Otherwise fetches from the origin.
+  case cacheElseLoad = "cache-else-load"
+  /// A record in the store that has not expired is a hit. Never sends a request to the origin.
+  case cacheOnly = "cache-only"
+
+  /// Whether a remembered 404 or 410 answers a request.
+  package var heedsRememberedFailures: Bool {
+    switch self {
+    case .cacheElseLoad, .cacheOnly: true
+    case .byProtocol, .reload: false
+    }
+  }
+
+  /// Whether a record of the store answers without a request to the origin.
+  ///
+  /// - Parameters:
+  ///   - terms: the record's HTTP freshness.
+  ///   - now: a moment before the record's expiry.
+  package func accepts(_ terms: ReuseTerms, at now: WallTime) -> Bool {
+    switch self {
+    case .byProtocol: terms.isFresh(at: now)
+    case .reload: false
+    case .cacheElseLoad, .cacheOnly: true
+    }
+  }
+}
+
+/// The expiry that one request asks for.
+package struct Expiry: Hashable, Sendable {
+  package enum Moment: Hashable, Sendable {
+    /// The coordinator's default duration when the fetch starts, from the download on.
+    case standard
+    /// A duration from the download on, in ``RequestOptions/expiryRange``.
+    case after(Duration)
+    /// A date, independent of the download.
+    case at(WallTime)
+  }
+
+  package let moment: Moment
+  /// Whether each access restarts the duration. A date is fixed, so it cannot slide.
+  package let isSliding: Bool
+
+  package static let standard = Expiry(.standard)
+
+  /// - Precondition: a duration is in its range, and a date does not slide.
+  package init(_ moment: Moment, isSliding: Bool = false) {
+    switch moment {
+    case .standard: break
+    case .after(let duration):
+      precondition(
+        RequestOptions.expiryRange.contains(duration), "the expiry must be from 1 ms to 100 years")
+    case .at: precondition(!isSliding, "an expiry date cannot slide")
+    }
+    self.moment = moment
+    self.isSliding = isSliding
+  }
+
+  /// The retention of a thumbnail that is made for the request.
+  package func retention(defaultExpiry: Duration) -> Retention {
+    switch moment {
+    case .standard: retention(of: defaultExpiry)
+    case .after(let duration): retention(of: duration)
+    case .at(let date): Retention(until: date)
+    }
+  }
+
+  /// The retention that the request adds to a thumbnail already in the store. The default applies
+  /// only to newly stored thumbnails, except that a sliding default restarts on this access.
+  package func retentionOfStored(defaultExpiry: Duration) -> Retention {
+    guard case .standard = moment else { return retention(defaultExpiry: defaultExpiry) }
+    return Retention(sliding: isSliding ? defaultExpiry : .zero)
+  }
+
+  private func retention(of duration: Duration) -> Retention {
+    Retention(after: duration, sliding: isSliding ? duration : .zero)
+  }
+}
+
+/// How long the store keeps a thumbnail: the union of what its requests ask for. The longest value of
+/// each kind wins, so no request shortens the retention of another. ``Keep`` says what is stored.
+package struct Retention: Hashable, Sendable, Codable {
+  /// The duration from the download on; 0 if no request names one.
+  @Milliseconds package private(set) var after: Duration
+  /// The earliest end; `nil` if no request names a date.
+  package private(set) var until: WallTime?
+  /// The duration from each access on; 0 if accesses do not extend the retention.
+  @Milliseconds package private(set) var sliding: Duration
+  /// The jobs that pin the thumbnail, see ``PinPolicy``, in ascending order.
+  package private(set) var pins: [JobID]
+
+  /// No retention, unless arguments are given.
+  ///
+  /// - Precondition: `pins` are in ascending order.
+  package init(
+    after: Duration = .zero, until: WallTime? = nil, sliding: Duration = .zero, pins: [JobID] = []
+  ) {
+    self.after = after
+    self.until = until
+    self.sliding = sliding
+    self.pins = pins
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case after = "expire_after_ms"
+    case until = "expire_at"
+    case sliding = "expire_on_access_ms"
+    case pins
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      after: try container.decode(Milliseconds.self, forKey: .after).wrappedValue,
+      until: try container.decodeIfPresent(WallTime.self, forKey: .until),
+      sliding: try container.decode(Milliseconds.self, forKey: .sliding).wrappedValue,
+      pins: try container.decodeIfPresent([JobID].self, forKey: .pins) ?? [])
+  }
+
+  /// Leaves `pins` out if there are none.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(_after, forKey: .after)
+    try container.encodeIfPresent(until, forKey: .until)
+    try container.encode(_sliding, forKey: .sliding)
+    if !pins.isEmpty { try container.encode(pins, forKey: .pins) }
+  }
+
+  /// The same for a thumbnail that no job pins.
+  package var withoutPins: Retention { Retention(after: after, until: until, sliding: sliding) }
+
+  /// The expiry of a thumbnail that is stored at `storedAt` and not accessed: the later of the two
+  /// ends, even if it is in the past. Without a retention, it is `storedAt`.
+  package func expiresAt(storedAt: WallTime) -> WallTime {
+    let end = storedAt.advanced(by: after)
+    guard let until else { return end }
+    return after > .zero ? max(until, end) : until
+  }
+
+  package mutating func formUnion(_ other: Retention) {
+    after = max(after, other.after)
+    until = [until, other.until].compactMap(\.self).max()
+    sliding = max(sliding, other.sliding)
+    if pins != other.pins { pins = Set(pins).union(other.pins).sorted() }
+  }
+
+  /// Whether this retention is at least as long as the other in every kind.
+  package func covers(_ other: Retention) -> Bool {
+    var union = self
+    union.formUnion(other)
+    return union == self
+  }
+}
+
+/// The retention policy of a request: what the store keeps of a picture. ``Retention`` says for how
+/// long.
+package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
+  /// Nothing. The next request fetches again.
+  case none
+  case thumbnail
+  /// The body as the origin sent it. Any thumbnail can be made from it without another fetch.
+  case original
+  /// The thumbnail and the original.
+  case all
+  /// The facts of the picture, such as its size and its metadata, as JSON. They are read from as few
+  /// bytes as they take, and are the result in place of a thumbnail.
+  case facts
+  /// The same with the facts for which the whole file is walked through.
+  case allFacts = "all-facts"
+  /// The same with those for which the pixels are decoded: placeholders and colours.
+  case pixelFacts = "pixel-facts"
+
+  /// Whether the result is the facts of the picture.
+  package var isFacts: Bool { [.facts, .allFacts, .pixelFacts].contains(self) }
+  package var includesThumbnail: Bool { self == .thumbnail || self == .all }
+  /// Whether what is made from the picture is stored.
+  package var includesResult: Bool { includesThumbnail || isFacts }
+  package var includesOriginal: Bool { self == .original || self == .all }
+
+  /// The policy without the original.
+  package var withoutOriginal: Keep {
+    switch self {
+    case .none, .original: .none
+    case .thumbnail, .all: .thumbnail
+    case .facts, .allFacts, .pixelFacts: self
+    }
+  }
+
+  /// How much of the picture is needed.
+  package var part: PicturePart {
+    switch self {
+    case .none, .thumbnail, .original, .all: .whole
+    case .facts: .facts
+    case .allFacts: .allFacts
+    case .pixelFacts: .wholeOfAnyFormat
+    }
+  }
+}
+
+/// The HTTP freshness of a stored response: the moments that follow from its header fields by
+/// RFC 9111 and RFC 5861.
+package struct ReuseTerms: Hashable, Sendable {
+  /// The response is stale from this moment on.
+  package let freshUntil: WallTime
+  /// Until this moment a stale response may be served while it is revalidated.
+  package let staleWhileRevalidateUntil: WallTime
+  /// Until this moment a stale response may be served if the origin fails.
+  package let staleIfErrorUntil: WallTime
+  /// The header fields that revalidation and a 304 need, one a line.
+  package let fields: String
+
+  /// A response that is always stale and cannot be revalidated.
+  package static let none = ReuseTerms(
+    freshUntil: .distantPast, staleWhileRevalidateUntil: .distantPast,
+    staleIfErrorUntil: .distantPast, fields: "")
+
+  package init(
+    freshUntil: WallTime, staleWhileRevalidateUntil: WallTime, staleIfErrorUntil: WallTime,
+    fields: String
+  ) {
+    self.freshUntil = freshUntil
+    self.staleWhileRevalidateUntil = staleWhileRevalidateUntil
+    self.staleIfErrorUntil = staleIfErrorUntil
+    self.fields = fields
+  }
+
+  package func isFresh(at now: WallTime) -> Bool { now < freshUntil }
+
+  package func servesWhileRevalidating(at now: WallTime) -> Bool {
+    now < staleWhileRevalidateUntil
+  }
+
+  package func servesAfterError(at now: WallTime) -> Bool { now < staleIfErrorUntil }
+}
+
+/// What a complete answer says of its reuse.
+package struct AnswerReuse: Hashable, Sendable {
+  package let terms: ReuseTerms
+  /// Whether the origin permits it to be stored.
+  package let isStorable: Bool
+
+  package init(terms: ReuseTerms, isStorable: Bool) {
+    self.terms = terms
+    self.isStorable = isStorable
+  }
+}

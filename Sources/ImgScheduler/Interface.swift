@@ -1,0 +1,232 @@
+package import ImgModel
+package import ImgWire
+
+/// What the scheduler wants done. Effects are performed in their order.
+package enum Effect: Hashable, Sendable {
+  case send(CoordinatorMessage, to: WorkerID)
+  /// The same with a memory file beside the message. The driver keeps the file.
+  case pass(MemoryFileID, CoordinatorMessage, to: WorkerID)
+  /// Start a process for the worker of this number; a failure to start is reported as its exit.
+  case spawn(WorkerID, number: Int)
+  /// End the process at once; its exit follows as an event.
+  case kill(WorkerID)
+
+  /// Read lines without an outcome from the journal; answered by `linesRead`.
+  case readLines(LinePageRequest)
+  /// Make this durable; answered by `journaled`. Operations are made durable in their order.
+  case journal(JournalOperation)
+
+  /// - timings: of what was fetched or decoded for the outcome.
+  case answer(ViewerID, Outcome, Timings?)
+  /// The viewer's answer is a thumbnail that is not in the store; the memory file holds it.
+  case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
+  /// Show the viewer a preview, which the memory file holds. The viewer still waits for its answer.
+  case show(MemoryFileID, Thumbnail, to: ViewerID)
+  /// Tell the viewer how much of its picture has arrived. The viewer still waits for its answer.
+  case reportProgress(BodyProgress, to: ViewerID)
+  /// Close the memory file: it is sent to no further recipient.
+  case release(MemoryFileID)
+  /// The job has ended, by a finish or a cancel, and its end is durable.
+  case jobEnded(JobRecord)
+
+  /// The store takes no thumbnails any more, or takes them again; for people.
+  case storeErrorBegan(StoreErrorStatus)
+  case storeErrorEnded(StoreErrorStatus)
+
+  /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
+  /// people.
+  case recreateStore(reason: String)
+
+  /// Nothing runs any more after a request to drain.
+  case drained
+  /// No worker can be kept alive; the reason is for people. Jobs stay in the journal.
+  case noWorkers(reason: String)
+}
+
+/// A client's connection and request that wait for one picture. A later one has a higher number.
+package struct ViewerID: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// A memory file that came with an event. The driver holds it; the scheduler only names it, and
+/// releases it: a result with the effects of the same event, an uploaded picture when no request
+/// waits for its thumbnail any more.
+package struct MemoryFileID: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt64
+
+  package init(rawValue: UInt64) {
+    self.rawValue = rawValue
+  }
+}
+
+/// A picture that a client uploads, see `UploadRequest`.
+package struct UploadedPicture: Hashable, Sendable {
+  package let file: MemoryFileID
+  package let byteCount: Int
+  /// The name to store it under; `nil` when it is not stored.
+  package let url: String?
+  /// Whether the result is pixels in place of a thumbnail.
+  package let wantsPixels: Bool
+
+  package init(file: MemoryFileID, byteCount: Int, url: String?, wantsPixels: Bool = false) {
+    self.file = file
+    self.byteCount = byteCount
+    self.url = url
+    self.wantsPixels = wantsPixels
+  }
+}
+
+/// How a worker process ended.
+package enum WorkerEnd: Hashable, Sendable {
+  /// By itself, because it was told to drain.
+  case left
+  /// By a signal that a fault inside raises (SIGSEGV, SIGABRT, …), or by its own exit.
+  case crashed(String)
+  /// In the same way, and the thread with the fault was in a call of the store.
+  case crashedInStore(String)
+  /// By SIGKILL or SIGTERM from outside: the kernel's out-of-memory killer, or a person.
+  case killed(String)
+}
+
+/// What the watchdog saw on a worker's heartbeat page.
+package struct Observation: Hashable, Sendable {
+  /// How long ago the worker's loop last ran.
+  package let heartbeatAge: Duration
+  /// The lease whose local file, or original in the store, is being read; `nil` when none is.
+  package let readingLease: LeaseID?
+  /// For how long; zero when none is.
+  package let readingTime: Duration
+
+  package init(
+    heartbeatAge: Duration, readingLease: LeaseID? = nil, readingTime: Duration = .zero
+  ) {
+    self.heartbeatAge = heartbeatAge
+    self.readingLease = readingLease
+    self.readingTime = readingTime
+  }
+}
+
+/// What happens to the scheduler.
+package enum Event: Hashable, Sendable {
+  /// The program begins: start the workers.
+  case began
+  /// Time has passed: a deadline of the scheduler's may be due.
+  case timePassed
+
+  /// A job is durable, or was found in the journal at the start.
+  case jobAccepted(JobRecord)
+  /// The answer to a `readLines`.
+  case linesRead(LinePageRequest, LinePage)
+  /// The journal has made these durable, in this order.
+  case journaled([JournalOperation])
+  /// A change of a job that has not ended, which `JobRecord.apply(_:at:)` allows: a pause, a
+  /// resumption, a cancel or a priority.
+  case changeRequested(JobID, JobChange)
+  /// A change that was requested cannot be made durable: the job goes on as before.
+  case changeRefused(JobID, JobChange)
+  /// From now on these limits hold.
+  case limitsChanged(LimitChange)
+
+  case viewerArrived(ViewerID, ViewerRequest)
+  case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
+  case viewerLeft(ViewerID)
+  /// What is remembered of the failures of these URLs counts no more.
+  case failuresForgotten(Set<String>)
+
+  case workerReady(WorkerID, Credits)
+  /// The worker says that it cannot begin; its exit follows.
+  case workerRefused(WorkerID, reason: String)
+  case workerLookedUp(WorkerID, LookupResults)
+  case workerReportedHosts(WorkerID, HostUpdates)
+  case workerRedirected(WorkerID, [Redirections.Redirection])
+  case workerTransferred(WorkerID, [LeaseID])
+  /// The body that these leases were attached to is gone, or their host has sent Retry-After.
+  case workerReleased(WorkerID, [LeaseID])
+  /// The store has what these look-ups and fetches are about, but no room to pin it.
+  case workerUnpinned(WorkerID, [LeaseID])
+  case workerFinished(WorkerID, FetchResults)
+  /// A lease has ended with a thumbnail that only the memory file holds.
+  case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
+  /// A preview was made for a lease, which goes on. The memory file holds it.
+  case workerMadePreview(WorkerID, MadePreview, MemoryFileID)
+  /// So much of the bodies of leases has arrived. The leases go on.
+  case workerReportedProgress(WorkerID, [ProgressReport.Entry])
+  /// The size of the store, as a worker has seen it.
+  case storeReported(StoreReport)
+  case workerObserved(WorkerID, Observation)
+  /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
+  /// nothing. `workerExited` follows.
+  case workerExiting(WorkerID)
+  /// The process is gone. Its heartbeat page showed the transfer that its loop was working on, named
+  /// by the lease that began it.
+  case workerExited(WorkerID, WorkerEnd, transferring: LeaseID?)
+
+  /// Finish what runs, take no more, and say so with `drained`.
+  case drainRequested
+}
+
+/// A line of a job's list that has no outcome yet.
+package struct JobLine: Hashable, Sendable {
+  /// Its index in the list, from 0, whatever the job's order.
+  package let index: Int
+  /// `nil` where the journal is damaged.
+  package let text: String?
+
+  package init(index: Int, text: String?) {
+    self.index = index
+    self.text = text
+  }
+}
+
+/// A page of a list that the scheduler wants to read.
+///
+/// Positions count the lines in the job's order: position 0 is the first line of a `fifo` job and
+/// the last of a `lifo` one.
+package struct LinePageRequest: Hashable, Sendable {
+  package let job: JobID
+  /// Names the request; its answer is taken only while the scheduler still waits for it.
+  let ticket: UInt64
+  /// The host for whose lines this is; `nil` for all.
+  let host: String?
+  package let order: LineOrder
+  /// The positions to look at, in ascending order. Lines that have an outcome are left out.
+  package let positions: [Range<Int>]
+  /// How many lines at most.
+  package let limit: Int
+}
+
+/// The lines that were found, as the journal had them when they were read. The driver sends a page
+/// before it reports any later `journaled`.
+package struct LinePage: Hashable, Sendable {
+  package let lines: [JobLine]
+  /// The position where the next page begins; the end of the last requested range after the last.
+  package let next: Int
+
+  package init(lines: [JobLine], next: Int) {
+    self.lines = lines
+    self.next = next
+  }
+}
+
+/// What a viewer asks for.
+package struct ViewerRequest: Hashable {
+  package let url: String
+  package let options: RequestOptions
+  /// A viewer of the same name that still waits is superseded by this one.
+  package var name: String?
+  /// See `GetRequest.bypassesStore` in ImgWire.
+  package var bypassesStore = false
+  /// What the viewer is told while the picture arrives.
+  package var updates: ArrivalUpdates = []
+  /// See `GetRequest.maximumRetryAfter` in ImgWire.
+  package var maximumRetryAfter: Duration?
+
+  package init(url: String, options: RequestOptions) {
+    self.url = url
+    self.options = options
+  }
+}

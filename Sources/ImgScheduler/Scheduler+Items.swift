@@ -1,0 +1,448 @@
+import ImgModel
+import ImgWire
+
+/// The way of a work item: requests join and leave it, and it waits and ends.
+extension Scheduler {
+  /// Makes `waiter` wait for the URL as the options want it; it joins the item of equal requests. The caller
+  /// puts the item where its urgency belongs.
+  ///
+  /// - Returns: the item, whether it is new, and whether an older one is more urgent now.
+  mutating func addWaiter(
+    _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
+  ) -> (id: WorkID, isNew: Bool, isMoreUrgent: Bool) {
+    let fetch = options.fetch.narrowed(to: url)
+    let key = WorkItem.Key(
+      name: fetch.name(of: url),
+      request: ThumbnailRequest(
+        variant: options.variant, otherVariants: options.otherVariants,
+        isLenient: options.isLenient,
+        // A client that has a local URL has the picture already.
+        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: fetch,
+        bypassesStore: bypassesStore))
+    guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true, false) }
+    return (id, false, join(waiter, id))
+  }
+
+  /// - Returns: whether the item is more urgent now.
+  private mutating func join(_ newcomer: Waiter, _ id: WorkID) -> Bool {
+    var waiter = newcomer
+    // No copy of the item is alive when it changes, so that its list of waiters grows in place.
+    guard
+      let (needsStartTag, numbers, host) = work[id].map({
+        ($0.competes && $0.isOfLines, StageNumbers($0.stage), $0.host)
+      })
+    else { preconditionFailure("an open item has not ended") }
+    if needsStartTag { jobs.assignStartTag(to: &waiter) }
+    count([waiter], at: id, host: host, by: numbers)
+    let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
+    noteUpdates(waiter.updates, of: id)
+    return isMoreUrgent
+  }
+
+  /// Makes an item for the first that waits.
+  mutating func add(
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
+  ) -> WorkItem {
+    let item = work.add(key, url, waiter, picture: picture)
+    count(item.waiters, of: item.id, by: 1)
+    return item
+  }
+
+  // MARK: - Leaving
+
+  /// Waiters leave an item. The last one to leave ends it: at once when it waits, through its worker
+  /// when it runs.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
+    let viewerCount = remove(from: id, where: isLeaving).count { $0.viewer != nil }
+    work.change(id) { $0.departedViewerCount += viewerCount }
+    continueOrEnd(id)
+  }
+
+  /// Some of the waiters of an item are gone. Without any, it ends.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func continueOrEnd(_ id: WorkID) {
+    continueOrEndBeforeReview(id)
+    reviewSources()
+  }
+
+  /// The same, while a source is looked at: ``reviewSources()`` goes on with what this changes.
+  mutating func continueOrEndBeforeReview(_ id: WorkID) {
+    let item = work.item(id)
+    if !item.waiters.isEmpty { return enqueueBeforeReview(id) }
+    // Later requests start from the beginning: an item that is being aborted cannot be joined.
+    work.close(id)
+    if item.stage.lease == nil { discard(id) } else { abort(item) }
+  }
+
+  /// Takes waiters off an item. Their lines go back to their lists.
+  @discardableResult
+  private mutating func remove(
+    from id: WorkID, where isLeaving: (Waiter) -> Bool
+  ) -> [Waiter] {
+    let (leaving, host) = work.change(id) { ($0.remove(where: isLeaving), $0.host) }
+    guard !leaving.isEmpty else { return [] }
+    count(leaving, of: id, by: -1)
+    for waiter in leaving {
+      guard case .line(let job, let index) = waiter.who else { continue }
+      read(jobs.sendBack(index, startTag: waiter.startTag, host: host, of: job))
+    }
+    return leaving
+  }
+
+  /// Answers viewers of an item, which stays, also without waiters.
+  ///
+  /// - Returns: whether there were any.
+  @discardableResult
+  mutating func dismissViewers(
+    of id: WorkID, with failure: Failure, where isDismissed: (Waiter) -> Bool
+  ) -> Bool {
+    let dismissed = remove(from: id) { $0.viewer != nil && isDismissed($0) }
+    guard !dismissed.isEmpty else { return false }
+    let byteCount = work.change(id) { $0.takeUnreportedByteCount() }
+    tell(dismissed, .failed(failure, bytesFetched: byteCount), nil)
+    return true
+  }
+
+  /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
+  private mutating func abort(_ item: WorkItem) {
+    guard let id = item.stage.lease, let lease = leases[id], lease.purpose != .lookup else {
+      return
+    }
+    effects.append(.send(.cancel(LeaseList(leases: [id])), to: lease.worker))
+    lease.transfer.map { stopJoiningAborted($0) }
+  }
+
+  /// Sends the lines of an item that pin its thumbnail back to their lists. The item stays.
+  mutating func sendBackPinningLines(of id: WorkID) {
+    remove(from: id) { $0.isPinning }
+  }
+
+  /// Sends all lines of an item that waits back to their lists.
+  mutating func sendBack(_ id: WorkID) {
+    remove(from: id) { _ in true }
+    discard(id)
+  }
+
+  // MARK: - Waiting
+
+  /// Puts an item that waits where its urgency belongs.
+  mutating func enqueue(_ id: WorkID) {
+    enqueueBeforeReview(id)
+    reviewSources()
+  }
+
+  private mutating func enqueueBeforeReview(_ id: WorkID) {
+    let item = work.item(id)
+    switch item.stage {
+    case .awaitingLookup: work.queueLookup(id)
+    case .awaitingTransfer:
+      // The viewer has left with whom its lines would have begun.
+      if item.isOfLines, item.lacksStartTags { holdBehindEarlierLines(id) }
+      item.source.map { sources.noteChange(of: $0) }
+    case .awaitingDecode:
+      assignStartTags(id)
+      work.queueDecode(id)
+    case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
+    case .behindEarlierLines: if !isBehindLines(item) { routeMiss(id) }
+    case .lookingUp, .decoding: break
+    }
+  }
+
+  /// Makes an item wait for a look-up.
+  mutating func awaitLookup(_ id: WorkID) {
+    if wait(id, in: .awaitingLookup) { work.queueLookup(id) }
+  }
+
+  /// Makes an item wait without a lease. Lines of paused jobs, and of those that wait for room in the store,
+  /// go back to their lists; during a drain viewers hear that nothing begins any more.
+  ///
+  /// - Returns: whether anything still waits for it.
+  mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
+    move(id, to: stage)
+    if isDraining { dismissViewers(of: id, with: Self.stopping) { _ in true } }
+    let stopped = Set(work.item(id).jobs.filter { jobs.isStopped($0) })
+    if !stopped.isEmpty { remove(from: id) { $0.job.map(stopped.contains) ?? false } }
+    guard work.item(id).waiters.isEmpty else { return true }
+    discard(id)
+    return false
+  }
+
+  /// The item goes on to a stage, and the jobs whose lines wait count it there.
+  mutating func move(_ id: WorkID, to stage: WorkItem.Stage) {
+    let former = work.move(id, to: stage, defaultExpiry: limits.defaultExpiry)
+    let item = work.item(id)
+    count(
+      item.waiters, at: id, host: item.host,
+      by: StageNumbers(stage) + StageNumbers(former) * -1)
+  }
+
+  /// The look-up of an item is over. Its lines get start tags, if they have none. Lines beside a
+  /// viewer need none, because they begin with it.
+  mutating func assignStartTags(_ id: WorkID) {
+    Self.assignStartTags(id, in: &work, of: &jobs)
+  }
+
+  private static func assignStartTags(
+    _ id: WorkID, in work: inout WorkTable, of jobs: inout JobTable
+  ) {
+    guard work.item(id).isOfLines else { return }
+    work.change(id) { item in item.changeWaiters { jobs.assignStartTag(to: &$0) } }
+  }
+
+  // MARK: - Ending
+
+  /// Tells all waiters, except late ones that want the thumbnail kept for longer: it is looked up
+  /// once more for them, which keeps it for longer, as for a request that comes now.
+  mutating func complete(_ id: WorkID, with outcome: Outcome, timings: Timings? = nil) {
+    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
+      let ended = conclude(id)
+      reviewSources()
+      return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
+    }
+    let departure = work.change(id) { $0.serve(bytesFetched: byteCount) }
+    discardedLateCount += departure.departedViewerCount
+    count(departure.served, of: id, by: -1)
+    if work.item(id).waiters.isEmpty { discard(id) } else { awaitLookup(id) }
+    reviewSources()
+    let told = Outcome.done(
+      thumbnail, fromCache: isFromCache, bytesFetched: departure.bytesFetched)
+    tell(departure.served, told, timings)
+  }
+
+  /// Ends items that wait, each with its failure.
+  mutating func fail(_ failed: [(item: WorkID, failure: Failure)]) {
+    let ended = failed.map { (item: conclude($0.item), failure: $0.failure) }
+    // The last one is told first.
+    for (item, failure) in ended.reversed() {
+      tell(item.waiters, .failed(failure, bytesFetched: item.unreportedByteCount), nil)
+    }
+  }
+
+  /// The bytes were fetched for the first waiter; those that joined cost the origin nothing.
+  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome, _ timings: Timings?) {
+    var share = outcome
+    for waiter in waiters {
+      switch waiter.who {
+      case .line(let job, let index):
+        record(share, job: job, index: index)
+      case .viewer(let viewer):
+        viewers.remove(viewer)
+        effects.append(.answer(viewer, share, timings))
+      case .revalidation:
+        break
+      }
+      share = outcome.withoutBytes
+    }
+  }
+
+  /// Forgets an item that has an outcome.
+  ///
+  /// - Returns: the item, whose waiters are told the outcome.
+  @discardableResult
+  mutating func conclude(_ id: WorkID) -> WorkItem {
+    count(work.item(id).waiters, of: id, by: -1)
+    let item = discard(id)
+    discardedLateCount += item.departedViewerCount
+    return item
+  }
+
+  /// Forgets an item that has no lease.
+  @discardableResult
+  mutating func discard(_ id: WorkID) -> WorkItem {
+    let item = work.remove(id)
+    leaveSource(item)
+    if let picture = item.picture { effects.append(.release(picture.file)) }
+    return item
+  }
+
+  // MARK: - Counting
+
+  /// Counts the lines among `waiters` in or out of their jobs' numbers, at the item's stage.
+  private mutating func count(_ waiters: [Waiter], of id: WorkID, by change: Int) {
+    let item = work.item(id)
+    count(waiters, at: id, host: item.host, by: StageNumbers(item.stage) * change)
+  }
+
+  private mutating func count(
+    _ waiters: [Waiter], at item: WorkID, host: String, by change: StageNumbers
+  ) {
+    for job in jobs.count(waiters, at: item, host: host, by: change, at: now.wall) {
+      effects.append(.journal(.start(job, at: now.wall)))
+    }
+  }
+}
+
+extension Outcome {
+  /// The same for a request that has cost the origin nothing.
+  fileprivate var withoutBytes: Outcome {
+    switch self {
+    case .done(let thumbnail, let isFromCache, _):
+      .done(thumbnail, fromCache: isFromCache, bytesFetched: 0)
+    case .failed(let failure, _): .failed(failure)
+    case .cancelled: .cancelled
+    }
+  }
+}
+
+/// Pictures that are served stale, as their origins allow (RFC 5861).
+///
+/// While the origin is asked about one (stale-while-revalidate, section 3), that is an item of no
+/// request, after all others; only the store shows its result. Where the origin is known to fail
+/// (stale-if-error, section 4), the store is asked once more for the items that wait.
+extension Scheduler {
+  /// How many may be under way. Beyond it none begins: the next request for the picture begins it.
+  package static let revalidationMaximum = 256
+
+  /// Has the origin asked about a hit that was stale, unless that is under way. If it still holds
+  /// it is kept for as long as the first request that got it asks.
+  mutating func revalidate(_ served: WorkItem) {
+    var key = served.key
+    key.isRevalidation = true
+    guard !isDraining, work.revalidationCount < Self.revalidationMaximum,
+      work.openItem(for: key) == nil
+    else { return }
+    let expiry = served.waiters.first?.expiry ?? .standard
+    routeMiss(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)).id)
+    reviewSources()
+  }
+
+  // MARK: - Origins that fail
+
+  /// Whether a look-up now may be answered with what is stale.
+  func mayBeServedStale(_ item: WorkItem) -> Bool {
+    item.key.mayBeServedStale
+      && transferQueue.isFailing(item.host, origin: item.url.origin, at: now.instant)
+  }
+
+  func isStaleWorthAsking(of item: WorkItem) -> Bool {
+    !item.hasAskedForStale && mayBeServedStale(item)
+  }
+
+  /// A host has failed once more: items that wait for it may be served stale.
+  mutating func offerStale(of host: String) {
+    offerStale(of: host, to: transferQueue.waiting(for: host).sorted())
+  }
+
+  /// The same for the items of these sources.
+  mutating func offerStale(of host: String, to waiting: [SourceID]) {
+    for id in waiting {
+      guard let source = sources[id],
+        transferQueue.isFailing(host, origin: source.key.origin, at: now.instant)
+      else { continue }
+      let askable = waitingItems(of: source).filter(isStaleWorthAsking)
+      guard !askable.isEmpty else { continue }
+      askable.forEach { awaitLookup($0.id) }
+      reviewNow(id)
+    }
+  }
+}
+
+/// What ready workers say.
+extension Scheduler {
+  mutating func workerReady(_ id: WorkerID, credits: Credits) {
+    guard workers.becameReady(id, credits: credits) else { return }
+    if phase == .drained { effects.append(.send(.drain, to: id)) }
+  }
+
+  /// What a host says holds for it, however the lease ends whose worker has heard it.
+  mutating func updateHosts(_ updates: HostUpdates, by worker: WorkerID) {
+    for cooldown in updates.cooldowns {
+      coolDown(cooldown)
+    }
+    noteSlowTransfers(updates, by: worker)
+    for host in updates.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
+    for lease in updates.robotsKnown {
+      // Named by the lease that began it, which may have ended while others live on it.
+      guard let transfer = transfers[TransferID(startedBy: lease)], transfer.worker == worker
+      else { continue }
+      transferQueue.endRobotsProbe(transfer.source, host: transfer.host, at: now.instant)
+    }
+  }
+
+  mutating func lookedUp(_ results: LookupResults, by worker: WorkerID) {
+    workers.answered(worker, at: now.instant)
+    let stale = Set(results.stale)
+    for hit in results.hits {
+      guard let id = endLease(hit.lease, of: worker) else { continue }
+      assignStartTags(id)
+      let item = work.item(id)
+      serve(item.urgency)
+      complete(
+        id,
+        with: .done(
+          hit.thumbnail, fromCache: !item.wasFetched || item.hasAskedForStale, bytesFetched: 0))
+      if stale.contains(hit.lease) { revalidate(item) }
+    }
+    for lease in results.originals {
+      guard let item = endLease(lease, of: worker) else { continue }
+      awaitDecode(item)
+      reviewSources()
+    }
+    for lease in results.misses {
+      guard let item = endLease(lease, of: worker) else { continue }
+      holdBehindEarlierLines(item)
+      reviewSources()
+    }
+  }
+
+  mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
+    for lease in ended {
+      guard let held = leases[lease], held.worker == worker, let id = held.transfer,
+        let transfer = transfers[id], transfer.holdsSlot
+      else { continue }
+      noteAnswer(of: transfer)
+      endReceiving(id)
+    }
+  }
+
+  /// The bodies that these were to be made from, or the originals, are gone.
+  mutating func released(_ gone: [LeaseID], by worker: WorkerID) {
+    for lease in gone {
+      if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
+      reviewSources()
+      guard let item = endLease(lease, of: worker) else { continue }
+      routeMiss(item)
+      reviewSources()
+    }
+  }
+
+  mutating func finished(_ ended: FetchResults, by worker: WorkerID) {
+    workers.answered(worker, at: now.instant)
+    workers.willEndFetches(
+      ended.results.count, queueCount: ended.decodeQueueCount, share: transferShare, of: worker)
+    for answer in ended.results { finished(answer, by: worker) }
+  }
+
+  private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {
+    let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
+    let isRetried = noteFailure(result, by: worker)
+    transferFailedBehind(result, by: worker)
+    let transfer = leases[result.lease]?.transfer.flatMap { transfers[$0] }
+    guard let item = endLease(result.lease, of: worker) else { return }
+    noteDecode(of: work.item(item), result.outcome)
+    switch result.outcome {
+    case .failed(let failure, let byteCount):
+      work.change(item) { $0.unreportedByteCount += byteCount }
+      guard isRetried, !work.item(item).waiters.isEmpty else {
+        let last = lastFailure(failure, of: work.item(item), by: transfer)
+        return complete(item, with: .failed(last), timings: result.timings)
+      }
+      routeMiss(item)
+      reviewSources()
+    case .done(_, fromCache: let isFromCache, _):
+      if !isFromCache { noteStored() }
+      complete(item, with: result.outcome, timings: result.timings)
+    case .cancelled:
+      complete(item, with: .cancelled, timings: result.timings)
+    }
+  }
+
+  /// - Returns: whether the lease's URL is tried again.
+  private mutating func noteFailure(_ result: FetchResults.Result, by worker: WorkerID) -> Bool {
+    guard case .failed(let failure, _) = result.outcome else { return false }
+    return transferFailed(result, failure, by: worker)
+  }
+}

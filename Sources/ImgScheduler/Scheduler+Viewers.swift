@@ -1,0 +1,240 @@
+import ImgModel
+import ImgWire
+
+/// Viewers: they arrive, wait and leave.
+extension Scheduler {
+  /// A viewer of the same name that still waits is superseded: one place shows one picture.
+  mutating func viewerArrived(_ viewer: ViewerID, _ request: ViewerRequest) {
+    guard !isDraining else { return answerStopping(viewer) }
+    let earlier = request.name.flatMap { viewers.viewer(named: $0) }
+    do throws(Failure) {
+      let url = try ImageURL(line: request.url)
+      if request.options.delay > .zero {
+        viewers.delay(viewer, request, for: url)
+        delays.set(.viewer(viewer), to: now.instant + request.options.delay)
+      } else {
+        begin(viewer, request, for: url)
+      }
+    } catch {
+      effects.append(.answer(viewer, .failed(error), nil))
+    }
+    // The last step, so that an item that both want goes on without a break. It may have its answer by now.
+    if let earlier, viewers[earlier] != nil {
+      viewerLeft(earlier)
+      effects.append(.answer(earlier, .cancelled, nil))
+    }
+  }
+
+  private mutating func begin(_ viewer: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
+    let waiter = Waiter(
+      who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
+      command: newCommand(), updates: request.updates,
+      maximumRetryAfter: request.maximumRetryAfter)
+    let (id, isNew, _) = addWaiter(
+      waiter, url: url, options: request.options, bypassesStore: request.bypassesStore)
+    viewers.wait(
+      viewer, name: request.name, for: id, reportAt: now.instant + Self.stallTime)
+    guard isNew, request.bypassesStore else {
+      enqueue(id)
+      return refuseViewersIfRedirected(id)
+    }
+    routeMiss(id)
+    reviewSources()
+  }
+
+  mutating func viewerLeft(_ viewer: ViewerID) {
+    switch viewers.remove(viewer) {
+    case .delayed: delays.remove(.viewer(viewer))
+    case .waiting(_, let item): leave(item) { $0.viewer == viewer }
+    case nil: break
+    }
+  }
+
+  /// Begins what has waited long enough.
+  mutating func endDelays() {
+    while let (delayed, until) = delays.first, until <= now.instant {
+      delays.remove(delayed)
+      switch delayed {
+      case .job(let job):
+        jobs.endDelay(of: job, at: now.instant)
+        divideLines()
+      case .viewer(let viewer):
+        guard case .delayed(let request, let url) = viewers[viewer] else {
+          preconditionFailure("\(viewer) waits for no delay")
+        }
+        begin(viewer, request, for: url)
+      }
+    }
+  }
+
+  /// The coordinator stops: what has not begun for a viewer never will.
+  mutating func answerStopping(_ viewer: ViewerID) {
+    effects.append(.answer(viewer, .failed(Self.stopping), nil))
+  }
+
+  static var stopping: Failure {
+    Failure(
+      stage: .queue, code: .cancelled, isRetryable: true, detail: "the coordinator is stopping")
+  }
+}
+
+/// Pictures that clients upload: decoded like an original that the store has, without a look-up and
+/// without a transfer. Each is an item of its own, which no other request joins.
+extension Scheduler {
+  mutating func viewerUploaded(
+    _ viewer: ViewerID, _ picture: UploadedPicture, options: RequestOptions
+  ) {
+    if let refusal = refusal(of: picture) {
+      effects += [.release(picture.file), .answer(viewer, .failed(refusal), nil)]
+      return
+    }
+    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
+    let url = ImageURL(uploaded: picture.file.rawValue)
+    let key = WorkItem.Key(
+      name: PictureName(url),
+      request: ThumbnailRequest(
+        variant: options.variant, isLenient: options.isLenient, keep: options.keep))
+    let item = add(key, url, waiter, picture: picture)
+    viewers.wait(viewer, name: nil, for: item.id, reportAt: nil)
+    awaitDecode(item.id)
+    reviewSources()
+  }
+
+  /// Why it is not taken; `nil` when it is.
+  private func refusal(of picture: UploadedPicture) -> Failure? {
+    if isDraining { return Self.stopping }
+    guard picture.byteCount <= limits.maxBodyByteCount else {
+      return Failure(
+        stage: .fetch, code: .tooLarge,
+        detail: "\(picture.byteCount) bytes; \(limits.maxBodyByteCount) are the most")
+    }
+    do throws(Failure) {
+      _ = try picture.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
+/// Thumbnails that are not in the store: because nothing was to be kept, or refused by the store.
+extension Scheduler {
+  /// A viewer gets the picture; a line whose thumbnail the store has refused has failed. The file
+  /// serves no later request.
+  mutating func madeUncached(
+    _ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID
+  ) {
+    defer { effects.append(.release(file)) }
+    workers.answered(worker, at: now.instant)
+    guard let id = endLease(result.lease, of: worker) else { return }
+    if result.isStoreDegraded {
+      noteRefusal(
+        result.made.failure?.detail ?? "",
+        isServed: work.item(id).waiters.contains { $0.viewer != nil })
+    }
+    let item = conclude(id)
+    reviewSources()
+    var byteCount = item.unreportedByteCount + result.bytesFetched
+    for waiter in item.waiters {
+      switch waiter.who {
+      case .line(let job, let index):
+        record(result.made.outcome(bytesFetched: byteCount), job: job, index: index)
+      case .viewer(let viewer):
+        viewers.remove(viewer)
+        effects.append(.deliver(file, result.made, bytesFetched: byteCount, to: viewer))
+      case .revalidation:
+        break
+      }
+      byteCount = 0
+    }
+  }
+
+  private mutating func noteRefusal(_ reason: String, isServed: Bool) {
+    guard let error = store.noteRefusal(reason, isServed: isServed, at: now.wall) else { return }
+    effects.append(.storeErrorBegan(error))
+  }
+
+  /// A fetch has ended with its thumbnail in the store.
+  mutating func noteStored() {
+    guard let error = store.noteStored() else { return }
+    effects.append(.storeErrorEnded(error))
+  }
+}
+
+extension UncachedThumbnail {
+  /// What it is for a line, whose purpose is the store.
+  fileprivate func outcome(bytesFetched: Int) -> Outcome {
+    if let failure { return .failed(failure, bytesFetched: bytesFetched) }
+    return .done(thumbnail, fromCache: false, bytesFetched: bytesFetched)
+  }
+}
+
+/// What viewers are told of pictures while they arrive: previews and progress.
+///
+/// The worker of a lease is asked for what the viewers want that wait for the lease's item: after the lease was
+/// granted, or when such a viewer joins, which then is told from that moment on. The wish is not withdrawn
+/// when the viewer leaves.
+extension Scheduler {
+  /// Notes what viewers want to be told of an item, if it is being transferred.
+  mutating func noteUpdates(_ updates: ArrivalUpdates, of id: WorkID) {
+    guard !updates.isEmpty, case .transferring(let lease) = work.item(id).stage else { return }
+    wantedUpdates.append((lease, updates))
+  }
+
+  /// Asks workers for what viewers want, after the messages that grant the leases.
+  mutating func requestUpdates() {
+    guard !wantedUpdates.isEmpty else { return }
+    for (lease, updates) in wantedUpdates {
+      // It may have ended since.
+      guard let worker = leases[lease]?.worker else { continue }
+      let list = LeaseList(leases: [lease])
+      if updates.contains(.previews) { effects.append(.send(.preview(list), to: worker)) }
+      if updates.contains(.progress) { effects.append(.send(.progress(list), to: worker)) }
+    }
+    wantedUpdates = []
+  }
+
+  /// Shows a preview to the viewers that want some, and have not seen more of the picture: a fetch that is
+  /// repeated begins with less. Its lease goes on.
+  mutating func madePreview(_ preview: MadePreview, in file: MemoryFileID, by worker: WorkerID) {
+    defer { effects.append(.release(file)) }
+    let viewers = viewers(
+      of: preview.lease, by: worker, wanting: .previews, upTo: preview.shownByteCount,
+      after: \.shownByteCount)
+    effects += viewers.map { .show(file, preview.thumbnail, to: $0) }
+  }
+
+  /// Tells the viewers that want progress, unless they were told of as much before: a fetch that is
+  /// repeated begins with less. The leases go on.
+  mutating func reportProgress(_ entries: [ProgressReport.Entry], by worker: WorkerID) {
+    for entry in entries {
+      let viewers = viewers(
+        of: entry.lease, by: worker, wanting: .progress, upTo: entry.progress.receivedByteCount,
+        after: \.reportedByteCount)
+      effects += viewers.map { .reportProgress(entry.progress, to: $0) }
+    }
+  }
+
+  /// The viewers of a lease that are to be told of more bytes than before.
+  ///
+  /// - Parameters:
+  ///   - byteCount: what they are told of.
+  ///   - told: what a viewer was told of before. It becomes `byteCount`.
+  private mutating func viewers(
+    of id: LeaseID, by worker: WorkerID, wanting updates: ArrivalUpdates, upTo byteCount: Int,
+    after told: WritableKeyPath<Waiter, Int>
+  ) -> [ViewerID] {
+    guard let lease = leases[id], lease.worker == worker else { return [] }
+    var viewers: [ViewerID] = []
+    work.change(lease.item) { item in
+      item.changeWaiters { waiter in
+        guard waiter.updates.isSuperset(of: updates), waiter[keyPath: told] < byteCount,
+          let viewer = waiter.viewer
+        else { return }
+        waiter[keyPath: told] = byteCount
+        viewers.append(viewer)
+      }
+    }
+    return viewers
+  }
+}

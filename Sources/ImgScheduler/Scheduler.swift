@@ -1,0 +1,314 @@
+package import ImgModel
+import ImgWire
+
+/// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
+/// and what becomes of it. Pure: events in, effects out, time passed in. The order of URLs is in
+/// `NextURL.swift`.
+///
+/// A URL's way through it:
+///
+///     line of a job ─┐              (uploaded: awaitingDecode at once)
+///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
+///     viewer ────────┘        ▲                       ├─ miss ─► behindEarlierLines        ▲
+///                             │                       │            └─► awaitingTransfer    │
+///                             │                       │              └─► transferring      │
+///                      its worker died                │                       ▼            │
+///                                                     └─ original             │            │
+///                                                          └─► awaitingDecode ─► decoding ─┘
+///
+/// Tables with private storage hold the state, and their methods return what has changed.
+/// ``LeaseTable`` alone decides who holds a lease; the items, transfers and workers note the same
+/// lease, each for its own order. The scheduler moves items from one table to another. Its
+/// functions call each other in one direction only: a source that another change affects is noted,
+/// and ``reviewSources()`` looks at it.
+///
+/// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line
+/// without an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that
+/// can be joined.
+package struct Scheduler {
+  package private(set) var limits: Limits
+  package internal(set) var jobs = JobTable()
+  package internal(set) var viewers = ViewerTable()
+  package internal(set) var work = WorkTable()
+  package internal(set) var sources: SourceTable
+  package internal(set) var transfers = TransferTable()
+  package internal(set) var transferQueue: TransferQueue
+  package internal(set) var leases = LeaseTable()
+  package internal(set) var workers: WorkerTable
+  var store = StoreHealth()
+  package internal(set) var crashBudget = CrashBudget()
+  var pinRoom = PinRoom()
+  /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
+  var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
+  /// The viewers and jobs that let a delay pass before anything begins, and until when.
+  var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
+  var phase = Phase.working
+  /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
+  package internal(set) var discardedLateCount = 0
+  private var lastCommand: UInt64 = 0
+
+  /// The moment of the event being handled.
+  private(set) var now: Moment
+  private(set) var timeline: Timeline
+  var effects: [Effect] = []
+
+  enum Phase {
+    case working
+    /// What runs is finished, and nothing else begins.
+    case draining
+    /// Nothing runs any more, and the driver knows.
+    case drained
+  }
+
+  /// What lets a delay pass before anything begins.
+  enum Delayed: Hashable {
+    case viewer(ViewerID)
+    case job(JobID)
+  }
+
+  /// - Parameters:
+  ///   - limits: `workers` is at least 1.
+  ///   - seed: of the jitter of retries.
+  package init(limits: Limits, seed: UInt64, at now: Moment) {
+    self.limits = limits
+    self.now = now
+    timeline = Timeline(at: now)
+    workers = WorkerTable(workerCount: limits.workers)
+    transferQueue = TransferQueue(limits)
+    sources = SourceTable(limits, seed: seed)
+  }
+
+  /// Takes in what happened and says what to do about it.
+  package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+    self.now = now
+    timeline.update(now)
+    take(event)
+    endDelays()
+    endLookupWaits()
+    endBackoffs()
+    endRedirectWaits()
+    transferQueue.wake(at: now.instant)
+    dispatch()
+    requestUpdates()
+    defer { effects = [] }
+    return effects
+  }
+
+  private mutating func take(_ event: Event) {
+    switch event {
+    case .began: follow(workers.startAll(at: now.instant))
+    case .timePassed: follow(workers.timePassed(at: now.instant))
+
+    case .jobAccepted(let record): acceptJob(record)
+    case .linesRead(let request, let page): linesRead(page, for: request)
+    case .journaled(let operations): operations.forEach { journaled($0) }
+    case .changeRequested(let job, let change): changeJob(job, change)
+    case .changeRefused(let job, let change): withdrawChange(change, of: job)
+    case .limitsChanged(let change): changeLimits(change)
+
+    case .viewerArrived(let viewer, let request): viewerArrived(viewer, request)
+    case .viewerUploaded(let viewer, let picture, let options):
+      viewerUploaded(viewer, picture, options: options)
+    case .viewerLeft(let viewer): viewerLeft(viewer)
+    case .failuresForgotten(let urls): sources.forgetFailures(of: urls)
+
+    case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
+    case .workerRefused(let worker, let reason): workers.refused(worker, reason: reason)
+    case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
+    case .workerReportedHosts(let worker, let updates): updateHosts(updates, by: worker)
+    case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
+    case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
+    case .workerReleased(let worker, let leases): released(leases, by: worker)
+    case .workerUnpinned(let worker, let leases): unpinned(leases, by: worker)
+    case .workerFinished(let worker, let results): finished(results, by: worker)
+    case .workerMadeUncached(let worker, let result, let file):
+      madeUncached(result, in: file, by: worker)
+    case .workerMadePreview(let worker, let preview, let file):
+      madePreview(preview, in: file, by: worker)
+    case .workerReportedProgress(let worker, let entries): reportProgress(entries, by: worker)
+    case .storeReported(let report): storeReported(report)
+    case .workerObserved(let worker, let observation): observed(observation, of: worker)
+    case .workerExiting(let worker): workers.beginExit(of: worker)
+    case .workerExited(let worker, let end, let transferring):
+      workerExited(worker, end: end, transferring: transferring)
+
+    case .drainRequested: drain()
+    }
+  }
+
+  private mutating func changeLimits(_ change: LimitChange) {
+    limits.apply(change)
+    transferQueue.apply(limits, at: now.instant)
+    divideLines()
+  }
+
+  /// A person asks for something now, see ``HostHealth``.
+  mutating func newCommand() -> CommandID {
+    lastCommand += 1
+    return CommandID(rawValue: lastCommand)
+  }
+
+  /// Turns what the supervisor wants into effects.
+  mutating func follow(_ verdicts: [Supervisor.Verdict]) {
+    effects += verdicts.map { verdict in
+      switch verdict {
+      case .spawn(let worker, let number): .spawn(worker, number: number)
+      case .kill(let worker): .kill(worker)
+      case .noWorkers(let reason): .noWorkers(reason: reason)
+      }
+    }
+  }
+
+  package var isDraining: Bool { phase != .working }
+
+  /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
+  /// anything.
+  package var deadline: ContinuousClock.Instant? {
+    let starts = isDraining ? [] : [sources.nextRetry, leases.lookupDeadline]
+    let slots =
+      isDraining && transfers.redirectDeadline == nil
+      ? [] : [transferQueue.deadline, transfers.redirectDeadline]
+    return ([workers.deadline, delays.first?.priority] + starts + slots)
+      .compactMap(\.self).min()
+  }
+
+  /// Whether nothing runs and nothing waits except paused jobs.
+  package var isIdle: Bool {
+    // The jobs last, because this is asked several times a turn and mostly ends before.
+    leases.isEmpty && viewers.isEmpty && jobs.unrecordedCount == 0 && work.revalidationCount == 0
+      && jobs.all.allSatisfy { $0.isPaused && !$0.isEnding }
+  }
+}
+
+/// Says when a measured moment is by the clock on the wall. It stays the same text for the same
+/// moment, until that clock is set.
+struct Timeline {
+  private var anchor: Moment
+
+  /// The clocks are read one after the other, and slewed.
+  private static let tolerance = Duration.seconds(1)
+
+  init(at now: Moment) {
+    anchor = now
+  }
+
+  mutating func update(_ now: Moment) {
+    let drift = wall(now.instant).duration(to: now.wall)
+    if max(drift, .zero - drift) > Self.tolerance { anchor = now }
+  }
+
+  func wall(_ instant: ContinuousClock.Instant) -> WallTime {
+    anchor.wall.advanced(by: instant - anchor.instant)
+  }
+}
+
+/// A drain: what runs is finished, and nothing else begins.
+extension Scheduler {
+  /// Viewers for whom nothing runs hear at once that nothing will.
+  mutating func drain() {
+    if phase == .working { phase = .draining }
+    workers.stopRespawning()
+    for viewer in viewers.ids {
+      if case .waiting(_, let item) = viewers[viewer], work[item]?.stage.lease != nil { continue }
+      viewerLeft(viewer)
+      answerStopping(viewer)
+    }
+  }
+
+  /// Once no lease is left and every outcome and every end of a job is durable, the workers may
+  /// leave.
+  mutating func reportDrainedWhenDone() {
+    guard phase == .draining, leases.isEmpty, jobs.unrecordedCount == 0,
+      !jobs.all.contains(where: \.isEnding)
+    else { return }
+    phase = .drained
+    effects += workers.ids.map { .send(.drain, to: $0) }
+    effects.append(.drained)
+  }
+}
+
+/// What the scheduler knows, for status requests.
+extension Scheduler {
+  /// A job that has not ended; `nil` for one that only the journal knows.
+  ///
+  /// - Parameters:
+  ///   - instant: now; `nil` for the moment of the last event.
+  ///   - journalError: why outcomes cannot be written; `nil` while they can.
+  package func status(
+    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalError: String? = nil
+  ) -> JobStatus? {
+    jobs[id].map {
+      JobStatus(
+        $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
+        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
+        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
+        shortage: StoreShortage(
+          $0.record, store: store.report, budgetByteCount: limits.storeBudgetByteCount))
+    }
+  }
+
+  /// A job that may be changed; `nil` for one that has ended or whose end is on its way.
+  package func changeableRecord(of id: JobID) -> JobRecord? {
+    jobs[id].flatMap { $0.isEnding ? nil : $0.record }
+  }
+
+  /// The jobs that have not ended, the newest first.
+  ///
+  /// - Parameters:
+  ///   - id: only jobs older than this one; `nil` for the newest.
+  ///   - limit: how many at most.
+  ///   - instant: as of ``status(of:at:journalError:)``.
+  ///   - journalError: as of ``status(of:at:journalError:)``.
+  package func activeJobs(
+    before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
+    journalError: String? = nil
+  ) -> [JobStatus] {
+    let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
+    return older.sorted(by: >).prefix(limit).compactMap {
+      status(of: $0, at: instant, journalError: journalError)
+    }
+  }
+
+  package var activeJobCount: Int { jobs.count }
+  package var viewerCount: Int { viewers.count }
+  package var leaseCount: Int { leases.count }
+  package var lateAnswerCount: Int { leases.lateAnswerCount }
+  package var transferCount: Int { transferQueue.underWay }
+  /// What a worker told last of the size of the store; `nil` before.
+  package var storeReport: StoreReport? { store.report }
+  /// How often a worker has told it.
+  package var storeReportCount: Int { store.reportCount }
+  /// What keeps thumbnails out of the store; `nil` when nothing is known to.
+  package var storeError: StoreErrorStatus? { store.error }
+
+  /// The workers, by number.
+  ///
+  /// - Parameter processes: those of a slot and its worker, as the driver knows them.
+  package func workerStatuses(
+    processes: (_ number: Int, WorkerID?) -> ClusterStatus.Worker.Processes
+  ) -> [ClusterStatus.Worker] {
+    workers.supervisor.children.enumerated().map { index, child in
+      let worker = child.state.worker.flatMap { workers[$0] }
+      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
+      let state: ClusterStatus.Worker.State =
+        switch child.state {
+        case .starting, .stopping: .starting
+        case .ready: .ready
+        case .backingOff: .backingOff
+        case .empty: .leaving
+        }
+      return ClusterStatus.Worker(
+        number: index, processes: processes(index, child.state.worker), state: state,
+        lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
+        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: child.deaths)
+    }
+  }
+
+  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
+  /// workers come and go, so that two hardly ever do the same work.
+  package var housekeeper: WorkerID? {
+    workers.supervisor.children.lazy.compactMap { child in
+      if case .ready(let worker) = child.state { worker } else { nil }
+    }.first
+  }
+}

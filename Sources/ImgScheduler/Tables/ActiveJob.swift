@@ -1,0 +1,487 @@
+package import ImgModel
+
+/// A job that has not ended. Its list stays in the journal; only what is at hand is in memory.
+///
+/// A cursor goes through the list once. It defers a line whose host is saturated, which is one that
+/// has enough lines waiting already, so that a slow host does not block the lines behind it. The job
+/// remembers the position and reads the line again when the host has room.
+///
+/// Invariant: a line without an outcome is in hand, deferred, or not yet read.
+package struct ActiveJob {
+  package private(set) var record: JobRecord
+  package private(set) var cursor: LineCursor
+  package private(set) var deferred = DeferredLines()
+  /// The request for deferred lines whose page is awaited; `nil` when none is.
+  private var deferredTicket: UInt64?
+  /// Indices of lines that wait at a work item, run, or whose outcome is on its way into the
+  /// journal.
+  package private(set) var inHand: Set<Int> = []
+  package private(set) var backlogs: [String: HostBacklog] = [:]
+  /// Lines that one host may have waiting once it has any.
+  private(set) var backlogMaximum: Int
+  /// Lines with a worker.
+  private(set) var leasedCount = 0
+  /// Lines whose outcome is on its way into the journal.
+  private(set) var unrecordedCount = 0
+  /// The last start tag that one of its lines was given, see ``Urgency/startTag``.
+  var lastStartTag: UInt64 = 0
+  /// Which of its lines are looked up, and which wait for these.
+  package private(set) var lookups = LookupOrder()
+  /// The last of the remembered failures that do not count for its lines, because a retry of the job
+  /// includes final failures.
+  let lastDoubtedFailure: UInt64
+  /// The retry that it goes on by; `nil` of a job that was never retried.
+  let command: CommandID?
+  /// When it last had an outcome, or began to run.
+  private(set) var movedAt: ContinuousClock.Instant
+  /// Whether its delay is not over.
+  private(set) var isDelayed: Bool
+  /// Whether nothing of it starts. It is set before a pause is durable, and cleared once a resumption
+  /// is.
+  package private(set) var isPaused: Bool
+  /// Whether nothing of it starts because pinned thumbnails use up the store.
+  package private(set) var isHeld = false
+  /// Whether the journal was told of the end, by a finish or a cancel: nothing of the job starts
+  /// any more.
+  package private(set) var isEnding = false
+
+  /// - Parameters:
+  ///   - command: of the retry that it goes on by.
+  ///   - lastDoubtedFailure: the number of the newest remembered failure that does not count for it.
+  ///   - isDelayed: whether its delay is to pass first.
+  init(
+    _ record: JobRecord, command: CommandID? = nil, lastDoubtedFailure: UInt64 = 0,
+    isDelayed: Bool = false, backlogMaximum: Int, at now: ContinuousClock.Instant
+  ) {
+    self.record = record
+    self.command = command
+    self.lastDoubtedFailure = lastDoubtedFailure
+    self.isDelayed = isDelayed
+    self.backlogMaximum = backlogMaximum
+    movedAt = now
+    isPaused = record.state == .paused
+    cursor = LineCursor(at: Self.start(of: record))
+  }
+
+  /// The low-water mark counts from the list's beginning, so it says nothing about a list that is
+  /// read backwards.
+  private static func start(of record: JobRecord) -> Int {
+    record.order == .firstInFirstOut ? record.lowWater : 0
+  }
+
+  package var id: JobID { record.id }
+  var priority: Int { record.options.priority }
+  /// Lines that have left the queue and whose outcome is not durable.
+  var runningCount: Int { leasedCount + unrecordedCount }
+  package var isStartable: Bool { !isStopped && !isDelayed && !isEnding }
+  /// Whether lines that wait go back to the list.
+  var isStopped: Bool { isPaused || isHeld }
+
+  private func position(of index: Int) -> Int {
+    record.order.line(at: index, of: record.counts.total)
+  }
+
+  // MARK: - States
+
+  /// The job's delay is over.
+  mutating func endDelay(at now: ContinuousClock.Instant) {
+    isDelayed = false
+    movedAt = now
+  }
+
+  /// Nothing of it starts any more, because its cancel is being made durable. What was read is forgotten.
+  mutating func beginCancel() {
+    isEnding = true
+    startOver()
+  }
+
+  /// Nothing of it starts, because its pause is being made durable. What was read is forgotten.
+  mutating func beginPause() {
+    isPaused = true
+    startOver()
+  }
+
+  /// Nothing of it starts, because the store has no room for what it pins. What was read is forgotten.
+  mutating func beginHold() {
+    isHeld = true
+    startOver()
+  }
+
+  mutating func endHold(at now: ContinuousClock.Instant) {
+    isHeld = false
+    movedAt = now
+  }
+
+  /// A change that does not end the job is durable.
+  mutating func apply(_ change: JobChange, at moment: WallTime, now: ContinuousClock.Instant) {
+    record.applyLegal(change, at: moment)
+    isPaused = record.state == .paused
+    if change == .resume { movedAt = now }
+    if isHeld, !record.holdsPins { endHold(at: now) }
+  }
+
+  /// A change cannot be made durable: what it has stopped goes on.
+  mutating func withdraw(_ change: JobChange) {
+    if change == .cancel { isEnding = false }
+    isPaused = record.state == .paused
+  }
+
+  /// A line has left the queue; the job's first one starts the job.
+  ///
+  /// - Returns: whether this is the first.
+  mutating func start(at now: WallTime) -> Bool {
+    guard record.startedAt == nil else { return false }
+    record.startedAt = now
+    return true
+  }
+
+  /// Ends the job when every line has its outcome.
+  ///
+  /// - Returns: whether to journal its end.
+  mutating func finishIfComplete() -> Bool {
+    guard !isEnding, record.counts.finished == record.counts.total else { return false }
+    isEnding = true
+    return true
+  }
+
+  // MARK: - Lines in hand
+
+  mutating func checkOut(_ index: Int) {
+    inHand.insert(index)
+  }
+
+  /// An outcome is sent to the journal.
+  mutating func beginRecording() {
+    unrecordedCount += 1
+  }
+
+  /// A line's outcome is durable.
+  mutating func endRecording(of index: Int, _ outcome: Outcome, at now: ContinuousClock.Instant) {
+    inHand.remove(index)
+    unrecordedCount -= 1
+    record.count(outcome)
+    movedAt = now
+  }
+
+  /// A line that is still being looked up holds later ones up no more.
+  mutating func endLookup(of index: Int) { lookups.end(position(of: index)) }
+
+  /// Counts a line in or out of the job's numbers.
+  ///
+  /// - Parameter item: where the line waits.
+  mutating func count(_ index: Int, at item: WorkID, host: String, by change: StageNumbers) {
+    leasedCount += change.leased
+    changeBacklog(of: host, by: change.backlog)
+    let position = position(of: index)
+    if change.unanswered > 0 { lookups.begin(position) }
+    if change.unanswered < 0 { lookups.end(position) }
+    if change.behindEarlierLines > 0 { lookups.wait(position, at: item) }
+    if change.behindEarlierLines < 0 { lookups.leave(position) }
+  }
+
+  /// Counts lines of a host in or out of its backlog.
+  private mutating func changeBacklog(of host: String, by change: HostBacklog) {
+    guard change != HostBacklog() else { return }
+    var backlog = backlogs[host] ?? HostBacklog()
+    backlog.count(change, missWindow: backlogMaximum)
+    // What is known of a saturated host counts for its deferred lines.
+    backlogs[host] = backlog.isEmpty && !deferred.contains(host) ? nil : backlog
+    if !deferred.isEmpty { deferred.update(host, hasRoom: hasRoom(for: host)) }
+  }
+
+  mutating func setBacklogMaximum(_ count: Int) {
+    guard count != backlogMaximum else { return }
+    backlogMaximum = count
+    for host in backlogs.keys { backlogs[host]?.limit(to: count) }
+    for host in deferred.hosts.keys.sorted() {
+      deferred.update(host, hasRoom: hasRoom(for: host))
+    }
+  }
+
+  /// A line in hand goes back to its list. It is taken up again later.
+  mutating func requeue(_ index: Int, host: String) {
+    inHand.remove(index)
+    let position = position(of: index)
+    if position < cursor.front {
+      deferLine(position, of: host)
+    } else if position < cursor.next {
+      // It was left out of what was read, because it was in hand.
+      cursor = LineCursor(at: cursor.front)
+    }
+  }
+
+  /// Forgets what was read, and starts again at the list's beginning. No line is lost: a line that is
+  /// not in hand has no outcome, so it is read again.
+  private mutating func startOver() {
+    cursor = LineCursor(at: Self.start(of: record))
+    deferred = DeferredLines()
+    deferredTicket = nil
+    backlogs = backlogs.filter { !$0.value.isEmpty }
+  }
+
+  // MARK: - Taking lines
+
+  mutating func removeFirst() -> QueuedLine? { cursor.removeFirst() }
+
+  mutating func removeFirst(ofDeferred host: String) -> QueuedLine? {
+    defer { forgetBacklogIfUnneeded(of: host) }
+    return deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
+  }
+
+  /// The last deferred line of the host may be gone.
+  private mutating func forgetBacklogIfUnneeded(of host: String) {
+    if !deferred.contains(host), backlogs[host]?.isEmpty == true { backlogs[host] = nil }
+  }
+
+  /// Leaves a line for later, because its host has no room.
+  mutating func deferLine(_ position: Int, of host: String) {
+    deferred.insert(position, of: host, hasRoom: hasRoom(for: host))
+  }
+
+  /// Whether an earlier line of the host was deferred or went back.
+  func isSaturated(_ host: String, before index: Int) -> Bool {
+    deferred.contains(host, before: position(of: index))
+  }
+
+  // MARK: - Reading
+
+  /// Deferred lines of one host that are read at once, unless so many of all hosts are read already
+  /// that the lists of many slow hosts would need much memory.
+  private static let readAheadCount = 256
+  private static let readAheadMaximum = 2_048
+
+  /// What to read next: for the cursor when it runs low, and for the saturated host whose turn
+  /// it is.
+  ///
+  /// - Parameters:
+  ///   - lineCount: lines of a page.
+  ///   - newTicket: names a request.
+  mutating func nextPages(lineCount: Int, newTicket: () -> UInt64) -> [LinePageRequest] {
+    guard !isStopped, !isEnding else { return [] }
+    var requests: [LinePageRequest] = []
+    if cursor.ticket == nil, cursor.next < record.counts.total,
+      cursor.lines.count < lineCount / 2
+    {
+      let ticket = newTicket()
+      cursor.ticket = ticket
+      requests.append(
+        request(ticket, nil, [cursor.next..<record.counts.total], limit: lineCount))
+    }
+    let limit = deferred.readCount < Self.readAheadMaximum ? Self.readAheadCount : 0
+    if deferredTicket == nil,
+      case let count = max(backlogMaximum, limit),
+      let (host, positions) = deferred.nextToRead(limit: count)
+    {
+      let ticket = newTicket()
+      deferredTicket = ticket
+      requests.append(request(ticket, host, positions, limit: count))
+    }
+    return requests
+  }
+
+  private func request(
+    _ ticket: UInt64, _ host: String?, _ positions: [Range<Int>], limit: Int
+  ) -> LinePageRequest {
+    LinePageRequest(
+      job: id, ticket: ticket, host: host, order: record.order, positions: positions,
+      limit: limit)
+  }
+
+  func awaits(_ request: LinePageRequest) -> Bool {
+    cursor.ticket == request.ticket || deferredTicket == request.ticket
+  }
+
+  /// Takes in a page that is still awaited.
+  mutating func take(_ page: LinePage, for request: LinePageRequest) {
+    if cursor.ticket == request.ticket {
+      // Lines in hand are not taken up twice.
+      let lines = page.lines.filter { !inHand.contains($0.index) }
+      cursor.take(lines.map(queued), next: page.next)
+    } else if deferredTicket == request.ticket, let host = request.host {
+      deferredTicket = nil
+      let ranges = request.positions.filter { $0.lowerBound < page.next }
+      deferred.take(
+        page.lines.map(queued), of: host,
+        in: ranges.map { $0.lowerBound..<min($0.upperBound, page.next) },
+        hasRoom: hasRoom(for: host))
+      forgetBacklogIfUnneeded(of: host)
+    }
+  }
+
+  private func queued(_ line: JobLine) -> QueuedLine {
+    QueuedLine(
+      index: line.index, position: position(of: line.index),
+      url: Result { () throws(Failure) in
+        guard let text = line.text else { throw .damagedList }
+        return try ImageURL(line: text)
+      })
+  }
+}
+
+/// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
+/// order. A line that the store does not have is held until no earlier line is being looked up, and
+/// then until it gets a slot.
+package struct LookupOrder {
+  /// Positions of the lines that wait for a look-up or are being looked up.
+  private var unanswered = PriorityQueue<Int, Int>()
+  /// Positions of the lines that the store does not have and that wait behind earlier ones.
+  private var held = PriorityQueue<Int, Int>()
+  private var items: [Int: WorkID] = [:]
+
+  /// A line waits for its look-up from now on.
+  mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
+
+  /// A line has its answer, has left, or holds later ones up no more.
+  mutating func end(_ position: Int) { unanswered.remove(position) }
+
+  /// A line waits behind earlier ones, at this item.
+  mutating func wait(_ position: Int, at item: WorkID) {
+    held.set(position, to: position)
+    items[position] = item
+  }
+
+  /// A line waits no more.
+  mutating func leave(_ position: Int) {
+    held.remove(position)
+    items[position] = nil
+  }
+
+  package var isAnyWaiting: Bool { !held.isEmpty }
+
+  /// The item of the first line that waits behind others, if no line before it is being looked up.
+  package var next: WorkID? {
+    guard let first = held.first?.key else { return nil }
+    if let earliest = unanswered.first?.key, earliest < first { return nil }
+    return items[first]
+  }
+}
+
+/// A line that was read from the journal and not yet taken up.
+package struct QueuedLine {
+  let index: Int
+  package let position: Int
+  /// What the line says; a line that is no URL fails when its turn comes.
+  let url: Result<ImageURL, Failure>
+
+  package var host: String? { try? url.get().host }
+}
+
+/// The position up to which a job's list was taken, and the few lines read behind it.
+package struct LineCursor {
+  /// Lines read and not taken, in the order of their positions.
+  package private(set) var lines = FIFO<QueuedLine>()
+  /// The position at which reading goes on.
+  package private(set) var next: Int
+  /// The request whose page is awaited; `nil` when none is.
+  var ticket: UInt64?
+
+  init(at position: Int) {
+    next = position
+  }
+
+  /// Every position below it was taken or deferred.
+  var front: Int { lines.first?.position ?? next }
+
+  mutating func removeFirst() -> QueuedLine? { lines.removeFirst() }
+
+  mutating func take(_ lines: [QueuedLine], next: Int) {
+    ticket = nil
+    self.next = next
+    self.lines.append(contentsOf: lines)
+  }
+}
+
+/// Which of a job's numbers a line at a stage counts in.
+struct StageNumbers: Equatable {
+  var leased = 0
+  var backlog = HostBacklog()
+  /// Lines that the store has not answered.
+  var unanswered = 0
+  /// Lines that the store does not have, and that wait behind earlier ones.
+  var behindEarlierLines = 0
+
+  init() {}
+
+  init(_ stage: WorkItem.Stage) {
+    leased = stage.lease == nil ? 0 : 1
+    switch stage {
+    case .awaitingLookup, .lookingUp:
+      backlog.beforeTransfer = 1
+      unanswered = 1
+    case .behindEarlierLines:
+      backlog.beforeTransfer = 1
+      behindEarlierLines = 1
+    case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
+    case .transferring, .decoding: break
+    }
+  }
+
+  static func * (numbers: Self, factor: Int) -> Self {
+    var product = numbers
+    product.leased *= factor
+    product.backlog.beforeTransfer *= factor
+    product.backlog.waiting *= factor
+    product.unanswered *= factor
+    product.behindEarlierLines *= factor
+    return product
+  }
+
+  static func + (left: Self, right: Self) -> Self {
+    var sum = left
+    sum.leased += right.leased
+    sum.backlog += right.backlog
+    sum.unanswered += right.unanswered
+    sum.behindEarlierLines += right.behindEarlierLines
+    return sum
+  }
+}
+
+/// Lines of one host that a job has in hand and that are not being fetched, and how many there may be.
+///
+/// While no line had to wait for a transfer there is no limit: all lines may be in the store. Once one
+/// had to, few are taken up ahead, because the others may have to wait, too. Each hit then makes room
+/// for one more, so that a part of a list that is in the store is soon looked up at full speed.
+package struct HostBacklog: Equatable {
+  /// Lines that are looked up, or wait behind earlier ones.
+  package var beforeTransfer = 0
+  /// For a transfer or a decoder.
+  package var waiting = 0
+  /// Lines that there may be; `nil` for no limit.
+  private var window: Int?
+  /// Whether no further line is taken up. A backlog that was full has to shrink to half of its window
+  /// before the next lines are taken up together: each round of look-ups costs messages, however many
+  /// lines it has.
+  package private(set) var isFull = false
+
+  package var isEmpty: Bool { beforeTransfer == 0 && waiting == 0 }
+
+  static func += (backlog: inout Self, change: Self) {
+    backlog.beforeTransfer += change.beforeTransfer
+    backlog.waiting += change.waiting
+  }
+
+  /// Counts lines in or out.
+  ///
+  /// - Parameter missWindow: lines that there may be once one has to wait.
+  mutating func count(_ change: Self, missWindow: Int) {
+    self += change
+    if change.waiting > 0 {
+      window = missWindow
+    } else if let window, change.waiting == 0, change.beforeTransfer < 0 {
+      self.window = window - change.beforeTransfer
+    }
+    updateFullness()
+  }
+
+  /// The window after a miss has changed.
+  mutating func limit(to missWindow: Int) {
+    if window != nil { window = missWindow }
+    updateFullness()
+  }
+
+  private mutating func updateFullness() {
+    guard let window else { return }
+    let count = beforeTransfer + waiting
+    isFull = count >= window || isFull && count > window / 2
+  }
+}

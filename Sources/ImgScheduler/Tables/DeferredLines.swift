@@ -1,0 +1,174 @@
+/// The lines of a job that wait because their hosts are saturated, which means that enough of the
+/// job's lines of these hosts wait already. Positions are remembered, and the lines are read again
+/// when their hosts have room.
+package struct DeferredLines {
+  /// A host that has deferred lines.
+  package struct SaturatedHost {
+    /// Lines deferred and not read again.
+    package fileprivate(set) var deferred = PositionList()
+    /// Lines read again and not taken.
+    package fileprivate(set) var lines = FIFO<QueuedLine>()
+
+    /// The position of the first line of either kind.
+    fileprivate var first: Int? {
+      [lines.first?.position, deferred.first].compactMap(\.self).min()
+    }
+  }
+
+  package private(set) var hosts: [String: SaturatedHost] = [:]
+  /// The hosts with a line that could be taken up now, by its position.
+  private var readyHosts = PriorityQueue<String, Int>()
+  /// The hosts that have room and no line read, by the position of the first.
+  private var hostsToRead = PriorityQueue<String, Int>()
+  /// Ranges of positions, of all hosts.
+  package private(set) var rangeCount = 0
+  /// Lines read again and not taken, of all hosts.
+  private(set) var readCount = 0
+
+  var isEmpty: Bool { hosts.isEmpty }
+  package func contains(_ host: String) -> Bool { hosts[host] != nil }
+
+  /// Whether a line of the host before this position is among them.
+  func contains(_ host: String, before position: Int) -> Bool {
+    hosts[host]?.first.map { $0 < position } ?? false
+  }
+
+  /// The host whose line is taken up next; `nil` when none could be.
+  package var nextHost: String? { readyHosts.first?.key }
+
+  /// The host whose lines are read next, and the first positions; `nil` when none are to be read.
+  func nextToRead(limit: Int) -> (host: String, positions: [Range<Int>])? {
+    guard let host = hostsToRead.first?.key, let deferred = hosts[host]?.deferred else {
+      return nil
+    }
+    return (host, deferred.prefix(limit))
+  }
+
+  // MARK: - Changes
+  // Each is told whether the host has room for one more line.
+
+  /// - Precondition: the position is not among them.
+  mutating func insert(_ position: Int, of host: String, hasRoom: Bool) {
+    change(host) { $0.insert(position) }
+    update(host, hasRoom: hasRoom)
+  }
+
+  /// Takes the first line of the host that was read again.
+  mutating func removeFirst(of host: String, hasRoom: Bool) -> QueuedLine? {
+    defer { update(host, hasRoom: hasRoom) }
+    let line = hosts[host]?.lines.removeFirst()
+    if line != nil { readCount -= 1 }
+    return line
+  }
+
+  /// Takes in lines of the host that were read again.
+  ///
+  /// - Parameter ranges: their positions, and those of lines that have an outcome by now.
+  mutating func take(
+    _ lines: [QueuedLine], of host: String, in ranges: [Range<Int>], hasRoom: Bool
+  ) {
+    if hosts[host] != nil { readCount += lines.count }
+    hosts[host]?.lines.append(contentsOf: lines)
+    change(host) { deferred in ranges.forEach { deferred.remove($0) } }
+    update(host, hasRoom: hasRoom)
+  }
+
+  /// The host has room now, or ceased to have it. A host without deferred lines is not saturated any
+  /// more.
+  mutating func update(_ host: String, hasRoom: Bool) {
+    readyHosts.remove(host)
+    hostsToRead.remove(host)
+    guard let saturated = hosts[host] else { return }
+    if let line = saturated.lines.first {
+      if hasRoom { readyHosts.set(host, to: line.position) }
+    } else if let first = saturated.deferred.first {
+      if hasRoom { hostsToRead.set(host, to: first) }
+    } else {
+      hosts[host] = nil
+    }
+  }
+
+  private mutating func change(_ host: String, _ body: (inout PositionList) -> Void) {
+    let countBefore = hosts[host]?.deferred.rangeCount ?? 0
+    body(&hosts[host, default: SaturatedHost()].deferred)
+    rangeCount += (hosts[host]?.deferred.rangeCount ?? 0) - countBefore
+  }
+}
+
+/// Positions of a list in ascending order, neighbours held as one range: a million lines of one
+/// host that follow each other take no more room than one.
+package struct PositionList {
+  private var ranges: [Range<Int>] = []
+  /// Index of the first range that was not removed.
+  private var head = 0
+
+  var isEmpty: Bool { head == ranges.count }
+  package var rangeCount: Int { ranges.count - head }
+  var first: Int? { isEmpty ? nil : ranges[head].lowerBound }
+
+  package func contains(_ position: Int) -> Bool {
+    let index = self.index(after: position)
+    return index > head && ranges[index - 1].contains(position)
+  }
+
+  /// - Precondition: the position is not in the list.
+  mutating func insert(_ position: Int) {
+    let index = self.index(after: position)
+    let joinsLeft = index > head && ranges[index - 1].upperBound == position
+    let joinsRight = index < ranges.count && ranges[index].lowerBound == position + 1
+    switch (joinsLeft, joinsRight) {
+    case (true, true):
+      ranges[index - 1] = ranges[index - 1].lowerBound..<ranges[index].upperBound
+      ranges.remove(at: index)
+    case (true, false): ranges[index - 1] = ranges[index - 1].lowerBound..<position + 1
+    case (false, true): ranges[index] = position..<ranges[index].upperBound
+    case (false, false): ranges.insert(position..<position + 1, at: index)
+    }
+  }
+
+  /// The first `count` positions, or fewer when there are fewer.
+  func prefix(_ count: Int) -> [Range<Int>] {
+    var found: [Range<Int>] = []
+    var remaining = count
+    for range in ranges[head...] {
+      let taken = range.prefix(remaining)
+      found.append(taken.startIndex..<taken.endIndex)
+      remaining -= taken.count
+      if remaining == 0 { break }
+    }
+    return found
+  }
+
+  /// Removes the positions below `end` that are not below `start`, those at the front.
+  mutating func remove(_ removed: Range<Int>) {
+    var kept: [Range<Int>] = []
+    while head < ranges.count, ranges[head].lowerBound < removed.upperBound {
+      let range = ranges[head]
+      head += 1
+      if range.lowerBound < removed.lowerBound {
+        kept.append(range.lowerBound..<min(range.upperBound, removed.lowerBound))
+      }
+      if range.upperBound > removed.upperBound {
+        kept.append(max(range.lowerBound, removed.upperBound)..<range.upperBound)
+      }
+    }
+    if head > 32, head * 2 > ranges.count {
+      ranges.removeFirst(head)
+      head = 0
+    }
+    ranges.insert(contentsOf: kept, at: head)
+  }
+
+  /// The index of the first range that begins behind the position.
+  private func index(after position: Int) -> Int {
+    // Mostly at the end: lines are deferred in their order.
+    if let last = ranges.last, !isEmpty, last.lowerBound <= position { return ranges.count }
+    var low = head
+    var high = ranges.count
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].lowerBound <= position { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

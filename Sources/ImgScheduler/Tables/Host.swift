@@ -1,0 +1,461 @@
+package import ImgModel
+
+/// What waits and runs at one host, and what is known of it.
+package struct Host {
+  /// See `HostGroup`.
+  let group: String
+  /// What waits, by origin. There is one for each origin for which something waits, or which has asked for a
+  /// pause.
+  private var origins: [String: OriginQueue] = [:]
+  /// Transfers that hold slots here.
+  package private(set) var underWay = 0
+  /// Those of them that have given their slots of the cluster up, see ``SlowTransfers``.
+  var asideCount = 0
+  /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
+  /// but those that are redirected here do not, else two hosts could wait for each other.
+  package private(set) var redirectingCount = 0
+  package private(set) var bucket = TokenBucket()
+  package private(set) var health: HostHealth
+  /// Whether its last transfer was soon over, and none has turned slow since.
+  package internal(set) var isResponsive = false
+  /// The origins at the host whose robots.txt was probed.
+  private var probedOrigins: Set<String> = []
+  /// The source whose transfer fetches this origin's robots.txt. No other transfer starts at the host
+  /// until the rules are known or that transfer ends.
+  package private(set) var robotsProbe: SourceID?
+  /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
+  private var probe: SourceID?
+
+  /// - Parameter name: see `ImageURL.host`.
+  init(_ name: String, health: HostHealth) {
+    group = HostGroup.name(of: name)
+    self.health = health
+  }
+
+  /// URLs, and transfers that were redirected here, that wait for it.
+  var urlCount: Int { origins.values.reduce(0) { $0 + $1.waiting.count + $1.redirected.count } }
+
+  /// The sources that wait for a transfer of their own, in no order.
+  var waiting: [SourceID] { origins.values.flatMap(\.waiting.keys) }
+
+  /// The transfers that redirects lead here, in no order.
+  package var redirected: [TransferID] { origins.values.flatMap(\.redirected.keys) }
+
+  /// Whether a transfer that was redirected here waits for an origin that may be asked.
+  func hasRedirected(at now: ContinuousClock.Instant) -> Bool {
+    origins.values.contains { $0.mostUrgentRedirected(at: now) != nil }
+  }
+
+  /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
+  func mostUrgent(at now: ContinuousClock.Instant) -> Urgency? {
+    [next { $0.mostUrgentSource(at: now) }, next { $0.mostUrgentRedirected(at: now) }]
+      .compactMap { $0?.urgency }.min()
+  }
+
+  /// The origin whose turn it is.
+  private func next(
+    _ urgency: (OriginQueue) -> Urgency?
+  ) -> (origin: String, urgency: Urgency)? {
+    origins.compactMap { origin, queue in urgency(queue).map { (origin, $0) } }
+      .min { $0.1 < $1.1 }
+  }
+
+  /// When the next of the origins may be asked that something waits for and that has a pause; `nil` if there
+  /// is none.
+  func nextPauseEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    origins.values.compactMap { $0.pauseEnd(at: now) }.min()
+  }
+
+  /// Until when a pause of an origin has to be remembered; `nil` if none has.
+  func pausesEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    origins.values.compactMap { $0.pause(at: now)?.until }.max()
+  }
+
+  /// The pause that an origin has asked for; `nil` if there is none, or it is over.
+  func retryAfter(of origin: String, at now: ContinuousClock.Instant) -> RetryAfter? {
+    origins[origin]?.pause(at: now)
+  }
+
+  /// Forgets the origins for which nothing waits, and that have no pause.
+  mutating func forgetIdleOrigins(at now: ContinuousClock.Instant) {
+    for (origin, queue) in origins where queue.isEmpty && queue.pause(at: now) == nil {
+      origins[origin] = nil
+    }
+  }
+
+  // MARK: - Waiting
+
+  /// Queues a source, or changes its urgency.
+  mutating func insert(_ source: SourceID, of origin: String, _ urgency: Urgency) {
+    origins[origin, default: OriginQueue()].waiting.set(source, to: urgency)
+  }
+
+  mutating func remove(_ source: SourceID) {
+    for origin in origins.keys { origins[origin]?.waiting.remove(source) }
+    if isNoSourceWaiting { health.cancelProbe() }
+  }
+
+  private var isNoSourceWaiting: Bool { origins.values.allSatisfy(\.waiting.isEmpty) }
+
+  /// Queues a transfer that was redirected here, or changes its urgency.
+  mutating func insert(redirected transfer: TransferID, to origin: String, _ urgency: Urgency) {
+    origins[origin, default: OriginQueue()].redirected.set(transfer, to: urgency)
+  }
+
+  mutating func remove(redirected transfer: TransferID) {
+    for origin in origins.keys { origins[origin]?.redirected.remove(transfer) }
+  }
+
+  // MARK: - Slots
+
+  /// Takes the most urgent source, which gets a slot.
+  mutating func start(at now: ContinuousClock.Instant) -> SourceID? {
+    guard let origin = next({ $0.mostUrgentSource(at: now) })?.origin,
+      let source = origins[origin]?.waiting.removeFirst()
+    else { return nil }
+    underWay += 1
+    return source
+  }
+
+  /// Takes the most urgent transfer that was redirected here, which gets a slot.
+  mutating func startRedirected(at now: ContinuousClock.Instant) -> TransferID? {
+    guard let origin = next({ $0.mostUrgentRedirected(at: now) })?.origin,
+      let transfer = origins[origin]?.redirected.removeFirst()
+    else { return nil }
+    underWay += 1
+    return transfer
+  }
+
+  /// A source's transfer gives its slot back.
+  ///
+  /// - Parameter isRedirected: whether it waits for a slot at another host from now on.
+  /// - Precondition: it holds one.
+  mutating func release(_ source: SourceID, isRedirected: Bool) {
+    precondition(underWay > 0, "a slot is given back that was not taken")
+    underWay -= 1
+    if isRedirected { redirectingCount += 1 }
+    endRobotsProbe(source)
+    if probe == source {
+      probe = nil
+      if !isNoSourceWaiting { health.repeatProbe() }
+    }
+  }
+
+  /// A transfer that the host has redirected waits no more.
+  ///
+  /// - Precondition: one does.
+  mutating func endRedirect() {
+    precondition(redirectingCount > 0, "a redirect ends that did not begin")
+    redirectingCount -= 1
+  }
+
+  // MARK: - Tokens
+
+  /// From now on tokens come at another rate.
+  mutating func changeRate(
+    from old: TransferRate, to new: TransferRate, at now: ContinuousClock.Instant
+  ) {
+    bucket.change(from: old, to: new, at: now)
+  }
+
+  /// A transfer takes a token.
+  mutating func takeToken(at now: ContinuousClock.Instant, rate: TransferRate) {
+    bucket.take(at: now, rate: rate)
+  }
+
+  /// Something beside the transfers takes a token, see ``TokenBucket/takeUnasked(at:rate:)``.
+  mutating func takeTokenUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+    bucket.takeUnasked(at: now, rate: rate)
+  }
+
+  // MARK: - Probes
+
+  /// A source's transfer asks for the robots.txt of an origin, unless another did before.
+  mutating func beginRobotsProbe(of origin: String, by source: SourceID) {
+    if probedOrigins.insert(origin).inserted { robotsProbe = source }
+  }
+
+  /// The rules that a source's transfer asks for are known, or it has ended.
+  mutating func endRobotsProbe(_ source: SourceID) {
+    if robotsProbe == source { robotsProbe = nil }
+  }
+
+  /// A source's transfer has started: it is the probe where one is wanted.
+  mutating func noteStart(of source: SourceID) {
+    guard health.isProbeWanted else { return }
+    health.cancelProbe()
+    probe = source
+  }
+
+  /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
+  mutating func wantProbe(for command: CommandID, at now: ContinuousClock.Instant) {
+    health.wantProbe(for: command, isProbing: probe != nil, at: now)
+  }
+
+  /// An origin has sent Retry-After: it is not asked before then.
+  mutating func coolDown(_ origin: String, _ pause: RetryAfter) {
+    if origins[origin] == nil, origins.count >= Self.maximumIdleOriginCount { forgetIdleOrigin() }
+    origins[origin, default: OriginQueue()].coolDown(pause)
+  }
+
+  /// So many pauses of origins that nothing waits for are remembered. A host may have 65,535 ports.
+  private static let maximumIdleOriginCount = 64
+
+  /// Forgets the pause that ends first, of the origins that nothing waits for.
+  private mutating func forgetIdleOrigin() {
+    let idle = origins.compactMap { origin, queue in
+      queue.isEmpty ? queue.pause.map { (origin, $0.until) } : nil
+    }
+    if let first = idle.min(by: { $0.1 < $1.1 }) { origins[first.0] = nil }
+  }
+
+  /// The host has answered a transfer.
+  mutating func answered() {
+    health.answered()
+    probe = nil
+  }
+
+  /// A source's transfer has failed because of the host.
+  mutating func failed(
+    _ failure: Failure, of source: SourceID, begunAt: ContinuousClock.Instant,
+    at now: ContinuousClock.Instant
+  ) {
+    if probe == source { probe = nil }
+    health.failed(failure, begunAt: begunAt, at: now)
+  }
+
+  /// Why requests need not wait for the host now; `nil` when they should, or when one of them will
+  /// be the next to try.
+  func downBecause(at now: ContinuousClock.Instant) -> Failure? {
+    guard probe == nil, !health.isProbeWanted, let until = health.coolingDownUntil, until > now
+    else { return nil }
+    return health.downBecause
+  }
+
+  /// Why the host is not asked now, because it failed; `nil` if it may be, or if a probe comes first.
+  func outage(at now: ContinuousClock.Instant) -> Outage? {
+    guard probe == nil, !health.isProbeWanted else { return nil }
+    return health.outage(at: now)
+  }
+
+  /// Whether the host fails, by all that is known: it has a cooldown, or the origin has, or a transfer is
+  /// about to show whether it still fails. Its failures are such that stale pictures may be served instead.
+  func isFailing(for origin: String, at now: ContinuousClock.Instant) -> Bool {
+    if let pause = retryAfter(of: origin, at: now),
+      Failure.permitsStale(httpStatus: pause.httpStatus)
+    {
+      return true
+    }
+    guard health.isTripped, health.lastFailure?.permitsStale == true else { return false }
+    return underWay > 0 || health.coolingDownUntil.map { $0 > now } ?? false
+  }
+}
+
+/// Whether a host is asked at all: a circuit breaker. A host that fails again and again gets a
+/// cooldown and is then asked once; every answer that shows it alive closes the breaker.
+///
+///     closed ── failures in a row ──► open ── cooldown ──► half-open ── an answer ──► closed
+///                                      ▲                       │
+///                                      └────── a failure ──────┘
+///
+/// A host that fails again and again while the breaker is half-open is *down*: requests for it do not
+/// wait, and fail with its last failure instead.
+///
+/// An explicit command of a person (`get`, `retry`) overrides the breaker once: one transfer, the
+/// probe, starts at once. It does not override Retry-After (see ``OriginQueue``): the origin has named the
+/// time, a request before it is known to be in vain, and may make the origin wait longer (RFC 9110 section
+/// 10.2.3, RFC 6585 section 4). The probe starts when that time has come.
+///
+/// The failures of all ports and schemes of the host count, because what does not answer is mostly the
+/// machine.
+package struct HostHealth: Equatable {
+  /// So many transfers in a row have failed because of the host.
+  private(set) var failureCount = 0
+  /// How often in a row the breaker has opened.
+  private(set) var tripCount = 0
+  /// Until when it is not asked, because it failed.
+  private var openUntil: ContinuousClock.Instant?
+  private(set) var lastFailure: Failure?
+  private var failedAt: ContinuousClock.Instant?
+  /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
+  private var lastCommand: CommandID?
+  /// Whether the next transfer starts in spite of the breaker.
+  package private(set) var isProbeWanted = false
+  /// The first cooldown; each further one is twice as long, up to ``longestCooldown``.
+  private let shortestCooldown: Duration
+
+  /// More than run at one host at once by default, so that one hiccup is not a row.
+  static let failureMaximum = 10
+  /// Cooldowns after which a host is down: by then it has failed for more than a minute with the
+  /// default backoff, longer than a server takes to start again.
+  static let tripMaximum = 5
+  private static let longestCooldown = Duration.seconds(300)
+  /// The first cooldown, as a multiple of the longest wait before the first retry of a URL.
+  private static let cooldownPerBackoff = 5
+
+  /// - Parameter backoff: the longest wait before the first retry of a URL.
+  init(backoff: Duration) {
+    shortestCooldown = min(backoff * Self.cooldownPerBackoff, Self.longestCooldown)
+  }
+
+  /// Whether the breaker is open or half-open: the host is asked only once at a time.
+  package var isTripped: Bool { tripCount > 0 }
+
+  /// Why requests need not wait for the host; `nil` when they should.
+  var downBecause: Failure? { tripCount >= Self.tripMaximum ? lastFailure : nil }
+
+  /// Why it is not asked now, because it failed; `nil` if it may be.
+  func outage(at now: ContinuousClock.Instant) -> Outage? {
+    guard let openUntil, openUntil > now, let lastFailure else { return nil }
+    return Outage(until: openUntil, failure: lastFailure)
+  }
+
+  /// It has answered, with any status that is not a failure of the host.
+  mutating func answered() {
+    failureCount = 0
+    tripCount = 0
+    lastFailure = nil
+    failedAt = nil
+    openUntil = nil
+    isProbeWanted = false
+  }
+
+  /// A transfer has failed because of the host.
+  mutating func failed(
+    _ failure: Failure, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    lastFailure = failure
+    failedAt = now
+    failureCount += 1
+    guard isTripped || failureCount >= Self.failureMaximum else { return }
+    // What began before the cooldown was over says nothing new.
+    if let openUntil, begunAt < openUntil { return }
+    openUntil = now + min(shortestCooldown * (1 << min(tripCount, 6)), Self.longestCooldown)
+    tripCount += 1
+  }
+
+  // MARK: - Probes
+
+  /// An explicit command needs the host. If the host has a cooldown when the command comes, one
+  /// transfer starts nevertheless: one for the command, however many URLs it has.
+  ///
+  /// - Parameter isProbing: whether a probe is under way, whose result serves this command, too.
+  mutating func wantProbe(
+    for command: CommandID, isProbing: Bool, at now: ContinuousClock.Instant
+  ) {
+    guard lastCommand.map({ $0 < command }) ?? true else { return }
+    lastCommand = command
+    if !isProbing, let until = coolingDownUntil, until > now { isProbeWanted = true }
+  }
+
+  /// The probe starts, or nothing waits for it any more.
+  mutating func cancelProbe() { isProbeWanted = false }
+
+  /// The probe has ended and told nothing about the host: the next transfer is the probe.
+  mutating func repeatProbe() { isProbeWanted = true }
+
+  /// When the next transfer may start; `nil` or past when it may now.
+  package var nextAttempt: ContinuousClock.Instant? { isProbeWanted ? nil : openUntil }
+
+  // MARK: - Memory
+
+  /// For how long failures in a row are remembered while nothing waits for the host. Redirects lead
+  /// to a host one after the other, with pauses between them.
+  static let failureMemory = Duration.seconds(60)
+
+  /// Until when its failures in a row are remembered; `nil` when there are none.
+  var failuresForgottenAt: ContinuousClock.Instant? { failedAt.map { $0 + Self.failureMemory } }
+
+  /// Until when it is not asked; `nil` or past when it may be.
+  var coolingDownUntil: ContinuousClock.Instant? { openUntil }
+
+  /// When nothing of it needs to be remembered any more; `nil` when nothing is now.
+  var forgettableAt: ContinuousClock.Instant? {
+    coolingDownUntil.map { isTripped ? $0 + Self.longestCooldown : $0 }
+  }
+}
+
+extension Failure {
+  /// Whether the host is the reason, and neither the URL nor this program.
+  var isOfHost: Bool {
+    switch code {
+    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .truncatedBody: true
+    case .httpStatus: isRetryable
+    default: false
+    }
+  }
+}
+
+/// The hosts by what they may do, see ``TransferQueue/Standing``: only hosts that could start a
+/// transfer now compete.
+struct HostIndex {
+  /// Hosts by their pace, each as urgent as its most urgent URL.
+  typealias Queues = [HostPace: PriorityQueue<String, Urgency>]
+
+  /// The hosts with a URL that waits, a free slot and a token.
+  private(set) var startable = Queues()
+  /// The same of the hosts where a transfer waits that was redirected.
+  private(set) var redirects = Queues()
+  /// The hosts that only time keeps from starting, or from being forgotten, and until when.
+  private var coolingDown = PriorityQueue<String, ContinuousClock.Instant>()
+  /// The hosts that something waits for at an origin with a pause, and until when. Other origins of theirs may
+  /// be asked meanwhile.
+  private var paused = PriorityQueue<String, ContinuousClock.Instant>()
+  /// The hosts that have only failures in a row to remember, and until when.
+  private var remembered = PriorityQueue<String, ContinuousClock.Instant>()
+
+  /// What a long list of dead hosts may cost in memory. Beyond it the first to be forgotten is
+  /// forgotten at once.
+  static let rememberedMaximum = 4_096
+
+  /// When a host may go on that has a cooldown now, or is forgotten.
+  var deadline: ContinuousClock.Instant? {
+    [coolingDown.first?.priority, paused.first?.priority, remembered.first?.priority]
+      .compactMap(\.self).min()
+  }
+
+  mutating func remove(_ host: String) {
+    for pace in HostPace.allCases {
+      startable[pace]?.remove(host)
+      redirects[pace]?.remove(host)
+    }
+    coolingDown.remove(host)
+    paused.remove(host)
+    remembered.remove(host)
+  }
+
+  /// The host may start the transfer of this urgency.
+  ///
+  /// - Parameter isRedirect: whether one that was redirected is among those that wait.
+  mutating func setStartable(
+    _ host: String, _ urgency: Urgency, _ pace: HostPace, isRedirect: Bool
+  ) {
+    if isRedirect {
+      redirects[pace, default: PriorityQueue()].set(host, to: urgency)
+    } else {
+      startable[pace, default: PriorityQueue()].set(host, to: urgency)
+    }
+  }
+
+  mutating func setCoolingDown(_ host: String, until moment: ContinuousClock.Instant) {
+    coolingDown.set(host, to: moment)
+  }
+
+  mutating func setPaused(_ host: String, until moment: ContinuousClock.Instant) {
+    paused.set(host, to: moment)
+  }
+
+  /// - Returns: the host to forget at once for it, if too many are remembered.
+  mutating func setRemembered(_ host: String, until moment: ContinuousClock.Instant) -> String? {
+    remembered.set(host, to: moment)
+    return remembered.count > Self.rememberedMaximum ? remembered.removeFirst() : nil
+  }
+
+  /// Takes a host whose time has come.
+  mutating func takeDue(at now: ContinuousClock.Instant) -> String? {
+    if let until = coolingDown.first?.priority, until <= now { return coolingDown.removeFirst() }
+    if let until = paused.first?.priority, until <= now { return paused.removeFirst() }
+    if let until = remembered.first?.priority, until <= now { return remembered.removeFirst() }
+    return nil
+  }
+}

@@ -1,0 +1,133 @@
+import ImgModel
+
+/// What waits for one origin of a host, and the pause that the origin has asked for. Another port or scheme
+/// is another service, which has asked for nothing.
+struct OriginQueue {
+  /// The sources that wait for a transfer of their own.
+  var waiting = PriorityQueue<SourceID, Urgency>()
+  /// Transfers that redirects lead here. They have begun, so they go before those that have not.
+  var redirected = PriorityQueue<TransferID, Urgency>()
+  private(set) var pause: RetryAfter?
+
+  var isEmpty: Bool { waiting.isEmpty && redirected.isEmpty }
+
+  /// A shorter pause does not replace a longer one.
+  mutating func coolDown(_ newPause: RetryAfter) {
+    if pause.map({ $0.until < newPause.until }) ?? true { pause = newPause }
+  }
+
+  /// The pause; `nil` if there is none, or it is over.
+  func pause(at now: ContinuousClock.Instant) -> RetryAfter? {
+    pause.flatMap { $0.until > now ? $0 : nil }
+  }
+
+  /// The most urgent source that may start, as far as the pause is concerned; `nil` when none may.
+  func mostUrgentSource(at now: ContinuousClock.Instant) -> Urgency? {
+    waiting.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
+  }
+
+  /// The same of the transfers that were redirected here.
+  func mostUrgentRedirected(at now: ContinuousClock.Instant) -> Urgency? {
+    redirected.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
+  }
+
+  /// When the pause is over for the most urgent that waits because of it; `nil` where nothing does.
+  func pauseEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    [waiting.first?.priority, redirected.first?.priority].compactMap(\.self)
+      .map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
+  }
+
+  private func attempt(
+    of urgency: Urgency, at now: ContinuousClock.Instant
+  ) -> ContinuousClock.Instant {
+    max(now, pause?.until(for: urgency) ?? now)
+  }
+}
+
+/// A host that has failed again and again, so that its circuit breaker is open, see ``HostHealth``.
+package struct Outage: Equatable {
+  /// When the host is asked again.
+  package let until: ContinuousClock.Instant
+  /// The last failure of the host.
+  let failure: Failure
+}
+
+/// The pause that an origin has asked for (RFC 9110 section 10.2.3).
+package struct RetryAfter: Equatable {
+  /// When the origin permits the next request.
+  package let until: ContinuousClock.Instant
+  /// When a viewer's request goes out before the pause is over: a person should not be kept from a picture for minutes
+  /// because another one asked for it.
+  package let untilForViewers: ContinuousClock.Instant
+  /// The status of the response that asked for it.
+  let httpStatus: Int
+
+  init(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+    until = now + cooldown.duration
+    untilForViewers = now + min(cooldown.duration, HostCooldown.maximumForViewers)
+    httpStatus = cooldown.httpStatus
+  }
+
+  package func until(for urgency: Urgency) -> ContinuousClock.Instant {
+    urgency.viewer > 0 ? untilForViewers : until
+  }
+
+  /// Whether the status says something of the host (429, RFC 6585 section 4; 503, RFC 9110 section
+  /// 15.6.4), and not only of the picture that was requested.
+  var isOfHost: Bool { httpStatus == 429 || httpStatus == 503 }
+}
+
+/// How often transfers from one host may begin.
+package struct TransferRate: Equatable {
+  /// The time in which one token comes.
+  package let interval: Duration
+  /// Tokens that gather when nothing begins.
+  package let burst: Int
+
+  /// - Parameter perMinute: at least 1; what comes in a second may come at once.
+  package init(perMinute: Int) {
+    self.init(perMinute: perMinute, burst: max(1, perMinute / 60))
+  }
+
+  /// - Parameters:
+  ///   - perMinute: at least 1.
+  ///   - burst: how many may come at once, at least 1.
+  package init(perMinute: Int, burst: Int) {
+    interval = .seconds(60) / perMinute
+    self.burst = burst
+  }
+}
+
+/// Tokens of one host, of which each transfer takes one: the generic cell rate algorithm, which
+/// holds a bucket's whole state in one moment (ITU-T Recommendation I.371, annex A).
+package struct TokenBucket {
+  /// When all tokens will have come again.
+  private(set) var fullAt: ContinuousClock.Instant?
+
+  package init() {}
+
+  /// When there is a token.
+  package func nextToken(at rate: TransferRate) -> ContinuousClock.Instant? {
+    fullAt.map { $0 - rate.interval * (rate.burst - 1) }
+  }
+
+  /// From now on tokens come at another rate. Those that are there stay, and no others appear.
+  mutating func change(
+    from old: TransferRate, to new: TransferRate, at now: ContinuousClock.Instant
+  ) {
+    guard let full = fullAt, full > now else { return }
+    let available = Double(old.burst) - (full - now) / old.interval
+    fullAt = now + new.interval * max(0, Double(new.burst) - available)
+  }
+
+  package mutating func take(at now: ContinuousClock.Instant, rate: TransferRate) {
+    fullAt = max(fullAt ?? now, now) + rate.interval
+  }
+
+  /// Takes a token without having asked whether there is one. Where there is none, those that come
+  /// are owed, as many as may come at once and no more, so that the debt of a host is bounded.
+  mutating func takeUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+    take(at: now, rate: rate)
+    fullAt = fullAt.map { min($0, now + rate.interval * (2 * rate.burst)) }
+  }
+}

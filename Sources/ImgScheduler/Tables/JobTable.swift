@@ -1,0 +1,332 @@
+package import ImgModel
+
+/// The jobs that have not ended: their lines at hand, whose turn it is, and which outcomes are not
+/// durable.
+package struct JobTable {
+  private var jobs: [JobID: ActiveJob] = [:]
+  private var turns = JobTurns()
+  /// Lines without an outcome that each job may have in hand.
+  package private(set) var linesInHandPerJob = linesInHandMaximum
+  /// The jobs with lines that wait behind earlier ones.
+  package private(set) var withHeldLines: Set<JobID> = []
+  /// Outcomes sent to the journal and not yet durable.
+  package private(set) var unrecordedCount = 0
+  private var lastTicket: UInt64 = 0
+
+  /// Lines without an outcome that may be in hand at once, shared evenly by the jobs that may start:
+  /// what does not start soon stays on disk.
+  static let linesInHandMaximum = 4_096
+  /// What each job may have in hand however many there are.
+  static let linesInHandMinimum = 64
+  /// Lines read from the journal at once, at most.
+  private static let pageLineCountMaximum = 1_024
+
+  package var isEmpty: Bool { jobs.isEmpty }
+  package var count: Int { jobs.count }
+  package var all: [ActiveJob] { Array(jobs.values) }
+  package var ids: [JobID] { Array(jobs.keys) }
+
+  /// - Returns: `nil` when the job has ended.
+  package subscript(id: JobID) -> ActiveJob? { jobs[id] }
+
+  /// Changes a job in place, so that its sets are not copied.
+  @discardableResult
+  private mutating func change<Result>(
+    _ id: JobID, _ body: (inout ActiveJob) -> Result
+  ) -> Result {
+    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    return body(&jobs.values[index])
+  }
+
+  // MARK: - Beginning and end
+
+  /// - Precondition: the job is active, and was not accepted before or has ended since.
+  mutating func add(_ job: ActiveJob) {
+    precondition(jobs[job.id] == nil && job.record.isActive, "a job is accepted once")
+    jobs[job.id] = job
+  }
+
+  /// The job's end is durable.
+  ///
+  /// - Returns: `nil` when it has ended before.
+  mutating func remove(_ id: JobID) -> ActiveJob? {
+    guard let job = jobs.removeValue(forKey: id) else { return nil }
+    turns.remove(id, priority: job.priority)
+    return job
+  }
+
+  /// Ends the job when every line has its outcome.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: whether to journal its end.
+  mutating func finishIfComplete(_ id: JobID) -> Bool { change(id) { $0.finishIfComplete() } }
+
+  // MARK: - Changes
+  // Each has the precondition that the job has not ended.
+
+  /// Nothing of the job starts any more; its cancel is being made durable.
+  mutating func beginCancel(_ id: JobID) { change(id) { $0.beginCancel() } }
+
+  /// Nothing of the job starts; its pause is being made durable.
+  mutating func beginPause(_ id: JobID) { change(id) { $0.beginPause() } }
+
+  /// Nothing of the job starts, because the store has no room for what it pins.
+  mutating func beginHold(_ id: JobID) { change(id) { $0.beginHold() } }
+
+  mutating func endHold(of id: JobID, at now: ContinuousClock.Instant) {
+    change(id) { $0.endHold(at: now) }
+  }
+
+  mutating func endDelay(of id: JobID, at now: ContinuousClock.Instant) {
+    change(id) { $0.endDelay(at: now) }
+  }
+
+  /// A change that does not end the job is durable. At another priority the job takes its turns
+  /// afresh.
+  mutating func apply(
+    _ change: JobChange, to id: JobID, at moment: WallTime, now: ContinuousClock.Instant
+  ) {
+    guard case .prioritise = change else {
+      return self.change(id) { $0.apply(change, at: moment, now: now) }
+    }
+    let oldPriority = self.change(id) { job in
+      defer {
+        job.apply(change, at: moment, now: now)
+        job.lastStartTag = 0
+      }
+      return job.priority
+    }
+    turns.remove(id, priority: oldPriority)
+    enqueue(id)
+  }
+
+  /// A change cannot be made durable: what it has stopped goes on.
+  mutating func withdraw(_ change: JobChange, of id: JobID) {
+    self.change(id) { $0.withdraw(change) }
+  }
+
+  // MARK: - Lists
+
+  /// Shares the lines in hand among the jobs: to be called whenever a job has begun or ceased to be
+  /// one that may start, or limits change.
+  mutating func divideLines(transfersPerHost: Int) {
+    let count = jobs.values.count { $0.isStartable }
+    linesInHandPerJob = max(Self.linesInHandMaximum / max(count, 1), Self.linesInHandMinimum)
+    let backlogMaximum = backlogMaximum(transfersPerHost: transfersPerHost)
+    for id in jobs.keys.sorted() {
+      change(id) { $0.setBacklogMaximum(backlogMaximum) }
+      enqueue(id)
+    }
+  }
+
+  /// Lines of one host that a job may have waiting: enough to keep the host's slots busy, few
+  /// enough that many slow hosts can be waited for within the job's share.
+  func backlogMaximum(transfersPerHost: Int) -> Int {
+    let share = linesInHandPerJob
+    return max(4, share / 256, min(2 * transfersPerHost, share / 16))
+  }
+
+  /// What to read next of a list whose cursors run low.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func pagesToRead(of id: JobID) -> [LinePageRequest] {
+    let lineCount = min(Self.pageLineCountMaximum, linesInHandPerJob)
+    var ticket = lastTicket
+    defer { lastTicket = ticket }
+    return change(id) { job in
+      job.nextPages(lineCount: lineCount) {
+        ticket += 1
+        return ticket
+      }
+    }
+  }
+
+  /// Takes in a page, if it is still awaited.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func take(_ page: LinePage, for request: LinePageRequest) {
+    change(request.job) { $0.take(page, for: request) }
+    enqueue(request.job)
+  }
+
+  /// Takes the job's next line; `nil` when it has none to take now.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func takeLine(of id: JobID) -> QueuedLine? {
+    let share = linesInHandPerJob
+    return change(id) { $0.takeNextLine(share: share) }
+  }
+
+  /// A line of the list is in hand from now on, until its outcome is durable or it goes back.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func checkOut(_ index: Int, of id: JobID) { change(id) { $0.checkOut(index) } }
+
+  /// A line goes back to its list, and the next line gets its start tag.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: the pages that have to be read for it.
+  mutating func sendBack(
+    _ index: Int, startTag: UInt64, host: String, of id: JobID
+  ) -> [LinePageRequest] {
+    change(id) { job in
+      if startTag > 0 { job.lastStartTag = min(job.lastStartTag, startTag - 1) }
+      job.requeue(index, host: host)
+    }
+    defer { enqueue(id) }
+    return pagesToRead(of: id)
+  }
+
+  // MARK: - Turns
+
+  /// The levels of priority, the highest first.
+  var levels: Range<Int> { turns.levelIndices }
+
+  /// Takes the job of a level whose turn it is.
+  mutating func takeTurn(atLevel level: Int) -> JobID? { turns.removeFirst(atLevel: level) }
+
+  /// The job may have a line to take: more was read, a line has got its outcome, a host has room, or
+  /// the job goes on.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func enqueue(_ id: JobID) {
+    // Read in place, because a job is large.
+    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    turns.append(id, priority: jobs.values[index].priority)
+  }
+
+  /// Whether a user has paused the job, or it waits for room in the store; `false` for one that has ended.
+  func isStopped(_ id: JobID) -> Bool {
+    jobs.index(forKey: id).map { jobs.values[$0].isStopped } ?? false
+  }
+
+  /// Gives a line its start tag, if it has none.
+  mutating func assignStartTag(to waiter: inout Waiter) {
+    guard waiter.startTag == 0, let id = waiter.job else { return }
+    let current = waiter
+    waiter.startTag = change(id) { job in
+      job.lastStartTag = job.nextStartTag(of: current)
+      return job.lastStartTag
+    }
+  }
+
+  /// The highest start tag served at a priority; 0 before the first.
+  func servedTag(at priority: Int) -> UInt64 { turns.servedTag(at: priority) }
+
+  /// A line with this start tag begins.
+  mutating func serve(_ startTag: UInt64, at priority: Int) { turns.serve(startTag, at: priority) }
+
+  // MARK: - Counts
+
+  /// Counts the lines among `waiters` in or out of their jobs' numbers.
+  ///
+  /// - Precondition: no job of theirs has ended.
+  /// - Returns: the jobs that this starts.
+  mutating func count(
+    _ waiters: [Waiter], at item: WorkID, host: String, by numbers: StageNumbers,
+    at now: WallTime
+  ) -> [JobID] {
+    guard numbers != StageNumbers() else { return [] }
+    var started: [JobID] = []
+    for waiter in waiters {
+      guard case .line(let id, let index) = waiter.who else { continue }
+      let (isAnyWaiting, isFirst) = change(id) { job in
+        job.count(index, at: item, host: host, by: numbers)
+        return (job.lookups.isAnyWaiting, numbers.leased > 0 && job.start(at: now))
+      }
+      if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
+      if numbers.backlog != HostBacklog() { enqueue(id) }
+      if isFirst { started.append(id) }
+    }
+    return started
+  }
+
+  /// A line that is being looked up for too long holds later ones up no more.
+  ///
+  /// - Precondition: the job has not ended.
+  mutating func endLookup(of index: Int, of id: JobID) { change(id) { $0.endLookup(of: index) } }
+
+  /// An outcome is sent to the journal; the line counts as running until it is durable.
+  ///
+  /// - Precondition: the job has not ended.
+  /// - Returns: whether this starts the job.
+  mutating func beginRecording(of id: JobID, at now: WallTime) -> Bool {
+    unrecordedCount += 1
+    return change(id) { job in
+      job.beginRecording()
+      return job.start(at: now)
+    }
+  }
+
+  /// An outcome is durable.
+  ///
+  /// - Precondition: it was sent to the journal, and the job has not ended.
+  mutating func endRecording(
+    of index: Int, _ outcome: Outcome, of id: JobID, at now: ContinuousClock.Instant
+  ) {
+    precondition(unrecordedCount > 0, "an outcome is durable that was not sent")
+    unrecordedCount -= 1
+    change(id) { $0.endRecording(of: index, outcome, at: now) }
+    enqueue(id)
+  }
+}
+
+/// The jobs of each priority that may have a line to take, in the order in which their turns come,
+/// and how far the start tags of each priority have come.
+struct JobTurns {
+  private var levels = [TurnQueue<JobID>](
+    repeating: TurnQueue(), count: RequestOptions.priorityRange.count)
+  /// The highest start tag served, by priority, see ``Urgency/startTag``.
+  private var servedTags: [Int: UInt64] = [:]
+
+  /// The indices of the levels, that of the highest priority first.
+  var levelIndices: Range<Int> { levels.indices }
+
+  private static func level(of priority: Int) -> Int {
+    RequestOptions.priorityRange.upperBound - priority
+  }
+
+  /// Has a job wait for its turn; it keeps its position when it waits already.
+  mutating func append(_ job: JobID, priority: Int) {
+    levels[Self.level(of: priority)].append(job)
+  }
+
+  mutating func remove(_ job: JobID, priority: Int) {
+    levels[Self.level(of: priority)].remove(job)
+  }
+
+  /// Takes the job whose turn it is.
+  mutating func removeFirst(atLevel level: Int) -> JobID? { levels[level].removeFirst() }
+
+  /// The highest start tag served at a priority; 0 before the first.
+  func servedTag(at priority: Int) -> UInt64 { servedTags[priority] ?? 0 }
+
+  /// A line with this start tag begins.
+  mutating func serve(_ startTag: UInt64, at priority: Int) {
+    servedTags[priority] = max(servedTag(at: priority), startTag)
+  }
+}
+
+extension JobRecord {
+  /// Applies a change that was found to be legal when it was requested.
+  mutating func applyLegal(_ change: JobChange, at moment: WallTime) {
+    do {
+      try apply(change, at: moment)
+    } catch {
+      preconditionFailure("an illegal change was not refused: \(error)")
+    }
+  }
+}
+
+extension Failure {
+  /// Of a line that the journal has lost.
+  static let damagedList = Failure(
+    stage: .queue, code: .internal, isRetryable: false,
+    detail: "the journal is damaged here: this line of the list is lost")
+
+  /// Of a line whose job has lost the headers to ask with.
+  static let lostHeaders = Failure(
+    stage: .queue, code: .internal, isRetryable: false,
+    detail: "the values of the job's headers, or its cookies, are lost or damaged; submit the list "
+      + "again")
+}

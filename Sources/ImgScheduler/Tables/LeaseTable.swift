@@ -1,0 +1,382 @@
+package import ImgModel
+
+/// A worker's hold on a work item.
+package struct Lease {
+  /// What the worker does for the item.
+  package enum Purpose: Hashable {
+    case lookup
+    /// A fetch. The lease started this transfer, or is attached to it.
+    case transfer(TransferID)
+    /// The decode of a picture that is on the machine: an upload, the original in the store, or a
+    /// `data:` or `file:` URL.
+    case decode
+  }
+
+  package let item: WorkID
+  package let worker: WorkerID
+  package let purpose: Purpose
+  /// Since when the item is in its stage.
+  package private(set) var since: ContinuousClock.Instant
+
+  init(
+    item: WorkID, worker: WorkerID, purpose: Purpose, since: ContinuousClock.Instant
+  ) {
+    self.item = item
+    self.worker = worker
+    self.purpose = purpose
+    self.since = since
+  }
+
+  /// The transfer that the item is made from; `nil` for a look-up or a decode.
+  package var transfer: TransferID? {
+    if case .transfer(let transfer) = purpose { transfer } else { nil }
+  }
+
+  /// The item enters another stage.
+  mutating func enterStage(at now: ContinuousClock.Instant) { since = now }
+}
+
+extension Lease {
+  /// A lease on its way to its worker.
+  struct Granted {
+    let item: WorkItem
+    let lease: LeaseID
+    let worker: WorkerID
+  }
+}
+
+/// All leases, by numbers that are never used again: an answer to a lease that has ended is late,
+/// and changes nothing.
+package struct LeaseTable {
+  private var leases: [LeaseID: Lease] = [:]
+  /// The look-ups that hold later lines up, and until when.
+  private var lookupDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
+  private var lastNumber: UInt64 = 0
+  /// Answers to leases that have ended.
+  package private(set) var lateAnswerCount = 0
+
+  package var isEmpty: Bool { leases.isEmpty }
+  package var count: Int { leases.count }
+  package var all: [LeaseID: Lease] { leases }
+
+  /// - Returns: `nil` when the lease has ended.
+  package subscript(id: LeaseID) -> Lease? { leases[id] }
+
+  /// Since when the oldest of these leases is in its stage; `nil` when none is left.
+  func oldestSince(of ids: [LeaseID]) -> ContinuousClock.Instant? {
+    ids.compactMap { leases[$0]?.since }.min()
+  }
+
+  // MARK: - Granting
+
+  mutating func grantLookup(
+    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+  ) -> LeaseID {
+    grant(item, to: worker, at: now) { _ in .lookup }
+  }
+
+  /// The lease starts a transfer, which has its number.
+  mutating func grantTransfer(
+    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+  ) -> LeaseID {
+    grant(item, to: worker, at: now) { .transfer(TransferID(startedBy: $0)) }
+  }
+
+  /// The lease is attached to a transfer that another has started.
+  mutating func grantAttached(
+    of item: WorkID, to transfer: TransferID, by worker: WorkerID,
+    at now: ContinuousClock.Instant
+  ) -> LeaseID {
+    grant(item, to: worker, at: now) { _ in .transfer(transfer) }
+  }
+
+  /// The picture is on the machine, so the lease needs no transfer.
+  mutating func grantDecode(
+    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+  ) -> LeaseID {
+    grant(item, to: worker, at: now) { _ in .decode }
+  }
+
+  private mutating func grant(
+    _ item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant,
+    purpose: (LeaseID) -> Lease.Purpose
+  ) -> LeaseID {
+    lastNumber += 1
+    let id = LeaseID(rawValue: lastNumber)
+    leases[id] = Lease(item: item, worker: worker, purpose: purpose(id), since: now)
+    return id
+  }
+
+  // MARK: - Changing and ending
+
+  /// The item enters another stage.
+  ///
+  /// - Precondition: the lease has not ended.
+  mutating func enterStage(_ id: LeaseID, at now: ContinuousClock.Instant) {
+    guard let index = leases.index(forKey: id) else {
+      preconditionFailure("\(id) has ended")
+    }
+    leases.values[index].enterStage(at: now)
+  }
+
+  /// Ends a lease.
+  ///
+  /// - Returns: the lease; `nil` when the worker does not hold it: the answer is late.
+  mutating func end(_ id: LeaseID, of worker: WorkerID) -> Lease? {
+    guard let lease = leases[id], lease.worker == worker else {
+      lateAnswerCount += 1
+      return nil
+    }
+    leases[id] = nil
+    lookupDeadlines.remove(id)
+    return lease
+  }
+
+  // MARK: - Look-ups that take long
+
+  /// When the next look-up ceases to hold later lines up; `nil` when none does.
+  var lookupDeadline: ContinuousClock.Instant? { lookupDeadlines.first?.priority }
+
+  /// - Precondition: the lease has not ended, and is one of a look-up.
+  mutating func setLookupDeadline(_ moment: ContinuousClock.Instant, of id: LeaseID) {
+    guard let lease = leases[id], lease.purpose == .lookup else {
+      preconditionFailure("\(id) is no look-up")
+    }
+    lookupDeadlines.set(id, to: moment)
+  }
+
+  /// Takes the look-ups that hold later lines up no more.
+  mutating func takeOverdueLookups(at now: ContinuousClock.Instant) -> [Lease] {
+    var overdue: [Lease] = []
+    while let (id, until) = lookupDeadlines.first, until <= now {
+      lookupDeadlines.remove(id)
+      guard let lease = leases[id] else { preconditionFailure("\(id) has ended") }
+      overdue.append(lease)
+    }
+    return overdue
+  }
+}
+
+/// A fetch of a source: its body is on its way, or decoded. Named by the lease that began it.
+package struct LeasedTransfer {
+  package enum State: Equatable {
+    /// The last byte is still to come.
+    case receiving
+    /// A redirect leads to another host, where it waits for a slot. The host that sent the redirect
+    /// starts no other transfer in its place.
+    case redirected(from: String)
+    /// It waited too long, or for a host that is down: its leases are being cancelled.
+    case refused(from: String, because: Failure)
+    /// The body is in.
+    case ended
+  }
+
+  package let source: SourceID
+  let worker: WorkerID
+  /// The host that is asked, or waited for: of the URL, or of the last redirect.
+  package fileprivate(set) var host: String
+  /// The same as an origin.
+  package fileprivate(set) var origin: String
+  /// Every lease that lives on it, each of another variant.
+  package fileprivate(set) var leases: [LeaseID]
+  package fileprivate(set) var state: State
+  /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
+  package fileprivate(set) var isRetried: Bool?
+  /// Why it is being ended in favour of others, see ``SlowTransfers``; `nil` if it is not.
+  fileprivate var displacement: Failure?
+  /// Whether its failure is known to its host's health.
+  fileprivate(set) var isHealthNoted = false
+
+  fileprivate init(
+    source: SourceID, worker: WorkerID, host: String, origin: String, lease: LeaseID
+  ) {
+    self.source = source
+    self.worker = worker
+    self.host = host
+    self.origin = origin
+    leases = [lease]
+    state = .receiving
+  }
+
+  /// Whether it holds a slot of its host, and one of the cluster unless it is slow and has given that up.
+  package var holdsSlot: Bool { state == .receiving }
+
+  /// Whether it waits for a slot where its redirect leads.
+  package var isWaitingAfterRedirect: Bool {
+    if case .redirected = state { true } else { false }
+  }
+
+  /// The host that has redirected it and starts no other transfer in its place; `nil` while it is
+  /// not redirected.
+  package var redirectingHost: String? {
+    switch state {
+    case .redirected(let host), .refused(let host, _): host
+    case .receiving, .ended: nil
+    }
+  }
+
+  /// Why it was given up; `nil` when it was not.
+  var refusal: Failure? {
+    if case .refused(_, let failure) = state { failure } else { displacement }
+  }
+}
+
+/// The transfers, and until when those wait that were redirected.
+package struct TransferTable {
+  private var transfers: [TransferID: LeasedTransfer] = [:]
+  /// The transfers that wait for a slot where their redirects lead, and until when.
+  private var redirectDeadlines = PriorityQueue<TransferID, ContinuousClock.Instant>()
+
+  package var isEmpty: Bool { transfers.isEmpty }
+  package var all: [TransferID: LeasedTransfer] { transfers }
+  package var withDeadlines: [TransferID] { redirectDeadlines.keys }
+
+  /// - Returns: `nil` when the transfer is over.
+  package subscript(id: TransferID) -> LeasedTransfer? { transfers[id] }
+
+  // MARK: - Leases
+
+  /// A lease begins a transfer.
+  ///
+  /// - Returns: its name.
+  mutating func begin(
+    of source: SourceID, by worker: WorkerID, host: String, origin: String, lease: LeaseID
+  ) -> TransferID {
+    let id = TransferID(startedBy: lease)
+    precondition(transfers[id] == nil, "\(id) begins twice")
+    transfers[id] = LeasedTransfer(
+      source: source, worker: worker, host: host, origin: origin, lease: lease)
+    return id
+  }
+
+  /// - Precondition: the transfer is not over.
+  mutating func attach(_ lease: LeaseID, to id: TransferID) {
+    change(id) { $0.leases.append(lease) }
+  }
+
+  /// One of its leases has ended. The last one ends the transfer, whose slot is free again.
+  ///
+  /// - Precondition: the lease is one of the transfer's.
+  /// - Returns: the transfer as it was before when it is over; `nil` when other leases live on it.
+  mutating func detach(_ lease: LeaseID, from id: TransferID) -> LeasedTransfer? {
+    change(id) { transfer in
+      guard let index = transfer.leases.firstIndex(of: lease) else {
+        preconditionFailure("\(lease) does not live on \(id)")
+      }
+      transfer.leases.remove(at: index)
+    }
+    guard let transfer = transfers[id], transfer.leases.isEmpty else { return nil }
+    transfers[id] = nil
+    redirectDeadlines.remove(id)
+    return transfer
+  }
+
+  // MARK: - States
+
+  /// The last byte is in.
+  ///
+  /// - Precondition: the transfer is receiving.
+  mutating func end(_ id: TransferID) {
+    change(id) { transfer in
+      precondition(transfer.state == .receiving, "\(id) receives nothing")
+      transfer.state = .ended
+    }
+  }
+
+  /// A redirect leads to another host.
+  ///
+  /// - Parameter deadline: until when it waits for a slot there.
+  /// - Precondition: the transfer is receiving.
+  mutating func redirect(
+    _ id: TransferID, to host: String, origin: String, until deadline: ContinuousClock.Instant
+  ) {
+    change(id) { transfer in
+      precondition(transfer.state == .receiving, "\(id) receives nothing")
+      transfer.state = .redirected(from: transfer.host)
+      transfer.host = host
+      transfer.origin = origin
+    }
+    redirectDeadlines.set(id, to: deadline)
+  }
+
+  /// The transfer has a slot where its redirect leads.
+  ///
+  /// - Precondition: it waits for one.
+  /// - Returns: the transfer as it goes on, and the host that had redirected it.
+  mutating func resume(_ id: TransferID) -> (transfer: LeasedTransfer, redirectingHost: String) {
+    redirectDeadlines.remove(id)
+    return change(id) { transfer in
+      guard case .redirected(let host) = transfer.state else {
+        preconditionFailure("\(id) waits for no slot")
+      }
+      transfer.state = .receiving
+      transfer.isHealthNoted = false
+      return (transfer, host)
+    }
+  }
+
+  /// The transfer is given up while it waits for a slot where its redirect leads.
+  ///
+  /// - Precondition: it waits for one.
+  /// - Returns: the transfer.
+  mutating func refuse(_ id: TransferID, because failure: Failure) -> LeasedTransfer {
+    redirectDeadlines.remove(id)
+    return change(id) { transfer in
+      guard case .redirected(let host) = transfer.state else {
+        preconditionFailure("\(id) waits for no slot")
+      }
+      transfer.state = .refused(from: host, because: failure)
+      // The host was not asked.
+      transfer.isHealthNoted = true
+      return transfer
+    }
+  }
+
+  /// The transfer ends in favour of others: its leases are being cancelled.
+  ///
+  /// - Precondition: it is receiving.
+  /// - Returns: the transfer.
+  mutating func displace(_ id: TransferID, because failure: Failure) -> LeasedTransfer {
+    change(id) { transfer in
+      precondition(transfer.state == .receiving, "\(id) receives nothing")
+      transfer.displacement = failure
+      // This program ends it, and not its host.
+      transfer.isHealthNoted = true
+      return transfer
+    }
+  }
+
+  /// When the next transfer has waited too long for a slot; `nil` while none waits.
+  var redirectDeadline: ContinuousClock.Instant? { redirectDeadlines.first?.priority }
+
+  /// A transfer that has waited too long for a slot.
+  func overdueRedirect(at now: ContinuousClock.Instant) -> TransferID? {
+    redirectDeadlines.first.flatMap { $0.priority <= now ? $0.key : nil }
+  }
+
+  // MARK: - Failures
+
+  /// The transfer's failure counts for its host's health once.
+  ///
+  /// - Precondition: the transfer is not over.
+  /// - Returns: whether it counts now.
+  mutating func noteHealth(of id: TransferID) -> Bool {
+    change(id) { transfer in
+      defer { transfer.isHealthNoted = true }
+      return !transfer.isHealthNoted
+    }
+  }
+
+  /// - Precondition: the transfer is not over.
+  mutating func setRetried(_ isRetried: Bool, _ id: TransferID) {
+    change(id) { $0.isRetried = isRetried }
+  }
+
+  @discardableResult
+  private mutating func change<Result>(
+    _ id: TransferID, _ body: (inout LeasedTransfer) -> Result
+  ) -> Result {
+    guard let index = transfers.index(forKey: id) else { preconditionFailure("\(id) is over") }
+    return body(&transfers.values[index])
+  }
+}

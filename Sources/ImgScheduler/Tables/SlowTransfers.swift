@@ -1,0 +1,148 @@
+import ImgModel
+import ImgWire
+
+/// The transfers that are slow, as their workers report it, by the groups of their hosts.
+///
+/// A slow transfer costs an origin next to nothing, and holds its slot for as long as
+/// `--transfer-timeout`. So it gives its slot of the cluster up for viewers and goes on *aside*; its slot at
+/// its host stays taken. So many may be aside as a coordinator has memory and descriptors for. Beyond that,
+/// the group with the most slow transfers loses its oldest one, if the group that needs room has none or, with
+/// one more, still has fewer: a group gets at most the share that the others leave it, whatever hosts and clients
+/// it has, and two groups do not take room from each other by turns.
+struct SlowTransfers {
+  /// What a transfer holds that was slow.
+  enum Holding {
+    /// Its slot of the cluster.
+    case slot
+    /// None: it gave its slot up.
+    case aside
+  }
+
+  private struct Entry {
+    let host: String
+    let group: String
+  }
+
+  private var entries: [TransferID: Entry] = [:]
+  /// The transfers of each group, the oldest first.
+  private var groups: [String: PriorityQueue<TransferID, UInt64>] = [:]
+  /// Those that hold slots, the oldest first.
+  private var withSlots = PriorityQueue<TransferID, UInt64>()
+  private var aside: Set<TransferID> = []
+  /// Those aside that are being ended. They are slow no more.
+  private var ending: Set<TransferID> = []
+  /// Counts up with each transfer that turns slow.
+  private var lastNumber: UInt64 = 0
+
+  /// Transfers under way that hold no slot of the cluster.
+  var asideCount: Int { aside.count + ending.count }
+  /// Slow transfers that hold slots.
+  var slotCount: Int { withSlots.count }
+
+  func contains(_ id: TransferID) -> Bool { entries[id] != nil }
+  /// The host of a slow transfer.
+  func host(of id: TransferID) -> String? { entries[id]?.host }
+  func holdsSlot(_ id: TransferID) -> Bool { entries[id] != nil && !aside.contains(id) }
+  /// Whether one of the group's transfers is slow.
+  func isSlow(_ group: String) -> Bool { groups[group] != nil }
+
+  /// Whether so many more can go aside for a host of a group, some of them in place of others.
+  func hasRoom(for group: String, count: Int, upTo maximum: Int) -> Bool {
+    let ofGroup = groups[group]?.count ?? 0
+    return aside.count + count <= maximum
+      || ofGroup + (ofGroup > 0 ? 1 : 0) < groups.values.lazy.map(\.count).max() ?? 0
+  }
+
+  /// A transfer that holds a slot has turned slow.
+  ///
+  /// - Precondition: it was not slow.
+  mutating func add(_ id: TransferID, host: String, group: String) {
+    precondition(entries[id] == nil, "\(id) turns slow twice")
+    lastNumber += 1
+    entries[id] = Entry(host: host, group: group)
+    groups[group, default: PriorityQueue()].set(id, to: lastNumber)
+    withSlots.set(id, to: lastNumber)
+  }
+
+  /// The transfer is slow no more, or over.
+  ///
+  /// - Returns: what it holds.
+  mutating func remove(_ id: TransferID) -> Holding {
+    forget(id)
+    let isAside = aside.remove(id) != nil || ending.remove(id) != nil
+    return isAside ? .aside : .slot
+  }
+
+  /// Whether fewer are aside than may be.
+  func takesAside(upTo maximum: Int) -> Bool { aside.count < maximum }
+
+  /// A slow transfer gives its slot up.
+  ///
+  /// - Precondition: it holds one.
+  mutating func stepAside(_ id: TransferID) {
+    precondition(entries[id] != nil && !aside.contains(id), "\(id) holds no slot, or is not slow")
+    withSlots.remove(id)
+    aside.insert(id)
+  }
+
+  /// The slow transfer that has held its slot for longest.
+  var nextWithSlot: TransferID? { withSlots.first?.key }
+
+  /// The oldest slow transfer of the group that has most; among equals, of the one whose oldest is oldest.
+  var oldestOfLargestGroup: TransferID? {
+    groups.values.compactMap { group in group.first.map { (group.count, $0) } }
+      .max { ($0.0, $1.1.priority) < ($1.0, $0.1.priority) }?.1.key
+  }
+
+  /// A slow transfer that gave its slot up is being ended, in favour of others.
+  ///
+  /// - Precondition: it is aside.
+  mutating func end(_ id: TransferID) {
+    precondition(aside.remove(id) != nil, "\(id) holds a slot")
+    forget(id)
+    ending.insert(id)
+  }
+
+  private mutating func forget(_ id: TransferID) {
+    guard let entry = entries.removeValue(forKey: id) else { return }
+    withSlots.remove(id)
+    groups[entry.group]?.remove(id)
+    if groups[entry.group]?.isEmpty == true { groups[entry.group] = nil }
+  }
+}
+
+/// Transfers that are slow, see ``SlowTransfers``.
+extension Scheduler {
+  /// A worker tells which of its transfers have turned slow, and which are slow no more.
+  mutating func noteSlowTransfers(_ updates: HostUpdates, by worker: WorkerID) {
+    for id in updates.slow {
+      guard let transfer = receiving(id, by: worker) else { continue }
+      let isForViewer = transfer.leases.contains { lease in
+        leases[lease].flatMap { work[$0.item] }?.waiters.contains { $0.viewer != nil } == true
+      }
+      workers.setSlow(true, id, of: worker)
+      transferQueue.turnedSlow(
+        id, host: transfer.host, isForViewer: isForViewer, at: now.instant)
+    }
+    for id in updates.fast {
+      guard let transfer = receiving(id, by: worker) else { continue }
+      workers.setSlow(false, id, of: worker)
+      transferQueue.turnedFast(id, host: transfer.host, at: now.instant)
+    }
+  }
+
+  /// - Returns: `nil` for a transfer that is over, or was given up.
+  private func receiving(_ id: TransferID, by worker: WorkerID) -> LeasedTransfer? {
+    transfers[id].flatMap { $0.worker == worker && $0.holdsSlot && $0.refusal == nil ? $0 : nil }
+  }
+
+  /// Ends the slow transfers that others displace.
+  mutating func endDisplaced() {
+    for id in transferQueue.takeDisplaced() {
+      let failure = Failure(
+        stage: .fetch, code: .timeout,
+        detail: "the transfer was slow, and many slow ones of its hosts held others up")
+      cancelLeases(of: transfers.displace(id, because: failure), id)
+    }
+  }
+}

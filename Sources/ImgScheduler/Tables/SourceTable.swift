@@ -1,0 +1,443 @@
+package import ImgModel
+
+/// How long a URL whose transfer has failed waits before it is tried again: exponential backoff
+/// with full jitter, which spreads those that failed together over the whole of their wait
+/// ("Exponential Backoff And Jitter", AWS Architecture Blog 2015).
+package struct Backoff {
+  /// The longest that the first retry waits; each further one waits up to twice as long.
+  let base: Duration
+
+  package static let longest = Duration.seconds(60)
+
+  init(_ limits: Limits) {
+    base = limits.backoff
+  }
+
+  /// - Parameter attempts: how often it was tried, at least once.
+  func delay(afterAttempts attempts: Int, using random: inout SplitMix64) -> Duration {
+    let most = min(base * (1 << min(attempts - 1, 16)), Self.longest)
+    return most * Double.random(in: 0...1, using: &random)
+  }
+}
+
+/// Pictures that are missing, as their origins have said, and pictures that ended their decoders: for a time
+/// neither is tried again. Failures that may pass are never remembered.
+package struct RememberedFailures {
+  /// What has failed.
+  struct Subject: Hashable {
+    let name: PictureName
+    /// What the picture was decoded to; empty for the picture itself, whatever it is to become.
+    var variants: [Variant] = []
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(name.text)
+      hasher.combine(variants.first)
+    }
+  }
+
+  struct Memory {
+    let failure: Failure
+    let since: ContinuousClock.Instant
+    /// Later ones have higher numbers.
+    let number: UInt64
+  }
+
+  /// What a long list of dead links may cost in memory; beyond it the oldest go first.
+  package static let maximumCount = 16_384
+
+  /// How long one is remembered; zero for never.
+  let time: Duration
+  private var memories: [Subject: Memory] = [:]
+  /// Their subjects by their numbers.
+  private var byAge = PriorityQueue<Subject, UInt64>()
+  /// The number of the newest there ever was.
+  private(set) var lastNumber: UInt64 = 0
+
+  init(_ limits: Limits) {
+    time = limits.rememberFailures
+  }
+
+  package var count: Int { memories.count }
+
+  /// What is remembered of a picture; `nil` also when that is too old.
+  func memory(of subject: Subject, at now: ContinuousClock.Instant) -> Memory? {
+    memories[subject].flatMap { now - $0.since < time ? $0 : nil }
+  }
+
+  /// - Returns: whether it is remembered.
+  mutating func remember(
+    _ failure: Failure, of subject: Subject, at now: ContinuousClock.Instant
+  ) -> Bool {
+    guard failure.isOfMissingPicture || failure.isOfCrash, time > .zero else { return false }
+    lastNumber += 1
+    memories[subject] = Memory(failure: failure, since: now, number: lastNumber)
+    byAge.set(subject, to: lastNumber)
+    if count > Self.maximumCount, let oldest = byAge.removeFirst() { memories[oldest] = nil }
+    return true
+  }
+
+  mutating func forget(_ subject: Subject) {
+    guard memories.removeValue(forKey: subject) != nil else { return }
+    byAge.remove(subject)
+  }
+
+  /// Forgets the pictures of these URLs, whatever they were asked for with, and in all their versions.
+  mutating func forget(urls: Set<String>) {
+    memories.keys
+      .filter { subject in
+        let text = subject.name.text
+        return urls.contains(text) || urls.contains(String(PictureName.url(ofText: text)))
+      }
+      .forEach { forget($0) }
+  }
+}
+
+extension Failure {
+  /// Whether the origin says that there is no such picture: 404 and 410 (RFC 9110 sections 15.5.5
+  /// and 15.5.11).
+  fileprivate var isOfMissingPicture: Bool {
+    stage == .fetch && code == .httpStatus && (httpStatus == 404 || httpStatus == 410)
+  }
+
+  /// Whether the picture ended its decoders.
+  var isOfCrash: Bool { stage == .decode && code == .decodeCrash }
+
+  /// The failure that a later request gets.
+  func remembered(for age: Duration) -> Failure {
+    let seconds = age.components.seconds
+    return explained(
+      isOfCrash
+        ? "\(detail) \(seconds) s ago, and the picture was not tried again"
+        : "\(detail) \(seconds) s ago, and was not asked again")
+  }
+}
+
+/// Names a source: the number of the first of its items.
+package struct SourceID: Hashable, Comparable {
+  package let rawValue: UInt64
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A picture, or its facts, that has to be fetched: what its variants share, so that it is fetched once for all of
+/// them. Lives as long as one of its items.
+package struct Source {
+  /// One name may stand for URLs at several hosts, each with its own limits.
+  package struct Key: Hashable {
+    package let name: PictureName
+    package let host: String
+    /// Each has its own pauses.
+    package let origin: String
+    package private(set) var part: PicturePart
+
+    /// The keys of the same picture at the same host, whole or in part; this one among them.
+    var ofAllParts: [Key] {
+      PicturePart.allCases.map { part in
+        var key = self
+        key.part = part
+        return key
+      }
+    }
+
+    init(_ item: WorkItem) {
+      name = item.key.name
+      host = item.host
+      origin = item.url.origin
+      part = item.key.request.keep.part
+    }
+  }
+
+  package let id: SourceID
+  package let key: Key
+  /// Its items, in the order in which they came.
+  package internal(set) var members: [WorkID] = []
+  /// Whether it waits for a transfer of its own.
+  var isQueued = false
+  /// The transfer that items may still join: its body is on its way, or held by its worker.
+  package internal(set) var joinable: TransferID?
+  /// Transfers of it that failed.
+  var attempts = 0
+  /// What the last of them failed with.
+  var lastFailure: Failure?
+  /// When the first of them failed.
+  var firstFailedAt: ContinuousClock.Instant?
+  /// When it may be queued again; `nil` when it may be now.
+  package internal(set) var retryAt: ContinuousClock.Instant?
+  /// Workers that held this fetch and crashed, or were ended because they owed its answer or hung in
+  /// its transfer.
+  var lossCount = 0
+  /// Workers that ended, for any reason, while they held this fetch.
+  var deathCount = 0
+
+  init(id: SourceID, key: Key) {
+    self.id = id
+    self.key = key
+  }
+}
+
+/// The sources of the items that have to be fetched: who shares them, when they are tried again,
+/// and what is remembered of those that failed.
+package struct SourceTable {
+  private var sources: [SourceID: Source] = [:]
+  private var ids: [Source.Key: SourceID] = [:]
+  /// The sources that wait before they are tried again, and until when.
+  private var backoffs = PriorityQueue<SourceID, ContinuousClock.Instant>()
+  /// The sources whose items or transfers have changed.
+  private var changed = TurnQueue<SourceID>()
+  private let backoff: Backoff
+  private let attemptMaximum: Int
+  private let timeout: Duration
+  private var jitter: SplitMix64
+  package private(set) var failures: RememberedFailures
+
+  /// - Parameter seed: of the jitter of retries.
+  init(_ limits: Limits, seed: UInt64) {
+    backoff = Backoff(limits)
+    attemptMaximum = limits.attempts
+    timeout = limits.urlTimeout
+    jitter = SplitMix64(seed: seed)
+    failures = RememberedFailures(limits)
+  }
+
+  package var isEmpty: Bool { sources.isEmpty }
+  package var all: [Source] { Array(sources.values) }
+
+  /// - Returns: `nil` when the source has ended.
+  package subscript(id: SourceID) -> Source? { sources[id] }
+
+  /// The source of a picture; `nil` when no item needs it.
+  package func source(for key: Source.Key) -> Source? { ids[key].flatMap { sources[$0] } }
+
+  // MARK: - Items
+
+  /// Makes an item share the source of its picture, which the first one begins.
+  mutating func add(_ item: WorkItem) -> SourceID {
+    let key = Source.Key(item)
+    let id = ids[key] ?? SourceID(rawValue: item.id.rawValue)
+    ids[key] = id
+    sources[id, default: Source(id: id, key: key)].members.append(item.id)
+    return id
+  }
+
+  /// An item has ended. The last one ends the source.
+  ///
+  /// - Precondition: the item shares the source.
+  /// - Returns: the source when this has ended it.
+  mutating func remove(_ item: WorkID, from id: SourceID) -> Source? {
+    let source = change(id) { source in
+      guard let index = source.members.firstIndex(of: item) else {
+        preconditionFailure("\(item) does not share \(id)")
+      }
+      source.members.remove(at: index)
+      return source
+    }
+    guard source.members.isEmpty else {
+      changed.append(id)
+      return nil
+    }
+    backoffs.remove(id)
+    sources[id] = nil
+    ids[source.key] = nil
+    return source
+  }
+
+  // MARK: - Changes to look at
+
+  /// The source has to be looked at again.
+  mutating func noteChange(of id: SourceID) { changed.append(id) }
+
+  /// Takes the source that has waited longest to be looked at.
+  mutating func takeChanged() -> Source? {
+    while let id = changed.removeFirst() {
+      if let source = sources[id] { return source }
+    }
+    return nil
+  }
+
+  // MARK: - Transfers
+
+  /// A transfer of the source begins, which its other items may join.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func begin(_ transfer: TransferID, of id: SourceID) {
+    change(id) { source in
+      source.joinable = transfer
+      source.isQueued = false
+    }
+  }
+
+  /// No item joins the transfer from now on; those that wait get one of their own.
+  mutating func endJoining(_ transfer: TransferID, of id: SourceID) {
+    guard sources[id]?.joinable == transfer else { return }
+    change(id) { $0.joinable = nil }
+    changed.append(id)
+  }
+
+  /// Whether the source waits for a transfer of its own.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func setQueued(_ isQueued: Bool, _ id: SourceID) {
+    change(id) { $0.isQueued = isQueued }
+  }
+
+  // MARK: - Retries
+
+  /// A transfer of the source has failed in a way that may pass.
+  ///
+  /// - Precondition: the source has not ended.
+  /// - Returns: whether there is another attempt, within the URL's time.
+  mutating func scheduleRetry(
+    of id: SourceID, after failure: Failure, at now: ContinuousClock.Instant
+  ) -> Bool {
+    var random = jitter
+    defer { jitter = random }
+    noteChangeIfQueued(id)
+    return change(id) { [backoff, attemptMaximum, timeout] source in
+      source.attempts += 1
+      source.lastFailure = failure
+      let began = source.firstFailedAt ?? now
+      source.firstFailedAt = began
+      let delay = backoff.delay(afterAttempts: source.attempts, using: &random)
+      let isRetried = source.attempts < attemptMaximum && now + delay < began + timeout
+      source.retryAt = isRetried ? now + delay : nil
+      return isRetried
+    }
+  }
+
+  /// A worker has ended that was fetching the source: it waits before its origin is asked again,
+  /// not after the first death, which may have any reason, and longer after each further one.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func noteDeath(of id: SourceID, at now: ContinuousClock.Instant) {
+    var random = jitter
+    defer { jitter = random }
+    noteChangeIfQueued(id)
+    change(id) { [backoff] source in
+      source.deathCount += 1
+      guard source.deathCount > 1 else { return }
+      let delay = backoff.delay(afterAttempts: source.deathCount - 1, using: &random)
+      source.retryAt = max(source.retryAt ?? now, now + delay)
+    }
+  }
+
+  /// A source may be queued for a transfer of its own while an older one of it fails: then it has to
+  /// wait for the retry, too.
+  private mutating func noteChangeIfQueued(_ id: SourceID) {
+    if sources[id]?.isQueued == true { changed.append(id) }
+  }
+
+  /// Whether the source has a retry that is not due yet. A retry can become due while no item of
+  /// the source waits for a transfer. Such a retry is removed.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func mustWait(_ id: SourceID, at now: ContinuousClock.Instant) -> Bool {
+    change(id) { source in
+      if let retryAt = source.retryAt, retryAt <= now { source.retryAt = nil }
+      return source.retryAt != nil
+    }
+  }
+
+  /// The source waits for its retry.
+  ///
+  /// - Precondition: it has one.
+  mutating func awaitRetry(_ id: SourceID) {
+    guard let retryAt = sources[id]?.retryAt else { preconditionFailure("\(id) has no retry") }
+    backoffs.set(id, to: retryAt)
+  }
+
+  /// When the next source is tried again; `nil` while none waits for that.
+  package var nextRetry: ContinuousClock.Instant? { backoffs.first?.priority }
+
+  /// Takes a source that has waited long enough.
+  mutating func takeDueRetry(at now: ContinuousClock.Instant) -> SourceID? {
+    guard let (id, until) = backoffs.first, until <= now else { return nil }
+    backoffs.remove(id)
+    change(id) { $0.retryAt = nil }
+    return id
+  }
+
+  /// Some of the sources that wait for their retries, the next one among them.
+  func waitingForRetry(_ count: Int) -> [Source] {
+    backoffs.prefix(count).compactMap { sources[$0] }
+  }
+
+  // MARK: - Remembered failures
+
+  /// - Returns: whether the failure is remembered.
+  mutating func remember(
+    _ failure: Failure, of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
+  ) -> Bool {
+    failures.remember(failure, of: subject, at: now)
+  }
+
+  /// What is remembered of a picture; `nil` also when that is too old.
+  func memory(
+    of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
+  ) -> RememberedFailures.Memory? {
+    failures.memory(of: subject, at: now)
+  }
+
+  /// The number of the newest failure that was ever remembered.
+  var lastFailureNumber: UInt64 { failures.lastNumber }
+
+  mutating func forgetFailure(of subject: RememberedFailures.Subject) { failures.forget(subject) }
+
+  /// Forgets the failures of these URLs, whatever they were asked for with.
+  mutating func forgetFailures(of urls: Set<String>) { failures.forget(urls: urls) }
+
+  // MARK: - Attribution
+
+  /// A worker has ended, maybe over a fetch of the source.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func noteLoss(of id: SourceID) {
+    change(id) { $0.lossCount += 1 }
+  }
+
+  @discardableResult
+  private mutating func change<Result>(
+    _ id: SourceID, _ body: (inout Source) -> Result
+  ) -> Result {
+    guard let index = sources.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    return body(&sources.values[index])
+  }
+}
+
+/// How many pictures of a group of hosts (see `HostGroup`) may end decoders for viewers. Each costs two decoders,
+/// whose replacements are slow to start, so that a client who names one such picture after the other would have all
+/// others wait.
+///
+/// Lines of jobs neither spend it nor need it: a decoder takes the pictures of viewers first, and a line that is
+/// refused would be missing from its job.
+package struct CrashBudget {
+  static let period = Duration.seconds(60)
+  /// Pictures of a group within the period.
+  package static let maximumCount = 8
+  /// Groups that are remembered; beyond it the one that was spent first goes.
+  package static let maximumGroupCount = 1_024
+
+  /// Of each group, the latest of its crashes; the oldest first.
+  private var crashes: [String: [ContinuousClock.Instant]] = [:]
+  /// When the group's last crash was.
+  private var byAge = PriorityQueue<String, ContinuousClock.Instant>()
+
+  package var groupCount: Int { crashes.count }
+
+  mutating func note(_ host: String, at now: ContinuousClock.Instant) {
+    let group = HostGroup.name(of: host)
+    crashes[group] = Array(((crashes[group] ?? []) + [now]).suffix(Self.maximumCount))
+    byAge.set(group, to: now)
+    if groupCount > Self.maximumGroupCount, let oldest = byAge.removeFirst() {
+      crashes[oldest] = nil
+    }
+  }
+
+  /// When the host may have another picture decoded; `nil` when it may now.
+  func spentUntil(_ host: String, at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    guard let latest = crashes[HostGroup.name(of: host)], latest.count >= Self.maximumCount else {
+      return nil
+    }
+    let end = latest[0] + Self.period
+    return end > now ? end : nil
+  }
+}

@@ -1,0 +1,448 @@
+import ImgModel
+
+/// The URLs that wait for a transfer, by host, and the slots they wait for. How the next one is
+/// chosen is in `NextURL.swift`.
+///
+/// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
+/// its most urgent URL. So a full host does not block the others, however many URLs wait for it.
+package struct TransferQueue {
+  private var slots: TransferSlots
+  private var slow = SlowTransfers()
+  /// Slow transfers that are to end in favour of others.
+  private var displaced: [TransferID] = []
+  package private(set) var rate: TransferRate?
+  /// Of a host that nothing is known of.
+  private let newHealth: HostHealth
+  /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
+  /// that is of interest.
+  package private(set) var hosts: [String: Host] = [:]
+  private(set) var index = HostIndex()
+
+  /// The longest time of a transfer that shows its host to be responsive.
+  private static let responsiveTime = Duration.seconds(2)
+
+  init(_ limits: Limits) {
+    slots = TransferSlots(limits)
+    rate = Self.rate(limits)
+    newHealth = HostHealth(backoff: limits.backoff)
+  }
+
+  private static func rate(_ limits: Limits) -> TransferRate? {
+    limits.hostRatePerMinute > 0 ? TransferRate(perMinute: limits.hostRatePerMinute) : nil
+  }
+
+  /// From now on these limits hold; what is under way beyond them comes to its end.
+  mutating func apply(_ limits: Limits, at now: ContinuousClock.Instant) {
+    slots.apply(limits)
+    let oldRate = rate
+    rate = Self.rate(limits)
+    for name in hosts.keys.sorted() {
+      changeKnown(name, at: now) { [rate] host in
+        if let oldRate, let rate { host.changeRate(from: oldRate, to: rate, at: now) }
+      }
+    }
+  }
+
+  // MARK: - Slots
+
+  /// All transfers, those among them that hold no slot because they are slow.
+  package var underWay: Int { slots.underWay + slow.asideCount }
+  /// Slow transfers that hold no slot.
+  package var asideCount: Int { slow.asideCount }
+  var limitPerHost: Int { slots.limitPerHost }
+  package var hasSlot: Bool { slots.isAnyFree }
+
+  func hasSlot(for pace: HostPace, _ urgency: Urgency) -> Bool {
+    slots.isAnyFree(for: pace, urgency)
+  }
+
+  /// Whether a slot is free for the next URL of a host, or slow transfers make room for its viewer. For
+  /// viewers of hosts that are slow themselves that depends on the other ones.
+  package func takesSlot(for host: String, _ urgency: Urgency) -> Bool {
+    let pace = hosts[host].map(pace) ?? .unproven
+    return hasSlot(for: pace, urgency)
+      || urgency.viewer > 0 && pace != .slow && canMakeRoom(for: host, pace)
+  }
+
+  func pace(of host: Host) -> HostPace {
+    guard !host.isResponsive else { return .responsive }
+    return slow.isSlow(host.group) ? .slow : .unproven
+  }
+
+  /// When a host may go on that has a cooldown now, or is forgotten.
+  var deadline: ContinuousClock.Instant? { index.deadline }
+
+  /// Lets the hosts go on whose cooldown is over.
+  mutating func wake(at now: ContinuousClock.Instant) {
+    while let host = index.takeDue(at: now) { update(host, at: now) }
+  }
+
+  /// Takes the most urgent URL of a startable host and, for it, one slot of the cluster, one of the
+  /// host and one of its tokens. ``release(_:of:host:isRedirected:at:)`` gives the slots back.
+  mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
+    takeSlot(of: host, at: now) { host in
+      let source = host.start(at: now)
+      if let source { host.noteStart(of: source) }
+      return source
+    }
+  }
+
+  /// The same for the most urgent transfer that was redirected to the host.
+  mutating func startRedirected(_ host: String, at now: ContinuousClock.Instant) -> TransferID? {
+    takeSlot(of: host, at: now) { $0.startRedirected(at: now) }
+  }
+
+  private mutating func takeSlot<Started>(
+    of name: String, at now: ContinuousClock.Instant, _ begin: (inout Host) -> Started?
+  ) -> Started? {
+    makeRoom(for: name, at: now)
+    // Taken out while it changes, so that its queues are not copied.
+    guard var host = hosts.removeValue(forKey: name) else { return nil }
+    let started = begin(&host)
+    if started != nil {
+      slots.take(isResponsive: host.isResponsive)
+      if let rate { host.takeToken(at: now, rate: rate) }
+    }
+    hosts[name] = host
+    update(name, at: now)
+    return started
+  }
+
+  /// Gives back the slots of a transfer whose last byte is in, or which ended.
+  ///
+  /// - Parameter isRedirected: whether the transfer goes on at another host, see
+  ///   ``endRedirect(from:at:)``.
+  /// - Precondition: the transfer holds them.
+  mutating func release(
+    _ transfer: TransferID, of source: SourceID, host name: String, isRedirected: Bool = false,
+    at now: ContinuousClock.Instant
+  ) {
+    guard let host = hosts[name] else {
+      preconditionFailure("a slot is given back that was not taken")
+    }
+    let wasSlow = slow.isSlow(host.group)
+    switch slow.remove(transfer) {
+    case .slot: slots.release(isResponsive: host.isResponsive)
+    case .aside: hosts[name]?.asideCount -= 1
+    }
+    changeKnown(name, at: now) { $0.release(source, isRedirected: isRedirected) }
+    if wasSlow, !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+  }
+
+  // MARK: - Slow transfers
+
+  /// A transfer that holds its slots has turned slow.
+  ///
+  /// - Parameter isForViewer: whether it gives its slot of the cluster up at once. Those of lists do it for
+  ///   viewers only, so that a list never has more transfers than slots.
+  mutating func turnedSlow(
+    _ id: TransferID, host name: String, isForViewer: Bool, at now: ContinuousClock.Instant
+  ) {
+    guard let group = hosts[name]?.group, !slow.contains(id) else { return }
+    setResponsive(false, name)
+    let wasSlow = slow.isSlow(group)
+    slow.add(id, host: name, group: group)
+    if isForViewer, slow.takesAside(upTo: slots.asideMaximum) { stepAside(id) }
+    update(name, at: now)
+    if !wasSlow { paceChanged(of: group, at: now) }
+  }
+
+  /// A transfer is slow no more. It has a slot again, also where none is free: one fewer begins later.
+  mutating func turnedFast(_ id: TransferID, host name: String, at now: ContinuousClock.Instant) {
+    guard let host = hosts[name], slow.contains(id) else { return }
+    if case .aside = slow.remove(id) {
+      hosts[name]?.asideCount -= 1
+      slots.take(isResponsive: host.isResponsive)
+    }
+    if !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+  }
+
+  /// The slow transfers that were to end since the last call.
+  mutating func takeDisplaced() -> [TransferID] {
+    defer { displaced = [] }
+    return displaced
+  }
+
+  /// Whether slow transfers can give up their slots for a viewer of a host.
+  func canMakeRoom(for name: String, _ pace: HostPace) -> Bool {
+    guard let group = hosts[name]?.group else { return false }
+    let count = slots.shortage(for: pace)
+    return slow.slotCount >= count
+      && slow.hasRoom(for: group, count: count, upTo: slots.asideMaximum)
+  }
+
+  /// Has slow transfers give up their slots until one is free for the most urgent URL of a host.
+  private mutating func makeRoom(for name: String, at now: ContinuousClock.Instant) {
+    guard let host = hosts[name], let urgency = host.mostUrgent(at: now) else { return }
+    while !hasSlot(for: pace(of: host), urgency), let oldest = slow.nextWithSlot {
+      guard !slow.takesAside(upTo: slots.asideMaximum), let victim = slow.oldestOfLargestGroup
+      else {
+        stepAside(oldest)
+        continue
+      }
+      if slow.holdsSlot(victim) { stepAside(victim) }
+      slow.end(victim)
+      displaced.append(victim)
+    }
+  }
+
+  private mutating func stepAside(_ id: TransferID) {
+    guard let name = slow.host(of: id), let host = hosts[name] else {
+      preconditionFailure("\(id) is under way at a host")
+    }
+    slow.stepAside(id)
+    hosts[name]?.asideCount += 1
+    slots.release(isResponsive: host.isResponsive)
+  }
+
+  /// The hosts of a group compete as slow ones from now on, or no more.
+  private mutating func paceChanged(of group: String, at now: ContinuousClock.Instant) {
+    for name in hosts.filter({ $0.value.group == group }).keys.sorted() { update(name, at: now) }
+  }
+
+  // MARK: - URLs
+
+  /// Queues a URL, or changes the urgency of one that is queued.
+  mutating func insert(
+    _ source: SourceID, host: String, origin: String, urgency: Urgency,
+    at now: ContinuousClock.Instant
+  ) {
+    change(host, at: now) { $0.insert(source, of: origin, urgency) }
+  }
+
+  mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.remove(source) }
+  }
+
+  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting ?? [] }
+
+  // MARK: - Redirects
+
+  /// Queues a transfer that was redirected to the host, or changes its urgency.
+  mutating func insert(
+    redirected transfer: TransferID, host: String, origin: String, urgency: Urgency,
+    at now: ContinuousClock.Instant
+  ) {
+    change(host, at: now) { $0.insert(redirected: transfer, to: origin, urgency) }
+  }
+
+  mutating func remove(
+    redirected transfer: TransferID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.remove(redirected: transfer) }
+  }
+
+  func redirected(to host: String) -> [TransferID] { hosts[host]?.redirected ?? [] }
+
+  /// A transfer that the host has redirected waits no more.
+  mutating func endRedirect(from host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.endRedirect() }
+  }
+
+  // MARK: - Robots
+
+  /// A transfer that has begun asks for the robots.txt of its origin. The first of them goes alone.
+  mutating func beginRobotsProbe(
+    of origin: String, by source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.beginRobotsProbe(of: origin, by: source) }
+  }
+
+  /// The rules that a source's transfer asks for are known.
+  mutating func endRobotsProbe(
+    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+  ) {
+    changeKnown(host, at: now) { $0.endRobotsProbe(source) }
+  }
+
+  /// The host was asked for something beside the transfers: the next one begins so much later.
+  mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
+    guard let rate else { return }
+    change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
+  }
+
+  // MARK: - Health
+
+  /// The host has answered a transfer.
+  mutating func answered(
+    _ host: String, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    setResponsive(now - begunAt <= Self.responsiveTime, host)
+    changeKnown(host, at: now) { $0.answered() }
+  }
+
+  /// A source's transfer has failed because of the host.
+  mutating func failed(
+    _ failure: Failure, of source: SourceID, host: String, begunAt: ContinuousClock.Instant,
+    at now: ContinuousClock.Instant
+  ) {
+    setResponsive(false, host)
+    changeKnown(host, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
+  }
+
+  private mutating func setResponsive(_ isResponsive: Bool, _ name: String) {
+    guard var host = hosts[name], host.isResponsive != isResponsive else { return }
+    slots.reclassify(host.underWay - host.asideCount, isResponsive: isResponsive)
+    host.isResponsive = isResponsive
+    hosts[name] = host
+  }
+
+  /// An origin has sent Retry-After: it is not asked before then.
+  mutating func coolDown(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+    change(cooldown.host, at: now) {
+      $0.coolDown(cooldown.origin, RetryAfter(cooldown, at: now))
+    }
+  }
+
+  /// See ``Host/retryAfter(of:at:)``.
+  package func retryAfter(
+    of origin: String, host: String, at now: ContinuousClock.Instant
+  ) -> RetryAfter? {
+    hosts[host]?.retryAfter(of: origin, at: now)
+  }
+
+  /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.
+  mutating func wantProbe(
+    of name: String, for command: CommandID, at now: ContinuousClock.Instant
+  ) {
+    guard var host = hosts[name] else { return }
+    host.wantProbe(for: command, at: now)
+    // What changes counts when a URL is queued.
+    hosts[name] = host
+  }
+
+  /// A source's transfer has started at the host: it is the probe where one is wanted.
+  mutating func noteStart(of source: SourceID, host: String, at now: ContinuousClock.Instant) {
+    changeKnown(host, at: now) { $0.noteStart(of: source) }
+  }
+
+  /// See ``Host/downBecause(at:)``.
+  func downBecause(_ host: String, at now: ContinuousClock.Instant) -> Failure? {
+    hosts[host]?.downBecause(at: now)
+  }
+
+  /// See ``Host/outage(at:)``.
+  package func outage(of host: String, at now: ContinuousClock.Instant) -> Outage? {
+    hosts[host]?.outage(at: now)
+  }
+
+  /// See ``Host/isFailing(for:at:)``.
+  func isFailing(_ host: String, origin: String, at now: ContinuousClock.Instant) -> Bool {
+    hosts[host]?.isFailing(for: origin, at: now) ?? false
+  }
+
+  // MARK: - Standing
+
+  /// Changes a host, also one that nothing was known of.
+  private mutating func change(
+    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
+  ) {
+    // Taken out while it changes, so that its queues are not copied.
+    var host = hosts.removeValue(forKey: name) ?? Host(name, health: newHealth)
+    body(&host)
+    hosts[name] = host
+    update(name, at: now)
+  }
+
+  /// Changes a host; nothing for one that was forgotten meanwhile.
+  private mutating func changeKnown(
+    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
+  ) {
+    if hosts[name] != nil { change(name, at: now, body) }
+  }
+
+  /// Brings the host's standing among the others up to date, and forgets a host without work.
+  private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
+    hosts[name]?.forgetIdleOrigins(at: now)
+    guard let host = hosts[name] else { return }
+    index.remove(name)
+    if let end = host.nextPauseEnd(at: now) { index.setPaused(name, until: end) }
+    switch standing(of: host, at: now) {
+    case .startable(let urgency):
+      index.setStartable(
+        name, urgency, pace(of: host), isRedirect: host.hasRedirected(at: now))
+    case .coolingDown(let until): index.setCoolingDown(name, until: until)
+    case .remembered(let until):
+      if let forgotten = index.setRemembered(name, until: until) { hosts[forgotten] = nil }
+    case .full: break
+    case .idle: hosts[name] = nil
+    }
+  }
+}
+
+/// The slots of the cluster for transfers.
+///
+/// A few slots are reserved for viewers and for hosts whose last transfer was soon over. Else many
+/// slow hosts would hold all slots in the end, and the fast ones would be served at their pace. Viewers of
+/// hosts that are slow do not take them either.
+struct TransferSlots {
+  private var limit: Int
+  /// Transfers of one host.
+  private(set) var limitPerHost: Int
+  /// Slow transfers that go on without slots (see ``SlowTransfers``).
+  private(set) var asideMaximum: Int
+  private(set) var underWay = 0
+  /// Of them, those at hosts that are not responsive.
+  private var otherUnderWay = 0
+
+  init(_ limits: Limits) {
+    limit = limits.transfers
+    limitPerHost = limits.transfersPerHost
+    asideMaximum = limits.slowTransfers
+  }
+
+  /// From now on these limits hold; what is under way beyond them comes to its end.
+  mutating func apply(_ limits: Limits) {
+    limit = limits.transfers
+    limitPerHost = limits.transfersPerHost
+    asideMaximum = limits.slowTransfers
+  }
+
+  var isAnyFree: Bool { underWay < limit }
+
+  /// Whether a slot is free for a host of a pace. Reserved are as many as one host may have, and at most an
+  /// eighth; a viewer may have those too, unless the host is slow.
+  func isAnyFree(for pace: HostPace, _ urgency: Urgency) -> Bool {
+    guard isAnyFree else { return false }
+    let mayTakeReserve = pace == .responsive || (pace == .unproven && urgency.viewer > 0)
+    return mayTakeReserve || otherUnderWay < otherLimit
+  }
+
+  /// Slots for hosts that are not responsive.
+  private var otherLimit: Int { limit - min(limitPerHost, limit / 8) }
+
+  /// How many slots at hosts that are not responsive have to be given up until one is free for a viewer of a
+  /// host of a pace; zero where one is free.
+  func shortage(for pace: HostPace) -> Int {
+    let missing = max(0, underWay + 1 - limit)
+    return pace == .slow ? max(missing, otherUnderWay + 1 - otherLimit) : missing
+  }
+
+  mutating func take(isResponsive: Bool) {
+    underWay += 1
+    if !isResponsive { otherUnderWay += 1 }
+  }
+
+  /// - Precondition: one was taken for such a host.
+  mutating func release(isResponsive: Bool) {
+    underWay -= 1
+    if !isResponsive { otherUnderWay -= 1 }
+    precondition(
+      otherUnderWay >= 0 && underWay >= otherUnderWay, "a slot is given back that was not taken")
+  }
+
+  /// A host with transfers under way has become responsive, or ceased to be.
+  mutating func reclassify(_ count: Int, isResponsive: Bool) {
+    otherUnderWay += isResponsive ? -count : count
+  }
+}
+
+/// What the transfers of a host have shown of its pace.
+enum HostPace: CaseIterable {
+  /// The last one was soon over.
+  case responsive
+  /// Nothing, or that the last one took its time.
+  case unproven
+  /// One of its group is slow right now.
+  case slow
+}

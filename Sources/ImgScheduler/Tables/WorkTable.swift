@@ -1,0 +1,406 @@
+package import ImgModel
+
+/// Names an explicit command of a person that may override a circuit breaker; a later one has a
+/// higher number.
+package struct CommandID: Hashable, Comparable {
+  package let rawValue: UInt64
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A request that waits for a picture in one variant.
+package struct Waiter {
+  package enum Who: Hashable {
+    /// A line of a job's list.
+    case line(JobID, index: Int)
+    /// A client that waits for the picture now.
+    case viewer(ViewerID)
+    /// No request waits: the origin is asked about a picture that was served stale.
+    case revalidation
+  }
+
+  package let who: Who
+  /// When the thumbnail expires.
+  let expiry: Expiry
+  /// Whether its job pins the thumbnail.
+  var isPinning = false
+  /// See `RequestOptions.priority` in ImgModel. Every viewer goes before all jobs.
+  var priority = 0
+  /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up
+  /// is over.
+  var startTag: UInt64 = 0
+  /// The highest start tag that was served when the line was taken up.
+  var arrivalTag: UInt64 = 0
+  /// The explicit command that it is part of: a `get`, or a `retry` of its job; `nil` of any other
+  /// line.
+  var command: CommandID?
+  /// What a viewer is told while the picture arrives.
+  var updates: ArrivalUpdates = []
+  /// A viewer does not wait for a host that has asked for a longer pause; `nil` for a waiter that does.
+  package var maximumRetryAfter: Duration?
+  /// The first bytes of the picture that the viewer was shown.
+  var shownByteCount = 0
+  /// The bytes of the picture that the viewer was told have arrived.
+  var reportedByteCount = 0
+  /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
+  /// the worker was told.
+  var isLate = false
+
+  func isLine(of job: JobID) -> Bool { self.job == job }
+
+  package var job: JobID? {
+    if case .line(let job, _) = who { job } else { nil }
+  }
+
+  /// Of a line, in its job's list.
+  var index: Int? {
+    if case .line(_, let index) = who { index } else { nil }
+  }
+
+  package var viewer: ViewerID? {
+    if case .viewer(let viewer) = who { viewer } else { nil }
+  }
+}
+
+/// Names a work item; in the order in which they were taken up, never reused.
+package struct WorkID: Hashable {
+  package let rawValue: UInt64
+}
+
+/// One URL, variant and keep option, and all requests that wait for it. The item is looked up,
+/// decoded and stored once however many ask. What is fetched once is the ``Source``.
+package struct WorkItem {
+  /// Requests with equal keys share one item.
+  package struct Key: Hashable {
+    package let name: PictureName
+    package let request: ThumbnailRequest
+    /// Whether its origin is asked about what the store has, for no request. No request shares it, as
+    /// each is served at once.
+    package var isRevalidation = false
+
+    /// Hashes what differs between most keys. Comparing the rest is cheaper than hashing it.
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(name.text)
+      hasher.combine(request.variant)
+    }
+
+    /// Whether its origin may allow that it is served stale while the origin fails.
+    var mayBeServedStale: Bool {
+      request.fetch.cachePolicy == .byProtocol && !request.bypassesStore && !isRevalidation
+    }
+  }
+
+  package enum Stage: Equatable {
+    case awaitingLookup
+    case lookingUp(LeaseID)
+    /// The store does not have it. It waits behind earlier lines of its job, and then for a slot.
+    case behindEarlierLines
+    case awaitingTransfer
+    /// The picture is at hand, be it the original in the store: it waits for a decoder.
+    case awaitingDecode
+    case transferring(LeaseID)
+    /// The last byte is in; the worker decodes and stores.
+    case decoding(LeaseID)
+
+    package var lease: LeaseID? {
+      switch self {
+      case .awaitingLookup, .behindEarlierLines, .awaitingTransfer, .awaitingDecode: nil
+      case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
+      }
+    }
+  }
+
+  /// What never changes, in one object, because items are copied often.
+  private final class Subject: Sendable {
+    let key: Key
+    let url: ImageURL
+    let digest: UInt64
+    let picture: UploadedPicture?
+
+    init(key: Key, url: ImageURL, picture: UploadedPicture?) {
+      self.key = key
+      self.url = url
+      self.picture = picture
+      digest = RendezvousHash.digest(key.name.text)
+    }
+  }
+
+  package let id: WorkID
+  private let subject: Subject
+  package private(set) var waiters: [Waiter]
+  package private(set) var urgency: Urgency
+  package private(set) var stage = Stage.awaitingLookup
+  /// What it shares with the other variants of its URL; `nil` until a look-up has missed.
+  package internal(set) var source: SourceID?
+  /// Whether a fetch or a decode was assigned for these waiters: the thumbnail is made for them, and
+  /// a hit found after a worker's death is its result, and does not count as found in the cache.
+  private(set) var wasFetched = false
+  /// Whether the store was asked since then for what may be served while the origin fails.
+  var hasAskedForStale = false
+  /// What the worker that has the lease was told, for all requests that waited when it began.
+  private(set) var granted = Retention()
+  /// Bytes of bodies that no outcome has reported yet.
+  var unreportedByteCount = 0
+  /// Viewers that left or moved on while a result was on its way.
+  var departedViewerCount = 0
+
+  init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: UploadedPicture? = nil) {
+    self.id = id
+    subject = Subject(key: key, url: url, picture: picture)
+    waiters = [waiter]
+    urgency = Urgency(of: waiter, item: id)
+  }
+
+  package var key: Key { subject.key }
+  package var url: ImageURL { subject.url }
+  /// See ``RendezvousHash/digest(_:)``.
+  var digest: UInt64 { subject.digest }
+  /// What was uploaded; then nothing is looked up or fetched, and no request joins.
+  package var picture: UploadedPicture? { subject.picture }
+  package var host: String { url.host }
+
+  /// The jobs that wait for it.
+  package var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
+
+  mutating func join(_ newcomer: Waiter, defaultExpiry: Duration) {
+    var waiter = newcomer
+    waiter.isLate =
+      stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiry))
+    waiters.append(waiter)
+    urgency = min(urgency, Urgency(of: waiter, item: id))
+  }
+
+  /// What viewers are told while it arrives.
+  var updates: ArrivalUpdates { waiters.reduce(into: []) { $0.formUnion($1.updates) } }
+
+  /// Whether only lines wait for it.
+  package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }
+
+  /// Whether one of its lines has no start tag yet.
+  package var lacksStartTags: Bool { waiters.contains { $0.job != nil && $0.startTag == 0 } }
+
+  /// Whether one of its lines has a start tag.
+  var hasStartTag: Bool { waiters.contains { $0.startTag > 0 } }
+
+  /// Whether its look-up is over and its lines have start tags.
+  var competes: Bool {
+    switch stage {
+    case .awaitingLookup, .lookingUp, .behindEarlierLines: false
+    case .awaitingTransfer, .awaitingDecode, .transferring, .decoding: true
+    }
+  }
+
+  /// It is being fetched, or decoded.
+  mutating func noteFetch() {
+    wasFetched = true
+    hasAskedForStale = false
+  }
+
+  /// It goes on to another stage.
+  mutating func enter(_ next: Stage, defaultExpiry: Duration) {
+    if stage.lease == nil, next.lease != nil {
+      grantRetention(defaultExpiry: defaultExpiry)
+    }
+    stage = next
+  }
+
+  /// A lease begins: its worker is told what all waiting requests ask for.
+  private mutating func grantRetention(defaultExpiry: Duration) {
+    granted = Retention()
+    for index in waiters.indices {
+      granted.formUnion(retention(of: waiters[index], defaultExpiry))
+      waiters[index].isLate = false
+    }
+  }
+
+  /// What is found when nothing was fetched for the waiters was stored before they came.
+  private func retention(of waiter: Waiter, _ defaultExpiry: Duration) -> Retention {
+    var retention =
+      wasFetched
+      ? waiter.expiry.retention(defaultExpiry: defaultExpiry)
+      : waiter.expiry.retentionOfStored(defaultExpiry: defaultExpiry)
+    if waiter.isPinning, let job = waiter.job { retention.formUnion(Retention(pins: [job])) }
+    return retention
+  }
+
+  /// - Returns: the waiters that left.
+  mutating func remove(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+    let leaving = waiters.filter(isLeaving)
+    guard !leaving.isEmpty else { return [] }
+    waiters.removeAll(where: isLeaving)
+    updateUrgency()
+    return leaving
+  }
+
+  mutating func changeWaiters(_ change: (inout Waiter) -> Void) {
+    for index in waiters.indices { change(&waiters[index]) }
+    updateUrgency()
+  }
+
+  /// An outcome reports the bytes of bodies.
+  mutating func takeUnreportedByteCount() -> Int {
+    defer { unreportedByteCount = 0 }
+    return unreportedByteCount
+  }
+
+  /// What a thumbnail takes off an item.
+  struct Departure {
+    /// The waiters that the thumbnail serves: all but the late ones.
+    let served: [Waiter]
+    /// Bytes of bodies to report to them.
+    let bytesFetched: Int
+    /// Viewers that left or moved on while the thumbnail was on its way.
+    let departedViewerCount: Int
+  }
+
+  /// The thumbnail is there.
+  ///
+  /// - Parameter byteCount: bytes of bodies fetched for it.
+  mutating func serve(bytesFetched byteCount: Int) -> Departure {
+    unreportedByteCount += byteCount
+    let departure = Departure(
+      served: remove { !$0.isLate }, bytesFetched: unreportedByteCount,
+      departedViewerCount: departedViewerCount)
+    departedViewerCount = 0
+    if !departure.served.isEmpty { unreportedByteCount = 0 }
+    return departure
+  }
+
+  /// The most urgent waiter counts.
+  private mutating func updateUrgency() {
+    urgency = waiters.map { Urgency(of: $0, item: id) }.min() ?? urgency
+  }
+}
+
+/// The work items, those that later requests may join by their keys, and the queues of those that a
+/// worker may take without a slot.
+package struct WorkTable {
+  private var items: [WorkID: WorkItem] = [:]
+  private var openItems: [WorkItem.Key: WorkID] = [:]
+  private var lastNumber: UInt64 = 0
+  /// Items that ask origins about what was served stale, for no request.
+  package private(set) var revalidationCount = 0
+  /// Items of viewers that wait for their look-up, and items that a dead worker held: before any
+  /// list.
+  private var lookups = PriorityQueue<WorkID, Urgency>()
+  /// Items whose picture is at hand and waits for a decoder.
+  private var decodes = PriorityQueue<WorkID, Urgency>()
+
+  package var isEmpty: Bool { items.isEmpty }
+  package var count: Int { items.count }
+  package var all: [WorkItem] { Array(items.values) }
+  package var openCount: Int { openItems.count }
+
+  /// - Returns: `nil` when the item has ended.
+  package subscript(id: WorkID) -> WorkItem? { items[id] }
+
+  /// - Precondition: the item has not ended.
+  func item(_ id: WorkID) -> WorkItem {
+    guard let item = items[id] else { preconditionFailure("\(id) has ended") }
+    return item
+  }
+
+  /// The item that requests with this key join; `nil` when they begin one.
+  package func openItem(for key: WorkItem.Key) -> WorkID? { openItems[key] }
+
+  // MARK: - Items
+
+  /// Begins an item for the first that waits.
+  ///
+  /// - Precondition: no item is open for the key.
+  mutating func add(
+    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
+  ) -> WorkItem {
+    lastNumber += 1
+    let item = WorkItem(
+      id: WorkID(rawValue: lastNumber), key: key, url: url, waiter: waiter, picture: picture)
+    items[item.id] = item
+    let previous = openItems.updateValue(item.id, forKey: key)
+    precondition(previous == nil, "requests with equal keys share one item")
+    if key.isRevalidation { revalidationCount += 1 }
+    return item
+  }
+
+  /// One more waits for an item.
+  ///
+  /// - Precondition: the item has not ended.
+  /// - Returns: whether that makes it more urgent.
+  mutating func join(_ waiter: Waiter, _ id: WorkID, defaultExpiry: Duration) -> Bool {
+    change(id) { item in
+      let urgency = item.urgency
+      item.join(waiter, defaultExpiry: defaultExpiry)
+      return item.urgency != urgency
+    }
+  }
+
+  /// An item goes on to another stage.
+  ///
+  /// - Precondition: the item has not ended.
+  /// - Returns: the stage that it leaves.
+  mutating func move(
+    _ id: WorkID, to stage: WorkItem.Stage, defaultExpiry: Duration
+  ) -> WorkItem.Stage {
+    change(id) { item in
+      defer { item.enter(stage, defaultExpiry: defaultExpiry) }
+      return item.stage
+    }
+  }
+
+  /// Changes an item in place, so that its list of waiters is not copied.
+  ///
+  /// - Precondition: the item has not ended.
+  @discardableResult
+  mutating func change<Result>(_ id: WorkID, _ body: (inout WorkItem) -> Result) -> Result {
+    guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
+    return body(&items.values[index])
+  }
+
+  /// Later requests do not join the item.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func close(_ id: WorkID) { close(item(id)) }
+
+  private mutating func close(_ item: WorkItem) {
+    guard let index = openItems.index(forKey: item.key), openItems.values[index] == item.id else {
+      return
+    }
+    openItems.remove(at: index)
+  }
+
+  /// Ends an item.
+  ///
+  /// - Precondition: the item has not ended.
+  /// - Returns: the item.
+  @discardableResult
+  mutating func remove(_ id: WorkID) -> WorkItem {
+    guard let item = items.removeValue(forKey: id) else { preconditionFailure("\(id) has ended") }
+    close(item)
+    if item.key.isRevalidation { revalidationCount -= 1 }
+    lookups.remove(id)
+    decodes.remove(id)
+    return item
+  }
+
+  // MARK: - Queues
+
+  /// Has the item looked up before any list, or changes its urgency there.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func queueLookup(_ id: WorkID) { lookups.set(id, to: item(id).urgency) }
+
+  /// Takes the most urgent item that waits for its look-up outside of the lists.
+  mutating func takeLookup() -> WorkID? { lookups.removeFirst() }
+
+  package var isAnyLookupQueued: Bool { !lookups.isEmpty }
+
+  /// Has the item wait for a decoder, or changes its urgency there.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func queueDecode(_ id: WorkID) { decodes.set(id, to: item(id).urgency) }
+
+  /// How urgent the next item for a decoder is; `nil` when none waits.
+  var nextDecodeUrgency: Urgency? { decodes.first?.priority }
+
+  /// Takes the most urgent item that waits for a decoder.
+  mutating func takeDecode() -> WorkItem? { decodes.removeFirst().flatMap { items[$0] } }
+}

@@ -1,0 +1,100 @@
+package import ImgModel
+
+/// How a transfer ended.
+package struct TransferEnd: Hashable, Sendable {
+  package enum Result: Hashable, Sendable {
+    case body(BodyFacts)
+    case failed(Failure)
+    /// The origin answered 304, about the validators that the request named.
+    case notModified
+    /// Nothing was sent, because the host is in a cooldown.
+    case deferred
+  }
+
+  /// What is left of a body.
+  package enum Leftover: Hashable, Sendable {
+    /// Nothing new: a partial body in the store stays valid.
+    case unchanged
+    /// Nothing, and the origin does not continue the partial body in the store.
+    case obsolete
+    /// A part that the next transfer can continue; the driver holds it.
+    case partial
+  }
+
+  package let result: Result
+  /// Bytes of bodies that came in now, as against those of earlier transfers that it continued.
+  package let freshByteCount: Int
+  package let wasRedirected: Bool
+  package let timings: Timings
+  package let leftover: Leftover
+
+  package init(
+    _ result: Result, freshByteCount: Int = 0, wasRedirected: Bool = false,
+    timings: Timings = Timings(), leftover: Leftover = .unchanged
+  ) {
+    self.result = result
+    self.freshByteCount = freshByteCount
+    self.wasRedirected = wasRedirected
+    self.timings = timings
+    self.leftover = leftover
+  }
+}
+
+/// What is known of a whole body.
+package struct BodyFacts: Hashable, Sendable {
+  package let byteCount: Int
+  /// The length that the origin declared for it; `nil` if it declared none.
+  package let declaredByteCount: Int?
+  /// Bytes of bodies that the origin sent for it, those of redirects and of earlier transfers
+  /// included.
+  package let receivedByteCount: Int
+  package let reuse: AnswerReuse
+  /// What it fails with for requests that respect that its origin does not want it used.
+  package let optOut: Failure?
+
+  package init(
+    byteCount: Int, declaredByteCount: Int? = nil, receivedByteCount: Int, reuse: AnswerReuse,
+    optOut: Failure? = nil
+  ) {
+    self.byteCount = byteCount
+    self.declaredByteCount = declaredByteCount
+    self.receivedByteCount = receivedByteCount
+    self.reuse = reuse
+    self.optOut = optOut
+  }
+}
+
+/// Where an answer leads a transfer.
+package struct Redirect: Hashable, Sendable {
+  package let url: ImageURL
+  /// Whether that is another host.
+  package let leavesHost: Bool
+
+  package init(url: ImageURL, leavesHost: Bool) {
+    self.url = url
+    self.leavesHost = leavesHost
+  }
+}
+
+/// The transfers that failed and left a partial body. Their leases are told when the store has it,
+/// so that the next attempt, in whichever worker, finds it.
+struct BrokenTransfers {
+  private var leases: [TransferID: [LeaseID]] = [:]
+
+  /// The leases wait until the partial body is stored.
+  mutating func wait(_ leases: [LeaseID], for transfer: TransferID) {
+    let previous = self.leases.updateValue(leases, forKey: transfer)
+    precondition(previous == nil, "a transfer breaks once")
+  }
+
+  /// The partial body is stored, or cannot be.
+  ///
+  /// - Precondition: leases wait for it.
+  /// - Returns: the leases that waited.
+  mutating func finish(_ transfer: TransferID) -> [LeaseID] {
+    guard let waiting = leases.removeValue(forKey: transfer) else {
+      preconditionFailure("no lease waits for the partial body of \(transfer.rawValue)")
+    }
+    return waiting
+  }
+}
