@@ -1,8 +1,10 @@
+import CLMDB
 import FoundationEssentials
 import ImgCommands
 import ImgModel
 import ImgStore
 import ImgSystem
+import SeededRandom
 
 /// One process of a trial of the store: reads what is stored, or puts it again, for a time.
 struct StoreProcess {
@@ -162,5 +164,181 @@ final class RunningStoreProcess {
       throw BenchError("a process of the store's trial \(status?.description ?? "did not end")")
     }
     return try FileIO.contents(of: outputPath, upTo: 1 << 20)
+  }
+}
+
+/// The thumbnails that a store is measured with. Each has a number, from which its URL follows.
+struct StoreContent {
+  /// Bytes of each picture.
+  let pictureByteCount: Int
+  private let picture: [UInt8]
+
+  /// Two pages a record.
+  static let usual = StoreContent(pictureByteCount: 6_000)
+  /// One page a record, so that five million of them fit on a usual disk.
+  static let small = StoreContent(pictureByteCount: 3_900)
+
+  private static let lifetime = Duration.seconds(30 * 86_400)
+
+  init(pictureByteCount: Int) {
+    self.pictureByteCount = pictureByteCount
+    var random = SeededGenerator(seed: UInt64(pictureByteCount))
+    picture = (0..<pictureByteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+  }
+
+  func key(_ number: Int) throws -> ContentKey {
+    ContentKey(PictureName(try ImageURL(parsing: Self.url(number))), variant: .standard)
+  }
+
+  /// - Parameter byteCount: bytes of the picture; `nil` for the usual number of them.
+  func thumbnail(_ number: Int, byteCount: Int? = nil) throws -> NewThumbnail {
+    let bytes = byteCount.map { [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: $0) }
+    let thumbnail = Thumbnail(
+      format: .jpeg, width: 256, height: 171, byteCount: byteCount ?? pictureByteCount)
+    return NewThumbnail(
+      key: try key(number), url: Self.url(number), thumbnail: thumbnail, sourceFormat: .jpeg,
+      sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      retention: Retention(until: WallTime.now.advanced(by: Self.lifetime)),
+      bytes: bytes ?? picture)
+  }
+
+  /// A key for LMDB alone, as long and as random as the store's.
+  func bareKey(_ number: Int) -> [UInt8] {
+    var random = SeededGenerator(seed: UInt64(number))
+    return (0..<ContentKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+  }
+
+  /// A record for LMDB alone, as long as the store's (see `ThumbnailRecord`): header, URL, picture.
+  var bareRecord: [UInt8] {
+    let headerByteCount = 100
+    return [UInt8](repeating: 7, count: headerByteCount + Self.url(0).utf8.count) + picture
+  }
+
+  /// As long for every number, at an unused address (RFC 5737, TEST-NET-1).
+  private static func url(_ number: Int) -> String {
+    "http://192.0.2.1/photographs/2024-07/\(1_000_000_000 + number)-large-1024x768.jpg"
+  }
+
+  // MARK: - Filling
+
+  private static let groupCount = 256
+
+  func fill(_ store: ThumbnailStore, with numbers: Range<Int>) throws {
+    for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.groupCount) {
+      let group = start..<min(start + Self.groupCount, numbers.upperBound)
+      try store.put(group.map { try thumbnail($0) }, at: WallTime.now)
+    }
+  }
+
+  func fill(_ store: BareStore, with numbers: Range<Int>) throws {
+    let record = bareRecord
+    for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: Self.groupCount) {
+      let group = start..<min(start + Self.groupCount, numbers.upperBound)
+      try store.put(record, for: group.lazy.map(bareKey))
+    }
+  }
+}
+
+/// The yardstick: LMDB called as its documentation shows, with the settings of the store and
+/// records as long as the store's, but one table, no facts, no checksums, no expiry and no budget.
+/// Its file grows with each commit, where the store's grows in steps.
+@safe
+final class BareStore {
+  /// How a value is looked up.
+  enum Way: String {
+    /// A transaction of its own: begin, get, abort. The value is not looked at.
+    case begun = "bare"
+    /// A transaction that is kept: renew, get, reset. The value is not looked at.
+    case renewed = "bare-renewed"
+    /// As `begun`, and the value is copied, so that its bytes are read once, as a hit reads them.
+    case copied = "bare-copied"
+  }
+
+  private var environment: OpaquePointer?
+  private var table: MDB_dbi = 0
+  private var kept: OpaquePointer?
+  private var copy: [UInt8]
+
+  init(directory: String, recordByteCount: Int) throws {
+    copy = [UInt8](repeating: 0, count: recordByteCount)
+    try Directory.create(directory)
+    try check(unsafe mdb_env_create(&environment))
+    try check(unsafe mdb_env_set_maxdbs(environment, 8))
+    try check(unsafe mdb_env_set_maxreaders(environment, 512))
+    try check(unsafe mdb_env_set_mapsize(environment, 1 << 40))
+    let flags = CUnsignedInt(MDB_NOTLS | MDB_NOMETASYNC)
+    try check(unsafe mdb_env_open(environment, directory, flags, 0o600))
+    try unsafe write { transaction in
+      try check(unsafe mdb_dbi_open(transaction, "records", CUnsignedInt(MDB_CREATE), &table))
+    }
+    try check(unsafe mdb_txn_begin(environment, nil, CUnsignedInt(MDB_RDONLY), &kept))
+    unsafe mdb_txn_reset(kept)
+  }
+
+  deinit {
+    unsafe mdb_txn_abort(kept)
+    unsafe mdb_env_close(environment)
+  }
+
+  /// Stores the record under every key, as one group.
+  func put(_ record: [UInt8], for keys: some Sequence<[UInt8]>) throws {
+    try unsafe write { transaction in
+      for key in keys {
+        let code = unsafe withValue(of: key) { key in
+          unsafe withValue(of: record) { record in
+            unsafe mdb_put(transaction, table, &key, &record, 0)
+          }
+        }
+        try check(code)
+      }
+    }
+  }
+
+  func look(up key: [UInt8], _ way: Way) throws {
+    var transaction = unsafe kept
+    if way == .renewed {
+      try check(unsafe mdb_txn_renew(transaction))
+    } else {
+      try check(unsafe mdb_txn_begin(environment, nil, CUnsignedInt(MDB_RDONLY), &transaction))
+    }
+    defer {
+      unsafe way == .renewed ? mdb_txn_reset(transaction) : mdb_txn_abort(transaction)
+    }
+    var value = unsafe MDB_val()
+    try check(unsafe withValue(of: key) { unsafe mdb_get(transaction, table, &$0, &value) })
+    guard unsafe value.mv_size == copy.count else {
+      throw BenchError("another record than was put")
+    }
+    if way == .copied {
+      unsafe copy.withUnsafeMutableBytes {
+        unsafe $0.copyMemory(
+          from: UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+      }
+    }
+  }
+
+  private func write(_ body: (OpaquePointer?) throws -> Void) throws {
+    var transaction: OpaquePointer?
+    try check(unsafe mdb_txn_begin(environment, nil, 0, &transaction))
+    do {
+      try unsafe body(transaction)
+    } catch {
+      unsafe mdb_txn_abort(transaction)
+      throw error
+    }
+    try check(unsafe mdb_txn_commit(transaction))
+  }
+
+  private func check(_ code: CInt) throws {
+    guard code != MDB_SUCCESS else { return }
+    throw BenchError("LMDB: \(unsafe String(cString: mdb_strerror(code)))")
+  }
+
+  private func withValue(of bytes: [UInt8], _ body: (inout MDB_val) -> CInt) -> CInt {
+    unsafe bytes.withUnsafeBytes { memory in
+      var value = unsafe MDB_val(
+        mv_size: memory.count, mv_data: UnsafeMutableRawPointer(mutating: memory.baseAddress))
+      return unsafe body(&value)
+    }
   }
 }

@@ -4,6 +4,50 @@ import ImgWire
 import SeededRandom
 import WorkerSimulation
 
+/// One seeded run of the scheduler with everything around it simulated: the same seed gives the
+/// same run.
+package struct Simulation {
+  /// What runs under the scheduler.
+  package enum WorkerKind: String, Hashable, Sendable, CaseIterable {
+    /// Models of workers, whose answers may get lost.
+    case modelled
+    /// The machines of real workers, under a model of their origins, store and decoder.
+    case real
+  }
+
+  package struct Report: Hashable, Sendable {
+    package let seed: UInt64
+    package let workers: WorkerKind
+    /// What went against the rules; nothing when all is well.
+    package let faults: [String]
+    package let lineCount: Int
+    package let transferCount: Int
+    package let attachedCount: Int
+    package let restartCount: Int
+    package let lateAnswerCount: Int
+    /// Of everything that the scheduler wanted done; `nil` when that was not asked for.
+    package let traceDigest: UInt64?
+  }
+
+  /// Runs a scenario of faults and changes to its end, where nothing goes wrong any more and all must
+  /// come to rest.
+  ///
+  /// - Parameters:
+  ///   - workers: what runs under the scheduler.
+  ///   - stepCount: things that happen before the end.
+  ///   - isTraced: whether the report has a digest of the scheduler's effects.
+  package static func run(
+    seed: UInt64, workers: WorkerKind, stepCount: Int, isTraced: Bool = false
+  ) -> Report {
+    var scenario = Scenario(seed: seed, workers: workers, isTraced: isTraced)
+    for _ in 0..<stepCount where scenario.faults.isEmpty { scenario.happen() }
+    if scenario.faults.isEmpty {
+      if seed % 4 == 3 { scenario.endByDraining() } else { scenario.end() }
+    }
+    return scenario.report
+  }
+}
+
 /// A random run: clients, workers, the clock, the origin and the journal do anything in any order,
 /// answers are late, doubled, lost or in another order, workers die and hang, the coordinator is
 /// killed.
@@ -226,5 +270,152 @@ extension Scenario {
         transfersPerHost: .random(in: 1...3, using: &random),
         hostRatePerMinute: Bool.random(using: &random) ? 0 : .random(in: 20...400, using: &random),
         defaultExpiry: .milliseconds(Int64.random(in: 1_000...9_000, using: &random))))
+  }
+}
+
+/// What befalls the processes: workers, be they models or with real machines, and the coordinator.
+extension Scenario {
+  mutating func randomWorker(
+    where isFit: (WorkerID) -> Bool = { _ in true }
+  ) -> WorkerID? {
+    cluster.livingWorkers.filter(isFit).randomElement(using: &random)
+  }
+
+  mutating func becomeReady() {
+    let cluster = cluster
+    let isStarting = { !cluster.isReady($0) && !cluster.killed.contains($0) }
+    if let id = randomWorker(where: isStarting) { cluster.ready(id) }
+  }
+
+  mutating func observe() {
+    let cluster = cluster
+    let isObserved = { cluster.isReady($0) && !cluster.killed.contains($0) }
+    guard let id = randomWorker(where: isObserved) else { return }
+    let lease = cluster.decodes(of: id).randomElement(using: &random)
+    let age = Duration.seconds(Int.random(in: 0...12, using: &random))
+    let time = lease == nil ? Duration.zero : .seconds(Int.random(in: 0...40, using: &random))
+    cluster.handle(
+      .workerObserved(
+        id, Observation(heartbeatAge: age, readingLease: lease, readingTime: time)))
+  }
+
+  // MARK: - Ends
+
+  mutating func die() {
+    guard let id = randomWorker() else { return }
+    // One worker's failed starts stay below the number that ends the cluster.
+    if !cluster.isReady(id) {
+      guard failedStartCount < Supervisor.failedStartsMaximum - 1 else { return }
+      failedStartCount += 1
+    }
+    let ends: [WorkerEnd] = [
+      .left, .crashed("SIGSEGV"), .crashedInStore("SIGSEGV"), .killed("SIGKILL"),
+    ]
+    exit(id, ends.randomElement(using: &random) ?? .left)
+  }
+
+  mutating func exitKilled() {
+    for id in cluster.killed where cluster.hasProcess(id) { exit(id, .killed("SIGKILL")) }
+  }
+
+  private mutating func exit(_ id: WorkerID, _ end: WorkerEnd) {
+    let transferring = cluster.receivingTransfers(of: id).randomElement(using: &random)
+    cluster.exit(id, end, transferringLease: transferring)
+  }
+
+  /// The coordinator is killed, and with it everything that was not durable.
+  mutating func restart() {
+    lateAnswerCount += cluster.scheduler.lateAnswerCount
+    restartCount += 1
+    // A failed start that no coordinator remembers counts no more.
+    failedStartCount = 0
+    // Its workers are gone too, and the next one's are numbered from 1 again.
+    oldAnswers = []
+    expectedViewers.formIntersection(cluster.answers.keys)
+    cluster.restart()
+  }
+}
+
+/// From here on nothing goes wrong any more, and everything must come to its end.
+extension Scenario {
+  /// In each of these rounds time passes, and all that is under way ends.
+  private static let finalRoundMaximum = 2_000
+  /// Messages that arrive and operations that end in all rounds together: more than any run needs.
+  static let finalMoveMaximum = 100_000
+
+  mutating func end() {
+    for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
+    advance { $0.scheduler.isIdle && $0.changingJobs.isEmpty }
+    // A pause that was on its way has come after the resumption.
+    for job in cluster.journal.jobs.keys.sorted() { cluster.change(job, .resume) }
+    advance { $0.scheduler.isIdle && $0.scheduler.jobs.isEmpty }
+    // After a fault nothing goes on.
+    guard faults.isEmpty else { return }
+    guard cluster.scheduler.isIdle, cluster.scheduler.jobs.isEmpty else {
+      let jobs = cluster.scheduler.jobs.ids.sorted().compactMap { cluster.status($0) }
+      return cluster.fail(
+        "does not come to rest: \(jobs), workers \(cluster.scheduler.workers.supervisor.children)")
+    }
+    finishEverything()
+    checkResults()
+  }
+
+  /// The coordinator leaves in the middle of it.
+  mutating func endByDraining() {
+    cluster.handle(.drainRequested)
+    let spawnCount = cluster.spawnCount
+    advance { $0.drainedCount > 0 }
+    cluster.handle(.timePassed)
+    if cluster.drainedCount != 1 { cluster.fail("drained \(cluster.drainedCount) times") }
+    if cluster.spawnCount != spawnCount { cluster.fail("starts workers while it drains") }
+    if !cluster.scheduler.leases.isEmpty { cluster.fail("drained with leases") }
+    if !expectedViewers.isSubset(of: cluster.answers.keys) { cluster.fail("a viewer waits") }
+  }
+
+  private mutating func advance(until isDone: (ClusterModel) -> Bool) {
+    cluster.areWorkersReadyAtOnce = true
+    cluster.isJournalHeld = false
+    cluster.isMailHeld = false
+    cluster.handle(.timePassed)
+    if let fleet = cluster.fleet { calm(fleet) }
+    for _ in 0..<Self.finalRoundMaximum where faults.isEmpty && !isDone(cluster) {
+      exitKilled()
+      for id in cluster.livingWorkers where !cluster.isReady(id) { cluster.ready(id) }
+      // A worker whose answer was lost is found out.
+      for id in cluster.livingWorkers where cluster.isReady(id) && !cluster.killed.contains(id) {
+        cluster.handle(.workerObserved(id, Observation(heartbeatAge: .zero)))
+      }
+      // Less and less is pinned.
+      for byteCount in [1, 0] { cluster.reportStore(pinned: Int64(byteCount), of: 1_000) }
+      cluster.advance(by: .seconds(6))
+      finishEverything()
+    }
+  }
+
+  private mutating func finishEverything() {
+    if let fleet = cluster.fleet {
+      finishEverything(in: fleet)
+    } else {
+      cluster.finishEverything()
+    }
+  }
+
+  private func checkResults() {
+    for (id, job) in cluster.journal.jobs {
+      let counts = job.record.counts
+      let isWhole = job.record.state == .cancelled || job.outcomeCount == counts.total
+      if job.record.isActive || counts.finished != counts.total || !isWhole
+        || counts.done + counts.failed != job.outcomeCount
+      {
+        cluster.fail("job \(id) ended as \(job.record.state) with \(counts)")
+      }
+    }
+    if !expectedViewers.isSubset(of: cluster.answers.keys) { cluster.fail("a viewer waits") }
+    let scheduler = cluster.scheduler
+    if !scheduler.work.isEmpty || !scheduler.sources.isEmpty || !scheduler.transfers.isEmpty {
+      cluster.fail("items are left")
+    }
+    if let fleet = cluster.fleet { fleet.ids.forEach(fleet.checkEnd) }
+    if !cluster.stopReasons.isEmpty { cluster.fail("gave up") }
   }
 }

@@ -1,8 +1,10 @@
 import FoundationEssentials
 import ImgModel
 import ImgSystem
+import SeededRandom
 import TestCluster
 import TestOrigin
+import TestPictures
 import Testing
 
 /// A long list while processes are killed at random moments of its way, which a seed replays.
@@ -124,5 +126,98 @@ struct ChaosTests {
     }
     #expect(lastStarts.count == list.lines.count, "seed \(seed)")
     return extra
+  }
+}
+
+/// Who is killed, and at how many requests that the origin has seen: all of it follows from a
+/// number.
+struct KillPlan {
+  enum Victim: Hashable {
+    case worker
+    case coordinator
+  }
+
+  struct Kill {
+    let requestCount: Int
+    let victim: Victim
+    /// Which of the workers that there are, counted around.
+    let choice: Int
+  }
+
+  /// In the order of their requests.
+  let kills: [Kill]
+
+  init(seed: UInt64, workerCount: Int, coordinatorCount: Int, requests: Range<Int>) {
+    var generator = SeededGenerator(seed: seed)
+    let victims =
+      [Victim](repeating: .worker, count: workerCount)
+      + [Victim](repeating: .coordinator, count: coordinatorCount)
+    let moments = victims.indices.map { _ in Int.random(in: requests, using: &generator) }.sorted()
+    kills = zip(moments, victims.shuffled(using: &generator)).map { moment, victim in
+      Kill(
+        requestCount: moment, victim: victim,
+        choice: Int.random(in: 0..<1_000, using: &generator))
+    }
+  }
+}
+
+/// A kill as the origin's log saw it.
+struct KillRecord {
+  let victim: KillPlan.Victim
+  /// The length of the log before the kill and once every process that died of it was gone.
+  let positions: ClosedRange<Int>
+}
+
+/// What the deaths of workers cost an origin.
+@Suite(.timeLimit(.minutes(20)))
+struct RefetchTests {
+  @Test func `a killed worker costs little more than its requests in flight`() throws {
+    let cluster = try Cluster(["WORKERS": "1"])
+    // Large enough that the decoder is slower than the origin.
+    let picture = try PictureMaker.start().card(index: 0, width: 800, height: 600, format: .png)
+    let origin = try TestOrigin { _, _ in .body(picture) }
+    let list = (0..<200).map { "\(origin.baseURL)/\($0)" }
+    let job = try cluster.submit(list)
+    var killCount = 0
+    for requestCount in stride(from: 60, to: 240, by: 60) {
+      try #require(origin.waitUntil { $0.totals.requests >= requestCount })
+      killCount += try killReadyWorkers(of: cluster)
+    }
+    #expect(try cluster.finished(job).done == list.count)
+    let extraCount = origin.totals().requests - list.count
+    #expect(killCount >= 2)
+    // Eight may be in flight at a host, and some eight bodies wait for the decoder.
+    #expect(extraCount <= killCount * 32)
+    print("\(killCount) kills cost \(extraCount) requests for \(list.count) URLs")
+  }
+
+  @Test func `a URL whose workers are killed repeatedly is fetched only a few times`() throws {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let slow = "/slow"
+    try origin.hold(slow)
+    let list = [origin.url(slow)] + origin.pictures(1_500)
+    let job = try cluster.submit(list)
+    var roundCount = 0
+    for requestCount in stride(from: 100, to: 1_400, by: 60) {
+      try #require(origin.origin.waitUntil { $0.totals.requests >= requestCount })
+      if try killReadyWorkers(of: cluster) == 2 { roundCount += 1 }
+    }
+    origin.release([slow])
+    #expect(try cluster.finished(job).done == list.count)
+    #expect(roundCount > 12)
+    let snapshot = origin.origin.snapshot
+    // Each wait may be twice as long as the one before; ten would take minutes.
+    #expect(snapshot[slow].requests < 10)
+    #expect(snapshot.paths.values.allSatisfy { $0.requests < 10 })
+    print("\(roundCount) rounds of kills, \(snapshot[slow].requests) requests for \(slow)")
+  }
+
+  /// - Returns: how many there were.
+  private func killReadyWorkers(of cluster: Cluster) throws -> Int {
+    let workers = try cluster.readyWorkers()
+    for worker in workers { worker.signal(9) }
+    for worker in workers { #expect(try worker.hasEnded()) }
+    return workers.count
   }
 }

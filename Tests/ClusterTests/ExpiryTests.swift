@@ -1,7 +1,10 @@
 import FoundationEssentials
+import ImgClient
 import ImgModel
 import TestCluster
+import TestFiles
 import TestOrigin
+import TestPictures
 import Testing
 
 @testable import ImgStore
@@ -204,5 +207,153 @@ struct ExpiryTests {
     #expect(
       try eventually { try (1...9).allSatisfy { try listed("/p/\($0)").life >= .seconds(5_400) } })
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+  }
+}
+
+/// The background sweep removes expired thumbnails.
+@Suite(.timeLimit(.minutes(20)))
+struct SweepTests {
+  private static let storeBudgetByteCount: Int64 = 400 << 20
+
+  /// Puts thumbnails into the store that expire at a moment.
+  private func put(
+    _ numbers: Range<Int>, expiringAt moment: WallTime, into store: ThumbnailStore
+  ) throws {
+    let thumbnails = try numbers.map { number in
+      let url = try ImageURL(parsing: "http://example.org/\(number).jpg")
+      return NewThumbnail(
+        key: ContentKey(PictureName(url), variant: .standard), url: url.text,
+        thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 200),
+        sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
+        retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 200))
+    }
+    try store.put(thumbnails, at: moment.advanced(by: .seconds(-604_800)))
+  }
+
+  @Test
+  func
+    `U23: of 50,000 expired entries the first answer after the start knows nothing, and they go`()
+    throws
+  {
+    let cluster = try Cluster(isStarted: false)
+    let now = WallTime.now
+    do {
+      let store = try ThumbnailStore(
+        directory: cluster.storeDirectory,
+        access: .readWrite(budgetByteCount: Self.storeBudgetByteCount))
+      let longAgo = now.advanced(by: .seconds(-120))
+      for start in stride(from: 0, to: 50_000, by: 1_000) {
+        try put(start..<start + 1_000, expiringAt: longAgo, into: store)
+      }
+      try put(50_000..<50_005, expiringAt: now.advanced(by: .seconds(86_400)), into: store)
+    }
+    let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
+    let occupiedBefore = try reader.summary().occupiedByteCount
+
+    try cluster.start()
+    #expect(try cluster.status().workers.count == 2)
+    // Fifty thousand take two hundred batches, five a second.
+    #expect(try reader.summary().entryCount > 5)
+    #expect(try eventually(within: .seconds(240)) { try reader.summary().entryCount == 5 })
+    #expect(try reader.summary().occupiedByteCount < occupiedBefore / 10)
+    #expect(try reader.statistics().counters?.expiredRemovals == 50_000)
+  }
+
+  @Test func `the sweep skips thumbnails that expired within the last minute`() throws {
+    let cluster = try Cluster(isStarted: false)
+    let now = WallTime.now
+    // One that has just expired, and more that follow, however slow all this is.
+    let expiries = (0..<10).map { now.advanced(by: .seconds($0 * 30)) }
+    do {
+      let store = try ThumbnailStore(
+        directory: cluster.storeDirectory,
+        access: .readWrite(budgetByteCount: Self.storeBudgetByteCount))
+      for (number, expiry) in expiries.enumerated() {
+        try put(number..<number + 1, expiringAt: expiry, into: store)
+      }
+      try put(10..<20, expiringAt: now.advanced(by: .seconds(-120)), into: store)
+    }
+    let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
+    try cluster.start()
+    #expect(try eventually { try reader.summary().entryCount <= 10 })
+    let entryCount = try reader.summary().entryCount
+    let aMinuteAgo = WallTime.now.advanced(by: .seconds(-60))
+    #expect(entryCount >= expiries.count { $0 > aMinuteAgo })
+  }
+}
+
+/// What is kept of a picture, row by row.
+@Suite(.timeLimit(.minutes(20)))
+struct KeepOptionTests {
+  private let cluster: Cluster
+  private let origin: TestOrigin
+  private let body: [UInt8]
+  private let url: String
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try TestOrigin()
+    body = try PictureMaker.start().card(index: 1, width: 640, height: 480)
+    origin.serve("/a", .body(body))
+    url = origin.baseURL + "/a"
+  }
+
+  private var requestCount: Int { origin.counters("/a").requests }
+
+  /// A line of `imgctl cache ls --json`, as far as it is checked here.
+  private struct Listed: Decodable, Equatable {
+    let kind: String
+    let width: Int
+    let bytes: Int
+  }
+
+  private func listed() throws -> [Listed] {
+    try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
+      .sorted { ($0.kind, $0.width) < ($1.kind, $1.width) }
+  }
+
+  @Test func `with a kept original, a second size needs no fetch`() throws {
+    #expect(try cluster.imgctl("get", url, "--size", "100", "--keep", "all").exitCode == 0)
+    let second = try cluster.imgctl("get", url, "--size", "200", "--json")
+    #expect(second.exitCode == 0)
+    #expect(requestCount == 1)
+    #expect(try listed().map(\.kind) == ["original", "thumbnail", "thumbnail"])
+  }
+
+  @Test func `each size is an entry of its own`() throws {
+    for size in ["100", "300"] {
+      #expect(try cluster.imgctl("get", url, "--size", size, "--keep", "all").exitCode == 0)
+    }
+    let widths = try ["100", "300", "100"].map { size in
+      try cluster.imgctl("get", url, "--size", size, "--json").decoded(Thumbnail.self).width
+    }
+    #expect(widths == [100, 300, 100])
+    #expect(requestCount == 1)
+  }
+
+  @Test func `a job with --keep original stores and exports only originals`() throws {
+    let job = try cluster.submit([url], "--keep", "original")
+    #expect(try cluster.finished(job).fromCache == 0)
+    let kept = Listed(kind: "original", width: 640, bytes: body.count)
+    #expect(try listed() == [kept])
+    #expect(try cluster.finished(cluster.submit([url], "--keep", "original")).fromCache == 1)
+    let directory = cluster.directory.file("exported")
+    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+    let file = try #require(names.first { $0 != "manifest.jsonl" })
+    #expect(FileManager.default.contents(atPath: "\(directory)/\(file)") == Data(body))
+    #expect(requestCount == 1)
+  }
+
+  @Test func `a job with --keep none fetches each time`() throws {
+    for count in 1...2 {
+      #expect(try cluster.finished(cluster.submit([url], "--keep", "none")).done == 1)
+      #expect(requestCount == count)
+    }
+    #expect(try listed().isEmpty)
+  }
+
+  @Test func `get refuses --keep original`() throws {
+    try cluster.expectRefused("get", url, "--keep", "original", because: "--keep all")
   }
 }

@@ -1,7 +1,9 @@
 import FoundationEssentials
 import ImgDecode
 import ImgModel
+import ImgSniff
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing
@@ -103,5 +105,278 @@ extension Raster.Pixel {
   fileprivate func isNear(_ other: Raster.Pixel) -> Bool {
     let channels = [(red, other.red), (green, other.green), (blue, other.blue)]
     return channels.allSatisfy { abs(Int($0) - Int($1)) <= 32 }
+  }
+}
+
+/// What a file holds that `-o` names.
+@Suite(.timeLimit(.minutes(20)))
+struct OutputFormatTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+  private let opaque: String
+  private let transparent: String
+
+  init() throws {
+    cluster = try Cluster.inOrder()
+    origin = try ListOrigin()
+    let maker = try PictureMaker.start()
+    origin.origin.serve("/opaque", .body(try maker.card(index: 1, format: .jpeg)))
+    origin.origin.serve(
+      "/transparent", .body(try maker.card(index: 2, format: .png, hasAlpha: true)))
+    opaque = origin.url("/opaque")
+    transparent = origin.url("/transparent")
+  }
+
+  /// Runs a command that writes the file.
+  ///
+  /// - Returns: the format of its content, and what was said.
+  private func write(
+    _ arguments: [String], to name: String
+  ) throws -> (format: ImageFormat, messages: String) {
+    let path = cluster.directory.file(name)
+    let result = try cluster.begin(arguments + ["-o", path]).wait()
+    #expect(result.exitCode == 0, "\(result.messages)")
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    return (try FormatSniffer.format(of: Array(bytes)), result.messages)
+  }
+
+  @Test func `an output that cannot be written is noticed before anything is fetched`() throws {
+    for path in ["/no/such/place/a.jpg", "/proc/a.jpg", cluster.directory.path] {
+      let result = try cluster.imgctl("get", opaque, "-o", path)
+      #expect(result.exitCode == 2, "\(result.messages)")
+      #expect(result.messages.hasPrefix("imgctl: write \(path): "), "\(result.messages)")
+    }
+    #expect(origin.origin.counters("/opaque").requests == 0)
+  }
+
+  private func isFromCache(_ arguments: String...) throws -> Bool {
+    struct Report: Decodable {
+      let from_cache: Bool
+    }
+    return try cluster.begin(arguments + ["--json"]).wait().decoded(Report.self).from_cache
+  }
+
+  @Test(
+    arguments: [
+      ("a.jpg", .jpeg), ("a.png", .png), ("a.webp", .webp), ("a.avif", .avif), ("a.txt", .webp),
+    ] as [(String, ImageFormat)])
+  func `get writes the format of the file's extension`(
+    name: String, format: ImageFormat
+  ) throws {
+    let (found, messages) = try write(["get", transparent], to: name)
+    #expect(found == format)
+    #expect(messages.isEmpty)
+  }
+
+  @Test func `--format overrides the extension with a note`() throws {
+    let (found, messages) = try write(["get", opaque, "--format", "webp"], to: "a.jpg")
+    #expect(found == .webp)
+    #expect(messages.hasSuffix("a.jpg contains webp, not jpeg\n"))
+    let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
+    #expect(quiet.format == .webp)
+    #expect(quiet.messages.isEmpty)
+    let unwritable = try write(["get", opaque], to: "a.tif").messages
+    #expect(unwritable.hasSuffix("a.tif contains jpeg, not tiff\n"))
+  }
+
+  @Test func `a local file is converted to the format of the output's extension`() throws {
+    let path = try cluster.directory.write(
+      try PictureMaker.start().card(index: 1, format: .jpeg), to: "source.jpg")
+    #expect(try write(["get", path], to: "a.png").format == .png)
+  }
+
+  @Test func `a thumbnail of format auto serves an extension of its format`()
+    throws
+  {
+    #expect(try cluster.run([opaque, transparent]).done == 2)
+    let file = cluster.directory.file("a.jpg")
+    #expect(try isFromCache("get", opaque, "-o", file))
+    // By way of the coordinator.
+    #expect(try isFromCache("get", opaque, "-o", file, "--viewer", "left"))
+    #expect(origin.origin.counters("/opaque").requests == 1)
+    #expect(try !isFromCache("get", transparent, "-o", file))
+    #expect(try write(["get", transparent], to: "b.jpg").format == .jpeg)
+    #expect(try isFromCache("get", transparent, "-o", cluster.directory.file("a.webp")))
+  }
+
+  @Test func `cache get writes the format of the file's extension or nothing`() throws {
+    #expect(try cluster.run([opaque]).done == 1)
+    #expect(try write(["cache", "get", opaque], to: "a.jpg").format == .jpeg)
+    #expect(try write(["cache", "get", opaque], to: "a").format == .jpeg)
+    let path = cluster.directory.file("a.png")
+    let missing = try cluster.imgctl("cache", "get", opaque, "-o", path)
+    #expect(missing.exitCode == 1)
+    #expect(missing.messages.contains("is not stored in this size as png, only as jpeg"))
+    #expect(!FileManager.default.fileExists(atPath: path))
+    _ = try write(["get", opaque], to: "b.png")
+    #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
+  }
+
+  @Test func `cache get without a format writes the stored one`() throws {
+    _ = try write(["get", opaque], to: "a.png")
+    #expect(try write(["cache", "get", opaque], to: "b").format == .png)
+    let other = try cluster.imgctl("cache", "get", opaque, "--format", "auto", "--json")
+    #expect(other.exitCode == 1)
+    #expect(other.messages.contains("as auto, only as png"))
+  }
+}
+
+/// Pictures of all formats, from their origins to the store and back.
+@Suite(.timeLimit(.minutes(20)))
+struct SourceFormatTests {
+  /// What `get --json` says of a picture, as far as it is checked here.
+  private struct Report: Decodable {
+    let source_format: ImageFormat
+    let source_width: Int
+    let from_cache: Bool
+  }
+
+  @Test func `a thumbnail of every format is stored with what it was made of`() throws {
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    for format in PictureFormat.allCases {
+      origin.serve("/\(format)", .body(try maker.card(index: 1, format: format)))
+    }
+    let urls = PictureFormat.allCases.map { "\(origin.baseURL)/\($0)" }
+    let cluster = try Cluster()
+    #expect(try cluster.run(urls).done == urls.count)
+    let reports = try urls.map { url in
+      try cluster.imgctl("get", url, "--json").decoded(Report.self)
+    }
+    #expect(reports.allSatisfy { $0.from_cache && $0.source_width == 320 })
+    let formats = Set(reports.map(\.source_format))
+    #expect(formats == Set(ImageFormat.allCases.filter { ![.svg, .jp2].contains($0) }))
+  }
+
+  @Test func `each selection of frames is a thumbnail of its own`() throws {
+    struct Report: Decodable {
+      let format: ImageFormat
+      let from_cache: Bool
+    }
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
+    let url = "\(origin.baseURL)/a"
+    let cluster = try Cluster()
+    let selections: [([String], ImageFormat)] = [
+      ([], .jpeg), (["--frame", "2"], .jpeg), (["--at", "150ms"], .jpeg), (["--poster"], .jpeg),
+      (["--animated"], .webp), (["--animated", "--format", "gif"], .gif),
+    ]
+    for isCached in [false, true] {
+      for (options, format) in selections {
+        let report = try cluster.begin(["get", url, "--json"] + options).wait()
+          .decoded(Report.self)
+        #expect(report.format == format && report.from_cache == isCached, "\(options)")
+      }
+    }
+  }
+
+  @Test func `a job makes animations, and names pictures without that frame`() throws {
+    let origin = try TestOrigin()
+    let maker = try PictureMaker.start()
+    origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
+    origin.serve("/b", .body(try maker.card(index: 1)))
+    let urls = ["\(origin.baseURL)/a", "\(origin.baseURL)/b"]
+    let cluster = try Cluster()
+    #expect(try cluster.finished(cluster.submit(urls, "--animated")).done == 2)
+    let status = try cluster.finished(cluster.submit(urls, "--frame", "2"))
+    #expect(status.done == 1 && status.failed == 1)
+  }
+}
+
+/// `--lenient`, from the command line to the store and back.
+@Suite(.timeLimit(.minutes(20)))
+struct LenientTests {
+  private let cluster: Cluster
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+  private let url: String
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().scene(width: 640, height: 480, format: .jpeg)
+    origin.serve("/a", .body(Array(picture.prefix(picture.count / 2))))
+    url = origin.baseURL + "/a"
+  }
+
+  /// What `--json` says of a picture, as far as it is checked here.
+  private struct Report: Decodable {
+    let damaged: Bool?
+    let from_cache: Bool?
+    let code: Failure.Code?
+  }
+
+  private func get(_ options: String...) throws -> Report {
+    try cluster.begin(["get", url, "--json"] + options).wait().decoded(Report.self)
+  }
+
+  private var requestCount: Int { origin.counters("/a").requests }
+
+  @Test func `a damaged picture fails, unless the request is lenient`() throws {
+    #expect(try get().code == .corruptImage)
+    let made = try cluster.imgctl("get", url, "--lenient", "--json")
+    #expect(made.exitCode == 0)
+    #expect(made.messages.contains("the picture is damaged"))
+    #expect(try made.decoded(Report.self).damaged == true)
+    // From the store.
+    #expect(try get("--lenient").from_cache == true)
+    #expect(try get("--lenient").damaged == true)
+    #expect(requestCount == 2)
+    #expect(try get().code == .corruptImage)
+    #expect(try get("--cache-policy", "cache-only").code == .notCached)
+    let absent = try cluster.imgctl("cache", "get", url)
+    #expect(absent.exitCode == 1)
+    #expect(absent.messages.contains("the picture is damaged; --lenient accepts that"))
+    #expect(try cluster.imgctl("cache", "ls").output.hasPrefix("thumbnail,damaged\tjpeg\t"))
+    let stored = try cluster.imgctl("cache", "get", url, "--lenient", "--json")
+    #expect(try stored.decoded(Report.self).damaged == true)
+  }
+
+  @Test func `the thumbnail of an undamaged picture answers both`() throws {
+    #expect(try get("--lenient").damaged == true)
+    origin.serve("/a", .body(picture))
+    #expect(try get().from_cache == false)
+    for options in [[], ["--lenient"]] {
+      let found = try cluster.begin(["get", url, "--json"] + options).wait()
+      #expect(found.messages.isEmpty)
+      let report = try found.decoded(Report.self)
+      #expect(report.from_cache == true)
+      #expect(report.damaged == nil)
+    }
+    #expect(requestCount == 2)
+  }
+
+  @Test func `a job counts its damaged pictures, and its export marks them`() throws {
+    origin.serve("/b", .body(picture))
+    let urls = [url, origin.baseURL + "/b"]
+    let strict = try cluster.finished(cluster.submit(urls))
+    #expect(strict.failed == 1)
+    #expect(strict.damaged == 0)
+    let job = try cluster.submit(urls, "--lenient")
+    let lenient = try cluster.finished(job)
+    #expect(lenient.isLenient)
+    #expect(lenient.done == 2)
+    #expect(lenient.damaged == 1)
+    #expect(lenient.fromCache == 1)
+    let directory = cluster.directory.file("exported")
+    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
+    let manifest = try #require(FileManager.default.contents(atPath: directory + "/manifest.jsonl"))
+    let lines = String(decoding: manifest, as: UTF8.self).split(separator: "\n")
+    #expect(lines.map { $0.contains(#""damaged":true"#) } == [true, false])
+    let again = try cluster.imgctl("submit", cluster.list(urls), "--lenient", "--wait")
+    #expect(again.messages.contains("2 of 2 done, 1 of them damaged, 0 failed, 2 from cache"))
+  }
+
+  @Test func `a local file is as lenient as its request`() throws {
+    let path = try cluster.directory.write(Array(picture.prefix(picture.count / 2)), to: "a.jpg")
+    let refused = try cluster.imgctl("get", path, "--json")
+    #expect(try refused.decoded(Report.self).code == .corruptImage)
+    let made = try cluster.imgctl("get", path, "--lenient", "--json")
+    #expect(try made.decoded(Report.self).damaged == true)
+    let put = try cluster.imgctl("cache", "put", url, path, "--lenient")
+    #expect(put.messages.contains("of a damaged picture"))
+    #expect(try get("--lenient").damaged == true)
+    #expect(requestCount == 0)
   }
 }

@@ -1,6 +1,8 @@
 import Glibc
 import ImgSystem
+import SeededRandom
 import StoreCrashSupport
+import Synchronization
 
 /// Readers and writers of one store at the same time: threads of this process, and of others of its
 /// kind that it starts.
@@ -148,5 +150,139 @@ struct SoakLimit: Sendable {
       done += 1
     }
     onEnd(done, nil)
+  }
+}
+
+/// A reader of a soak: all it sees are whole pictures, and of no number an earlier one after a
+/// later one.
+struct SoakReader {
+  private let store: PictureStore
+  private let writerCount: Int
+  private var random: SeededGenerator
+  private var lastGenerations: [Int: Int] = [:]
+
+  private static let batchCount = 16
+
+  init(store: PictureStore, writerCount: Int, seed: UInt64) {
+    self.store = store
+    self.writerCount = writerCount
+    random = SeededGenerator(seed: seed)
+  }
+
+  /// - Returns: what was wrong; `nil` when nothing was.
+  mutating func step() throws -> String? {
+    switch random.next() % 64 {
+    case 0:
+      _ = try store.figures()
+    case 1:
+      for picture in try store.contents().values {
+        if let finding = check(picture) { return finding }
+      }
+    case 2..<8:
+      let numbers = (0..<Self.batchCount).map { _ in someNumber() }
+      _ = try store.hitCount(numbers, at: 0)
+    default:
+      guard let picture = try store.picture(someNumber(), at: 0) else { return nil }
+      return check(picture)
+    }
+    return nil
+  }
+
+  private mutating func check(_ picture: Picture) -> String? {
+    let last = lastGenerations[picture.number] ?? 0
+    guard picture.generation >= last else { return "\(picture) seen after generation \(last)" }
+    lastGenerations[picture.number] = picture.generation
+    return nil
+  }
+
+  private mutating func someNumber() -> Int {
+    SoakWriter.numbers(ofWriter: Int.random(in: 0..<writerCount, using: &random))
+      .randomElement(using: &random) ?? 0
+  }
+}
+
+/// A writer of a soak: under its own numbers, it finds what it stored last or,
+/// evicted or expired, nothing.
+struct SoakWriter {
+  private let store: PictureStore
+  private var plan: StorePlan
+  private var model = ReferenceStore(isEvicting: true)
+
+  private static let numberCount = 200
+
+  static func numbers(ofWriter number: Int) -> Range<Int> {
+    number * numberCount..<(number + 1) * numberCount
+  }
+
+  init(store: PictureStore, number: Int, seed: UInt64) {
+    self.store = store
+    plan = StorePlan(
+      .writing, seed: seed &* 31 &+ UInt64(number), numbers: Self.numbers(ofWriter: number))
+  }
+
+  /// - Returns: what was wrong; `nil` when nothing was.
+  mutating func step() throws -> String? {
+    let step = plan.next()
+    var numbers: [Int] = []
+    switch step.action {
+    case .put(let pictures):
+      try store.put(pictures, at: step.now)
+      numbers = pictures.map(\.number)
+    case .remove(let removed):
+      try store.remove(removed)
+      numbers = removed
+    default:
+      try store.clean(at: step.now)
+    }
+    model.apply(step)
+    // The other writers evict.
+    model.loosen { _ in true }
+    let found = try numbers.compactMap { try store.picture($0, at: 0) }
+    return model.differences(fromFound: found, among: numbers, at: 0).first
+  }
+}
+
+/// What the threads of a soak did, and what they found wrong.
+final class SoakTally: Sendable {
+  private struct Sums {
+    var reads = 0
+    var writes = 0
+    var findings: [String] = []
+  }
+
+  private let sums = Mutex(Sums())
+
+  func addReader(_ count: Int, _ finding: String?) {
+    sums.withLock { sums in
+      sums.reads += count
+      if let finding { sums.findings.append("a reader: \(finding)") }
+    }
+  }
+
+  func addWriter(_ count: Int, _ finding: String?) {
+    sums.withLock { sums in
+      sums.writes += count
+      if let finding { sums.findings.append("a writer: \(finding)") }
+    }
+  }
+
+  func add(_ defects: [String]) {
+    sums.withLock { $0.findings += defects }
+  }
+
+  /// - Returns: a line on what was done, and one for each finding.
+  func report(
+    in time: Duration, figures: PictureStore.Figures, threads: String
+  ) -> (text: String, isWell: Bool) {
+    sums.withLock { sums in
+      let summary = """
+        \(threads) for \(time.components.seconds) s: \(sums.reads) reads, \(sums.writes) writes, \
+        \(figures.evictionCount) evictions, \(figures.entryCount) pictures left in \
+        \(figures.occupiedByteCount) bytes of a file of \(figures.fileByteCount); \
+        \(sums.findings.count) findings
+        """
+      let lines = [summary] + sums.findings
+      return (lines.map { $0 + "\n" }.joined(), sums.findings.isEmpty)
+    }
   }
 }

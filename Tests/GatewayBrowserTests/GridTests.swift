@@ -243,3 +243,119 @@ extension GatewayBrowserTests {
     }
   }
 }
+
+extension GatewayBrowserTests {
+  /// The field for a part of a URL.
+  struct SearchTests {
+    private static func visit() async throws -> Visit {
+      let job = CannedJob(state: "finished", total: 12, done: 12, queued: 0)
+      let pictures = (0..<12).map { CannedPicture("1", index: $0) }
+      return try await Visit(CannedGateway(job: job, jobPictures: pictures), view: "job=1")
+    }
+
+    private static func waitForCells(_ count: Int, of visit: Visit) async throws {
+      try await visit.browser.wait(
+        until: "document.querySelectorAll('.cell').length === \(count)")
+    }
+
+    private static let text = "document.querySelector('#search').value"
+
+    @Test func `the back button also leads the field back, which has the focus`() async throws {
+      let visit = try await Self.visit()
+      try await Self.waitForCells(12, of: visit)
+      try await visit.browser.click("#search")
+      try await visit.browser.type("/11.")
+      try await Self.waitForCells(1, of: visit)
+      try await visit.browser.run("history.back()")
+      try await Self.waitForCells(12, of: visit)
+      #expect(try await visit.browser.value(of: Self.text) == "")
+    }
+
+    @Test func `a space at the end stays, as a word may follow it`() async throws {
+      let visit = try await Self.visit()
+      try await visit.browser.click("#search")
+      try await visit.browser.type("/11. ")
+      try await Self.waitForCells(1, of: visit)
+      #expect(try await visit.browser.value(of: Self.text) == "/11. ")
+    }
+
+    @Test func `a text that is too long in bytes is not searched for, and the view stays`()
+      async throws
+    {
+      let visit = try await Self.visit()
+      try await Self.waitForCells(12, of: visit)
+      try await visit.browser.click("#search")
+      try await visit.browser.type(String(repeating: "é", count: 65))
+      try await visit.browser.wait(
+        until: "document.querySelector('#search-error')?.textContent.includes('128 bytes')")
+      #expect(try await visit.browser.value(of: "location.hash") == "#job=1")
+      #expect(try await visit.browser.value(of: "document.querySelectorAll('.cell').length") == 12)
+      try await visit.browser.run("document.querySelector('#search').select()")
+      try await visit.browser.type("/11.")
+      try await Self.waitForCells(1, of: visit)
+      #expect(
+        try await visit.browser.value(of: "document.querySelector('#search-error').textContent")
+          == "")
+    }
+
+    @Test func `an address with a filter that is refused leads to its job`() async throws {
+      let visit = try await Self.visit()
+      let long = String(repeating: "a", count: 129)
+      try await visit.browser.run("location.hash = '#job=1&q=\(long)'")
+      try await visit.browser.wait(
+        until: "document.querySelector('#message button')?.textContent === 'Remove the filter'")
+      try await visit.browser.click("#message button")
+      try await Self.waitForCells(12, of: visit)
+      #expect(try await visit.browser.value(of: "location.hash") == "#job=1")
+    }
+  }
+}
+
+extension GatewayBrowserTests {
+  /// The neighbours of a picture that the list does not have.
+  struct NeighbourTests {
+    private static func visit(_ view: String) async throws -> Visit {
+      let job = CannedJob(state: "finished", total: 3_000, done: 3_000, queued: 0)
+      let store = (0..<3_000).map { CannedPicture(index: $0) }
+      let lines = (0..<3_000).map { CannedPicture("1", index: $0) }
+      return try await Visit(
+        CannedGateway(store, job: job, jobPictures: lines), view: view, width: 800)
+    }
+
+    private static func listCount(_ visit: Visit) -> Int {
+      visit.gateway.requests.filter { $0.hasPrefix("/v2/list") }.count
+    }
+
+    @Test func `lines of a job have neighbours without the list`() async throws {
+      let visit = try await Self.visit("job=1&picture=1-2000")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 2120")
+      for (key, index) in [(Browser.Key.right, 2_001), (.left, 2_000), (.left, 1_999)] {
+        try await visit.browser.press(key)
+        try await visit.browser.wait(
+          until: "document.querySelector('#viewer-stage img')?.naturalWidth === \(120 + index)")
+        #expect(try await visit.browser.value(of: "location.hash") == "#job=1&picture=1-\(index)")
+      }
+      #expect(Self.listCount(visit) < 5)
+    }
+
+    @Test func `the last line of a job has no next one`() async throws {
+      let visit = try await Self.visit("job=1&picture=1-2999")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 3119")
+      let isDisabled: [Bool] = try await visit.browser.value(
+        of: "['previous', 'next'].map((s) => document.querySelector(`#viewer-${s}`).disabled)")
+      #expect(isDisabled == [false, true])
+    }
+
+    @Test(arguments: ["picture=none", "job=1&q=jpg&picture=1-9999", "job=1&picture=1-9999"])
+    func `a picture that does not exist is not sought`(view: String) async throws {
+      let visit = try await Self.visit(view)
+      try await visit.browser.wait(
+        until: "['previous', 'next'].every((s) => document.querySelector(`#viewer-${s}`).disabled)")
+      try await visit.browser.press(.escape)
+      try await visit.waitForPictures(10)
+      #expect(Self.listCount(visit) < 15)
+    }
+  }
+}

@@ -158,3 +158,149 @@ extension GatewayBrowserTests {
     }
   }
 }
+
+extension GatewayBrowserTests {
+  /// Jobs that are submitted, change or are removed while the page is open.
+  struct JobChangeTests {
+    private static let panel = "!document.querySelector('#job').hidden"
+
+    private static func waiting(_ count: Int, ofJob job: Int) -> [CannedPicture] {
+      (0..<count).map { index in
+        var picture = CannedPicture(String(job), index: index)
+        picture.state = "waiting"
+        (picture.width, picture.height, picture.thumbHash) = (0, 0, nil)
+        return picture
+      }
+    }
+
+    @Test func `the address of a job that is newer than the page leads to its progress`()
+      async throws
+    {
+      let gateway = CannedGateway([CannedPicture(index: 0)])
+      let visit = try await Visit(gateway)
+      gateway.change(CannedJob(job: 5, total: 1, queued: 1), pictures: Self.waiting(1, ofJob: 5))
+      try await visit.browser.run("location.hash = '#job=5'")
+      try await visit.browser.wait(until: "\(Self.panel) && document.querySelector('.state')")
+      gateway.change(
+        CannedJob(job: 5, state: "finished", total: 1, done: 1, queued: 0),
+        pictures: [CannedPicture("5", index: 0)], isEnd: true)
+      try await visit.browser.wait(until: "document.querySelector('.cell[data-id=\"5-0\"] img')")
+    }
+
+    @Test func `a page of the store notices a new job`() async throws {
+      let gateway = CannedGateway([CannedPicture(index: 0)])
+      let visit = try await Visit(gateway)
+      gateway.change(CannedJob(job: 5, total: 4, done: 1, queued: 3))
+      try await visit.browser.wait(until: Self.panel)
+      #expect(
+        try await visit.browser.value(of: "document.querySelector('#job-title').textContent")
+          == "Job 5, running, 25 %")
+    }
+
+    @Test func `a change during the pause after another one is shown`() async throws {
+      let waiting = Self.waiting(2, ofJob: 1)
+      let gateway = CannedGateway(job: CannedJob(total: 2, queued: 2), jobPictures: waiting)
+      let visit = try await Visit(gateway, view: "job=1")
+      try await visit.browser.wait(until: "document.querySelectorAll('.state').length === 2")
+      let first = CannedPicture("1", index: 0)
+      gateway.change(CannedJob(total: 2, done: 1, queued: 1), pictures: [first, waiting[1]])
+      try await visit.browser.wait(until: "document.querySelectorAll('.state').length === 1")
+      gateway.change(
+        CannedJob(total: 2, done: 2, queued: 0), pictures: [first, CannedPicture("1", index: 1)])
+      try await visit.browser.wait(until: "!document.querySelector('.state')")
+    }
+
+    @Test(arguments: ["finished", "running"])
+    func `a job that was removed is said to be gone, and the store is offered`(state: String)
+      async throws
+    {
+      let job = CannedJob(state: state, total: 2, done: 1, queued: state == "running" ? 1 : 0)
+      let gateway = CannedGateway(
+        [CannedPicture(index: 0)], job: job, jobPictures: Self.waiting(2, ofJob: 1))
+      let visit = try await Visit(gateway, view: "job=1")
+      try await visit.browser.wait(until: "document.querySelector('.cell') && \(Self.panel)")
+      gateway.removeJob()
+      try await visit.browser.wait(
+        until: "document.querySelector('#message h3')?.textContent === 'This job is gone'")
+      #expect(
+        try await visit.browser.value(of: "document.querySelectorAll('.cell').length") == 0)
+      #expect(try await visit.browser.value(of: "document.querySelector('#job').hidden"))
+      try await visit.browser.click("#message button")
+      try await visit.waitForPictures(1)
+      #expect(try await visit.browser.value(of: "location.hash") == "")
+    }
+  }
+}
+
+extension GatewayBrowserTests {
+  /// Pictures that could not be loaded, and can be later.
+  struct RetryTests {
+    private static func pictures(_ count: Int) -> [CannedPicture] {
+      (0..<count).map { CannedPicture(index: $0) }
+    }
+
+    private static let label = "document.querySelector('.cell a').getAttribute('aria-label')"
+
+    @Test func `a thumbnail that fails for now keeps its placeholder, and is tried again`()
+      async throws
+    {
+      let gateway = CannedGateway(Self.pictures(1))
+      gateway.isFull = true
+      let visit = try await Visit(gateway)
+      try await visit.browser.wait(
+        until: "\(Self.label) === '0.jpg from example.org: busy, the gateway is full'")
+      let shown: [Bool] = try await visit.browser.value(
+        of: """
+          ["canvas.placeholder", ".failure"].map((part) => document.querySelector(part) !== null)
+          """)
+      #expect(shown == [true, false])
+      gateway.isFull = false
+      try await visit.waitForPictures(1)
+      #expect(try await visit.browser.value(of: Self.label) == "0.jpg from example.org")
+    }
+
+    @Test func `thumbnails are tried again when the gateway answers again`() async throws {
+      let visit = try await Visit(CannedGateway(Self.pictures(3), delay: "1"))
+      try await visit.browser.setOffline(true)
+      try await visit.browser.wait(until: "\(Self.label).endsWith('The gateway does not answer.')")
+      try await visit.browser.setOffline(false)
+      try await visit.waitForPictures(3)
+    }
+
+    @Test func `a thumbnail is tried again when the window gets the focus`() async throws {
+      let gateway = CannedGateway(Self.pictures(1))
+      gateway.isFull = true
+      let visit = try await Visit(gateway)
+      try await visit.browser.wait(until: "\(Self.label).includes('the gateway is full')")
+      let count: Int = try await visit.browser.value(
+        of: """
+          (() => {
+            let count = 0;
+            const { decode } = HTMLImageElement.prototype;
+            HTMLImageElement.prototype.decode = function () {
+              count += 1;
+              return decode.call(this);
+            };
+            dispatchEvent(new Event("focus"));
+            return count;
+          })()
+          """)
+      #expect(count == 1)
+    }
+
+    @Test func `an open picture that fails for now can be asked for again`() async throws {
+      let gateway = CannedGateway(Self.pictures(1))
+      gateway.isFull = true
+      let visit = try await Visit(gateway, view: "picture=store-0")
+      let button = "document.querySelector('#viewer-stage .failure button')"
+      try await visit.browser.wait(until: "\(button)?.textContent === 'Try again'")
+      gateway.isFull = false
+      try await visit.browser.run("\(button).click()")
+      try await visit.browser.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 120")
+      #expect(
+        try await visit.browser.value(
+          of: "document.querySelector('#viewer').contains(document.activeElement)"))
+    }
+  }
+}

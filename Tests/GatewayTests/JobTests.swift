@@ -1,3 +1,4 @@
+import ImgSystem
 import TestCluster
 import TestHTTP
 import TestOrigin
@@ -90,5 +91,79 @@ struct JobTests {
     }
     #expect(text.contains("\"done\":1"))
     #expect(text.hasSuffix("event: end\ndata: {}\n\n"))
+  }
+}
+
+/// Readers of the events of a job, and ends of the coordinator.
+@Suite(.timeLimit(.minutes(2)))
+struct EventTests {
+  private static let streams = "imgctl_gateway_streams"
+
+  private let fixture: GatewayFixture
+  private let job: String
+
+  /// A job with a line that the origin holds back.
+  init() throws {
+    fixture = try GatewayFixture()
+    fixture.origin.serve("/held", .body(fixture.picture, delivery: .hold))
+    job = "\(try fixture.cluster.submit([fixture.origin.baseURL + "/held"]))"
+  }
+
+  /// A client that has read that its events follow.
+  private func reader() async throws -> RawClient {
+    var client = try fixture.gateway.connect()
+    try client.request("/api/jobs/\(job)/events")
+    let head = String(decoding: try await client.receive(through: "\r\n\r\n"), as: UTF8.self)
+    try #require(head.hasPrefix("HTTP/1.1 200 "), "\(head)")
+    return client
+  }
+
+  /// The events up to one that contains a text.
+  private func events(
+    through text: String, from client: inout RawClient
+  ) async throws -> String {
+    var events = ""
+    while !events.contains(text) {
+      let chunk = try await client.receiveChunk()
+      try #require(!chunk.isEmpty, "\(events)")
+      events += String(decoding: chunk, as: UTF8.self)
+    }
+    return events
+  }
+
+  /// Each reader is one of the 1,000 requests that the connection to the coordinator can have under way.
+  @Test func `a reader that leaves is no reader any more`() async throws {
+    for _ in 0..<12 {
+      for _ in 0..<100 { _ = try await reader() }
+      try await fixture.gateway.wait(for: Self.streams, toBe: 0)
+    }
+    var client = try await reader()
+    _ = try await events(through: "event: job", from: &client)
+    try await fixture.gateway.wait(for: Self.streams, toBe: 1)
+  }
+
+  @Test func `readers that do not read delay neither the job nor other readers`() async throws {
+    let silent = try (0..<200).map { _ in try Connection(to: fixture.gateway.address) }
+    for reader in silent { try reader.socket.request("/api/jobs/\(job)/events") }
+    try await fixture.gateway.wait(for: Self.streams, toBe: silent.count)
+    var client = try await reader()
+    fixture.origin.release("/held")
+    #expect(try await events(through: "event: end", from: &client).contains("\"done\":1"))
+    let memory = try #require(ThisProcess.residentByteCount(of: fixture.gateway.run.processID))
+    #expect(memory < 128 << 20)
+    for reader in silent {
+      #expect(try await reader.socket.receive().text.hasSuffix("event: end\ndata: {}\n\n"))
+    }
+  }
+
+  @Test func `events go on after the coordinator was started again`() async throws {
+    var client = try await reader()
+    _ = try await events(through: "event: job", from: &client)
+    try fixture.cluster.killCoordinator()
+    try fixture.cluster.start()
+    fixture.origin.release("/held")
+    let rest = try await events(through: "event: end", from: &client)
+    #expect(rest.contains("\"done\":1"))
+    #expect(!rest.contains("event: failure"))
   }
 }

@@ -1,4 +1,6 @@
 import Glibc
+import ImgClient
+import ImgModel
 import TestCluster
 import TestFiles
 import TestHTTP
@@ -88,5 +90,114 @@ struct LifecycleTests {
     while try await fixture.gateway.response("/ready").status != 200 {
       try #require(ContinuousClock.now < deadline)
     }
+  }
+}
+
+/// Coordinators that the gateway starts.
+@Suite(.timeLimit(.minutes(2)))
+struct CoordinatorStartTests {
+  @Test func `a coordinator that is started for one that died has its settings`() async throws {
+    let fixture = try GatewayFixture(
+      [], ["ALLOW_NETWORK": "", "AUTOSTART": "yes"],
+      coordinatorArguments: ["--allow-network", "127.0.0.0/8", "--backoff", "7s"])
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    #expect(try await fixture.image("/a").status == 200)
+    let first = try fixture.cluster.client().status()
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/b").status == 200)
+    let second = try fixture.cluster.client().status()
+    #expect(second.processID != first.processID)
+    #expect(second.settings == first.settings)
+    #expect(second.limits == first.limits)
+  }
+
+  @Test func `what starts coordinators ends with the gateway, however that ends`() throws {
+    let fixture = try GatewayFixture([], ["AUTOSTART": "yes"])
+    let starter = try starter(of: fixture)
+    fixture.gateway.run.signal(SIGKILL)
+    #expect(try starter.hasEnded())
+  }
+
+  @Test func `without what starts coordinators, a gateway uses those that others start`()
+    async throws
+  {
+    let fixture = try GatewayFixture([], ["AUTOSTART": "yes"])
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    let starter = try starter(of: fixture)
+    starter.signal(SIGKILL)
+    #expect(try starter.hasEnded())
+    #expect(try await fixture.image("/a").status == 200)
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/b").status == 503)
+    #expect(
+      try fixture.gateway.run.messages().contains(
+        "imggateway: the process that starts coordinators for this one has ended"))
+    try fixture.cluster.start()
+    #expect(try await fixture.image("/b").status == 200)
+  }
+
+  private func starter(of fixture: GatewayFixture) throws -> WatchedProcess {
+    let children = childProcessIDs(of: fixture.gateway.run.processID)
+    #expect(children.count == 1)
+    return try #require(children.first.flatMap(WatchedProcess.init))
+  }
+
+  @Test func `a coordinator of another store leaves no settings behind`() async throws {
+    let other = try TestDirectory()
+    let fixture = try GatewayFixture(
+      [], ["AUTOSTART": "yes"], coordinatorArguments: ["--data-dir", other.file("data")])
+    let picture = fixture.picture
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    #expect(try await fixture.image("/a").status == 503)
+    try fixture.cluster.killCoordinator()
+    #expect(try await fixture.image("/a").status == 200)
+    #expect(try fixture.cluster.client().status().dataDirectory == fixture.cluster.dataDirectory)
+  }
+}
+
+/// A coordinator that is there and says nothing.
+@Suite(.timeLimit(.minutes(2)))
+struct SilentCoordinatorTests {
+  @Test func `what needs the coordinator has the time of a request, and no more`() async throws {
+    let fixture = try GatewayFixture(["--request-timeout", "1s"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let job = try fixture.cluster.submit([fixture.origin.baseURL + "/a"])
+    _ = try await fixture.gateway.response("/api/jobs/\(job)/events")
+    let coordinator = try fixture.cluster.runningCoordinator()
+    coordinator.signal(SIGSTOP)
+    defer { coordinator.signal(SIGCONT) }
+    for target in [
+      "/id/\(job)-0", "/id/\(job)-0/40/30", "/id/\(job)-0/info?exif", "/v2/list?job=\(job)",
+      "/api/jobs", "/api/jobs/\(job)", "/api/jobs/\(job)/events",
+    ] {
+      let response = try await fixture.gateway.response(target)
+      #expect(response.status == 504, "\(target)")
+      #expect(try response.failureCode() == "timeout", "\(target)")
+    }
+  }
+}
+
+/// A gateway without a cluster.
+@Suite(.timeLimit(.minutes(2)))
+struct MockTests {
+  @Test func `pictures and a job are there without a coordinator`() async throws {
+    let cluster = try Cluster(["AUTOSTART": "no"], isStarted: false)
+    let gateway = try GatewayProcess(cluster, ["--mock"])
+    let picture = try await gateway.response("/image?url=https://mock.example/1.png&w=300")
+    #expect(picture.status == 200)
+    #expect(picture["Content-Type"] == "image/png")
+    #expect(picture.body.prefix(4) == [0x89, 0x50, 0x4E, 0x47])
+    let missing = try await gateway.response("/image?url=https://mock.example/24.png")
+    #expect(missing.status == 404)
+    #expect(try await gateway.response("/ready").status == 200)
+    let page = try await gateway.response("/")
+    #expect(page.status == 200)
+    // It ends with the job.
+    let events = try await gateway.response("/api/jobs/1/events").text
+    #expect(events.contains(#""failed":4"#), "\(events)")
+    let list = try await gateway.response("/v2/list?job=1&limit=100").text
+    #expect(list.contains(#""id":"1-0""#), "\(list)")
   }
 }

@@ -1,4 +1,7 @@
+import FoundationEssentials
+import ImgCrypto
 import TestCluster
+import TestFiles
 import TestHTTP
 import TestOrigin
 import Testing
@@ -110,5 +113,113 @@ struct OriginTests {
     #expect(try await client.receive().status == 200)
     #expect(listed.counters("/away").requests == 1)
     #expect(other.counters("/held").requests == 1)
+  }
+}
+
+/// Which addresses a picture may have.
+@Suite(.timeLimit(.minutes(2)))
+struct AddressTests {
+  @Test func `an address outside the allowed networks gets no request`() async throws {
+    let fixture = try GatewayFixture([], ["ALLOW_NETWORK": "10.0.0.0/8"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let response = try await fixture.image("/a")
+    #expect(response.status == 502)
+    #expect(try response.failureCode() == "dns_failure")
+    #expect(fixture.origin.totals().requests == 0)
+  }
+
+  @Test func `neither a URL nor a redirect leads to a refused address or to a file`() async throws {
+    let fixture = try GatewayFixture()
+    let refused = ["dns_failure", "dns_failure"]
+    let places: [(path: String, url: String, codes: [String], direct: Int)] = [
+      ("/link-local", "http://169.254.169.254/latest/", refused, 502),
+      ("/loopback", "http://[::1]:\(fixture.origin.port)/a", refused, 502),
+      ("/file", "file:///etc/passwd", ["blocked_origin", "unsupported_scheme"], 403),
+    ]
+    for place in places {
+      let direct = try await fixture.gateway.response("/image?url=\(place.url)&w=64")
+      fixture.origin.serve(place.path, .redirect(to: place.url))
+      let redirected = try await fixture.image(place.path)
+      let responses = [direct, redirected]
+      #expect(responses.map(\.status) == [place.direct, 502], "\(place.url)")
+      #expect(try responses.map { try $0.failureCode() } == place.codes, "\(place.url)")
+    }
+    #expect(fixture.origin.totals().requests == places.count)
+  }
+
+  @Test func `the name and password of a URL go to its origin, and into no answer`() async throws {
+    let fixture = try GatewayFixture()
+    // Base64 of user:secret.
+    let authorization = "Basic dXNlcjpzZWNyZXQ="
+    fixture.origin.serve("/a", .authorized(by: authorization, .body(fixture.picture)))
+    fixture.origin.serve("/missing", .authorized(by: authorization, .status(404)))
+    let base = fixture.origin.baseURL.replacing("http://", with: "http://user:secret@")
+    let picture = try await fixture.gateway.response("/image?url=\(base)/a&w=64")
+    #expect(picture.status == 200)
+    let missing = try await fixture.gateway.response("/image?url=\(base)/missing&w=64")
+    #expect(missing.status == 404)
+    #expect(missing.text.contains("user:***@"))
+    #expect(!missing.text.contains("secret"))
+    // The picture of those who know the password is no hit for others.
+    #expect(try await fixture.image("/a").status == 502)
+  }
+
+  @Test func `a fragment and the spelling of a host make no other picture`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    // libcurl resolves all names that end with localhost itself (RFC 6761, section 6.3).
+    let hosts = ["b%C3%BCcher.localhost", "B%C3%9CCHER.localhost", "xn--bcher-kva.localhost"]
+    for (number, host) in hosts.enumerated() {
+      let url = "http://\(host):\(fixture.origin.port)/a%23part-\(number)"
+      let response = try await fixture.gateway.response("/image?url=\(url)&w=64")
+      #expect(response.status == 200, "\(host): \(response.text)")
+    }
+    #expect(fixture.origin.totals().requests == 1)
+  }
+}
+
+/// A gateway with a key.
+@Suite(.timeLimit(.minutes(2)))
+struct SignatureTests {
+  private static let key = "7365637265742d6b6579"
+  private static let salt = "68656c6c6f"
+
+  @Test func `only a request with the signature of the key is answered`() async throws {
+    let directory = try TestDirectory()
+    let keys = try directory.write(
+      Array("\(Self.key) \(Self.salt)\n".utf8), to: "keys", mode: 0o600)
+    let fixture = try GatewayFixture(["--key-file", keys])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let path = "/rs:fit:64:64/plain/\(fixture.origin.baseURL)/a@webp"
+    let signature = Self.signature(of: path)
+    let other = (signature.first == "A" ? "B" : "A") + signature.dropFirst()
+    for wrong in [other, "unsafe", "insecure", "_", String(signature.dropLast())] {
+      let response = try await fixture.gateway.response("/\(wrong)\(path)")
+      #expect(response.status == 403, "\(wrong)")
+      #expect(try response.failureCode() == "invalid_signature")
+    }
+    #expect(try await fixture.image("/a").status == 403)
+    #expect(fixture.origin.totals().requests == 0)
+
+    let response = try await fixture.gateway.response("/\(signature)\(path)")
+    #expect(response.status == 200)
+    #expect(response["Content-Type"] == "image/webp")
+    // The signature does not count for a hit of another path, and an unsigned hit is no hit.
+    let larger = path.replacing("64:64", with: "65:65")
+    #expect(try await fixture.gateway.response("/\(signature)\(larger)").status == 403)
+    #expect(try await fixture.gateway.response("/\(other)\(path)").status == 403)
+
+    let query = "/image?url=\(fixture.origin.baseURL)/a&w=64"
+    let signed = "\(query)&s=\(Self.signature(of: query))"
+    #expect(try await fixture.gateway.response(signed).status == 200)
+    #expect(try await fixture.gateway.response("\(query)&s=\(signature)").status == 403)
+  }
+
+  /// Base64 for URLs of HMAC-SHA256 of the salt and the text.
+  private static func signature(of text: String) -> String {
+    let code = HMACSHA256.code(
+      of: Array("hello".utf8) + Array(text.utf8), key: Array("secret-key".utf8))
+    return Data(code).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+      .replacing("=", with: "")
   }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import TestCluster
+import TestFiles
 import TestHTTP
 import TestOrigin
 import TestPictures
@@ -150,5 +151,197 @@ struct PictureTests {
     let old = "If-Modified-Since: Mon, 01 Jan 2001 00:00:00 GMT"
     try client.request(target, [old])
     #expect(try await client.receive().status == 200)
+  }
+}
+
+/// Thumbnails that another process removes or replaces while the gateway has them in memory.
+@Suite(.timeLimit(.minutes(2)))
+struct StoreChangeTests {
+  private let fixture: GatewayFixture
+  private let url: String
+  private let target: String
+
+  init() throws {
+    fixture = try GatewayFixture()
+    url = "\(fixture.origin.baseURL)/a"
+    // The thumbnail that imgctl get makes in the format for clients that name none.
+    target = fixture.target("/a", "w=256&h=256")
+    fixture.origin.serve("/a", .body(fixture.picture))
+  }
+
+  private func hit() async throws -> RawResponse {
+    try await fixture.gateway.response(target)
+  }
+
+  /// Asks until the answer is another one. Between two looks at the store is a second.
+  private func change(of first: RawResponse, at other: String? = nil) async throws -> RawResponse {
+    let deadline = ContinuousClock.now + RawClient.patience
+    while true {
+      let response = try await fixture.gateway.response(other ?? target)
+      if response["ETag"] != first["ETag"] { return response }
+      guard ContinuousClock.now < deadline else { throw RawClient.Failure.deadline }
+    }
+  }
+
+  @Test func `a thumbnail that was replaced in the store is sent`() async throws {
+    let first = try await hit()
+    #expect(try await hit()["X-Imgctl-From"] == "store")
+    fixture.origin.serve("/a", .body(try PictureMaker.start().card(index: 2)))
+    let path = fixture.cluster.directory.file("new")
+    let result = try fixture.cluster.imgctl(
+      "get", url, "--enlarge", "--format", "compatible", "--cache-policy", "reload", "-o", path)
+    #expect(result.exitCode == 0, "\(result.messages)")
+    let second = try await change(of: first)
+    #expect(second.status == 200)
+    #expect(second["X-Imgctl-From"] == "store")
+    #expect(fixture.origin.counters("/a").requests == 2)
+  }
+
+  @Test func `a thumbnail that was removed from the store is fetched again, in every version`()
+    async throws
+  {
+    let first = try await hit()
+    #expect(try await hit()["X-Imgctl-From"] == "store")
+    let version = "/_/cb:1/plain/\(url)@jpg"
+    let firstVersion = try await fixture.gateway.response(version)
+    #expect(firstVersion.status == 200)
+    fixture.origin.serve("/a", .status(404))
+    let result = try fixture.cluster.imgctl("cache", "rm", url)
+    #expect(result.exitCode == 0, "\(result.messages)")
+    let second = try await change(of: first)
+    #expect(second.status == 404)
+    #expect(try await change(of: firstVersion, at: version).status == 404)
+    #expect(fixture.origin.counters("/a").requests == 4)
+  }
+}
+
+/// What clients get where there is no picture.
+@Suite(.timeLimit(.minutes(2)))
+struct FailureTests {
+  @Test func `an address that is not allowed is refused, as a URL and after a redirect`()
+    async throws
+  {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/away", .redirect(to: "http://10.0.0.1/a"))
+    let direct = try await fixture.gateway.response("/image?url=http://10.0.0.1/a")
+    let redirected = try await fixture.image("/away")
+    for response in [direct, redirected] {
+      #expect(response.status == 502)
+      #expect(try response.failureCode() == "dns_failure")
+    }
+  }
+
+  @Test func `a status says why the origin has no picture`() async throws {
+    let fixture = try GatewayFixture()
+    let origin = fixture.origin
+    origin.serve("/missing", .status(404))
+    origin.serve("/text", .body(Array("no picture".utf8), contentType: "text/plain"))
+    let huge = try PictureMaker.start().card(declaring: 60_000, in: .png)
+    origin.serve("/huge", .body(huge, contentType: "image/png"))
+    origin.serve("/broken", .status(500))
+    let expected = [
+      ("/missing", 404, "http_status"), ("/text", 415, "not_an_image"),
+      ("/huge", 422, "too_many_pixels"), ("/broken", 502, "http_status"),
+    ]
+    for (path, status, code) in expected {
+      let response = try await fixture.image(path)
+      #expect(response.status == status, "\(path)")
+      #expect(try response.failureCode() == code)
+      #expect(response["Cache-Control"] == "no-store")
+    }
+  }
+
+  @Test func `an origin that refuses connections is a bad gateway`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.stop()
+    let response = try await fixture.image("/a")
+    #expect(response.status == 502)
+    #expect(try response.failureCode() == "connect_failure")
+  }
+
+  @Test func `an origin that stalls is given up after the time of a request`() async throws {
+    let fixture = try GatewayFixture(["--request-timeout", "3s"])
+    fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))
+    var client = try fixture.gateway.connect()
+    try client.request(fixture.target("/a"))
+    try #require(fixture.origin.waitUntil(seconds: 20) { $0["/a"].inFlight == 1 })
+    let response = try await client.receive()
+    #expect(response.status == 504)
+    #expect(try response.failureCode() == "timeout")
+    #expect(fixture.origin.waitUntil(seconds: 20) { $0["/a"].aborted == 1 })
+  }
+
+  @Test func `a placeholder stands in for a failure, and nothing keeps it`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/missing", .status(404))
+    let response = try await fixture.image("/missing", "w=64&default=blank")
+    #expect(response.status == 200)
+    #expect(response["Content-Type"] == "image/svg+xml")
+    #expect(response["Cache-Control"] == "no-store")
+    #expect(response["X-Imgctl-Failure"] == "http_status")
+  }
+}
+
+/// Origins that ask for a pause.
+@Suite(.timeLimit(.minutes(2)))
+struct RetryAfterTests {
+  private func seconds(_ response: RawResponse) throws -> Int {
+    try #require(response["Retry-After"].flatMap { Int($0) })
+  }
+
+  @Test(arguments: [(429, 429), (503, 503), (500, 503)])
+  func `a client is told the pause of an origin, and holds up no other`(
+    origin status: Int, expected: Int
+  ) async throws {
+    let fixture = try GatewayFixture(["--requests", "8"], ["ATTEMPTS": "3"])
+    fixture.origin.serve("/busy", .status(status, retryAfter: "300"))
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let first = try await fixture.image("/busy")
+    #expect(first.status == expected)
+    #expect((2...301).contains(try seconds(first)))
+    #expect(try first.failureCode() == "http_status")
+    // More than the gateway has room for, of pictures that were not asked for before.
+    for number in 0..<20 {
+      let response = try await fixture.image("/other/\(number)")
+      #expect(response.status == expected)
+      #expect((2...301).contains(try seconds(response)))
+    }
+    #expect(fixture.origin.startOrder() == ["/busy"])
+    let other = try await fixture.gateway.response(fixture.target("/a", of: "localhost"))
+    #expect(other.status == 200)
+  }
+
+  @Test func `a missing picture whose response asks for a pause makes no other one missing`()
+    async throws
+  {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/missing", .status(404, retryAfter: "300"))
+    for _ in 0..<2 {
+      let missing = try await fixture.image("/missing")
+      #expect(missing.status == 404)
+      #expect(missing["Retry-After"] == nil)
+    }
+    let other = try await fixture.image("/a")
+    #expect(other.status == 503)
+    #expect((2...301).contains(try seconds(other)))
+    #expect(try other.failureCode() == "http_status")
+    #expect(fixture.origin.startOrder() == ["/missing"])
+  }
+
+  @Test func `a short pause is waited for`() async throws {
+    let fixture = try GatewayFixture([], ["ATTEMPTS": "3", "BACKOFF": "1ms"])
+    fixture.origin.serve("/a", .statuses([503, 200], body: fixture.picture, retryAfter: "1"))
+    #expect(try await fixture.image("/a").status == 200)
+  }
+
+  @Test func `no request waits for the circuit breaker of an origin that is down`() async throws {
+    // The breaker opens for 5 s after ten failed transfers, then for twice as long each time.
+    let fixture = try GatewayFixture(["--request-timeout", "20s"], ["ATTEMPTS": "3"])
+    fixture.origin.stop()
+    for number in 0..<10 {
+      let response = try await fixture.image("/\(number)")
+      #expect(response.status == 502)
+      #expect(try response.failureCode() == "connect_failure")
+    }
   }
 }

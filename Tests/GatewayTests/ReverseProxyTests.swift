@@ -1,5 +1,7 @@
+import FoundationEssentials
 import ImgHTTP
 import ImgModel
+import ImgSystem
 import TestCluster
 import TestFiles
 import TestHTTP
@@ -122,5 +124,119 @@ extension RawResponse {
       }
     }
     return self["Expires"].flatMap { HTTPDate($0, now: .now) }?.moment
+  }
+}
+
+/// nginx with the configuration of `deploy`, but for its certificate and for where it listens: at a Unix
+/// socket without TLS. Ends with this object.
+final class CachingProxy {
+  static let executable = "/usr/sbin/nginx"
+  static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
+
+  private let directory: TestDirectory
+  private let run: ProgramRun
+
+  private static let terminate: CInt = 15
+
+  private var address: HTTPServer.Address { .unix(path: directory.file("front.sock")) }
+
+  /// - Parameter gatewayPath: the Unix socket of the gateway.
+  init(gatewayPath: String) throws {
+    directory = try TestDirectory()
+    let text = try Self.configuration(in: directory, gatewayPath: gatewayPath)
+    let configuration = try directory.write(Array(text.utf8), to: "nginx.conf")
+    run = try ProgramRun(
+      Self.executable, ["-p", directory.path, "-c", configuration, "-e", "errors"],
+      environment: [:], in: directory)
+    let deadline = ContinuousClock.now + RawClient.patience
+    // nginx listens before it writes this file.
+    while !FileManager.default.fileExists(atPath: directory.file("nginx.pid")) {
+      guard ContinuousClock.now < deadline, run.isRunning else {
+        throw GatewayDidNotStart(description: try run.messages())
+      }
+    }
+  }
+
+  deinit {
+    run.signal(Self.terminate)
+    // It is killed with its run.
+    _ = try? run.wait(atMost: RawClient.patience)
+  }
+
+  func connect() throws -> RawClient {
+    try RawClient(to: address)
+  }
+
+  func response(_ target: String, _ fields: String...) async throws -> RawResponse {
+    var client = try connect()
+    try client.request(target, fields)
+    return try await client.receive()
+  }
+
+  /// One process, which needs no rights of its own.
+  private static func configuration(
+    in directory: TestDirectory, gatewayPath: String
+  ) throws -> String {
+    // This file is ROOT/Tests/GatewayTests/ReverseProxyTests.swift.
+    let root = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
+    let path = root.joined(separator: "/") + "/deploy/nginx-imgctl.conf"
+    let deployed = String(decoding: try FileIO.contents(of: path, upTo: 1 << 16), as: UTF8.self)
+    let lines = deployed.split(separator: "\n", omittingEmptySubsequences: false)
+      .filter { !$0.contains("[::]") && !$0.contains("ssl_certificate") }
+    let server = lines.joined(separator: "\n")
+      .replacing("/run/imggateway.sock", with: gatewayPath)
+      .replacing("/var/cache/nginx-imgctl", with: directory.file("cache"))
+      .replacing("listen 80;", with: "listen unix:\(directory.file("redirect.sock"));")
+      .replacing("listen 443 ssl http2;", with: "listen unix:\(directory.file("front.sock"));")
+    let temporaryPaths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+      .map { "\($0)_temp_path \(directory.file($0));" }
+    return """
+      daemon off;
+      master_process off;
+      pid \(directory.file("nginx.pid"));
+      events { worker_connections 256; }
+      http {
+      access_log off;
+      \(temporaryPaths.joined(separator: "\n"))
+      \(server)
+      }
+      """
+  }
+}
+
+/// What curl makes of the answers.
+@Suite(.timeLimit(.minutes(2)))
+struct CurlTests {
+  @Test func `curl fetches a picture that it has only if the one it has is older`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let directory = fixture.cluster.directory
+    guard case .tcp(let host, let port) = fixture.gateway.address else {
+      Issue.record("\(fixture.gateway.address)")
+      return
+    }
+    let url = "http://\(host):\(port)\(fixture.target("/a"))"
+    let file = directory.file("a")
+    func status(_ options: String...) throws -> String {
+      let arguments = ["--http1.1", "-sS", "-w", "%{http_code} %{size_download}"] + options + [url]
+      let result = try ProgramRun(
+        "/usr/bin/curl", arguments, environment: [:], in: directory
+      ).wait()
+      #expect(result.exitCode == 0, "\(result.messages)")
+      return result.output
+    }
+
+    let count = try await fixture.image("/a").body.count
+    // The file gets the date of Last-Modified.
+    #expect(try status("-R", "-o", file) == "200 \(count)")
+    #expect(try status("-z", file, "-o", directory.file("b")) == "304 0")
+    #expect(try status("-z", "2001-01-01", "-o", file) == "200 \(count)")
+    // The entity tag of the last answer.
+    let tags = directory.file("tags")
+    #expect(try status("--etag-save", tags, "-o", file) == "200 \(count)")
+    #expect(try status("--etag-compare", tags, "-o", directory.file("b")) == "304 0")
+    // curl itself tells 304 when the picture of a 200 is not newer.
+    let unchanged = "imgctl_gateway_requests_total{route=\"image\",status=\"304\"}"
+    #expect(try await fixture.gateway.metric(unchanged) == 2)
   }
 }

@@ -1,4 +1,7 @@
+import FoundationEssentials
+import Glibc
 import ImgModel
+import ImgSystem
 import ImgWire
 import TestFiles
 import Testing
@@ -197,5 +200,110 @@ struct ClientTests {
       #expect(lines == [0, 5])
     }
     #expect(coordinator.requests().count == 4)
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct CoordinatorLauncherTests {
+  private let directory: TestDirectory
+
+  init() throws {
+    directory = try TestDirectory()
+  }
+
+  /// A launcher of a shell script in place of a coordinator.
+  private func launcher(script: String, data: String? = nil) -> CoordinatorLauncher {
+    CoordinatorLauncher(
+      executable: "/bin/sh", arguments: ["-c", script], socketPath: directory.file("socket"),
+      dataDirectory: data ?? directory.file("data"), logPath: directory.file("log"))
+  }
+
+  private func failure(of launcher: CoordinatorLauncher) -> String? {
+    do throws(ClientError) {
+      _ = try launcher.connect()
+    } catch {
+      return error.description
+    }
+    return nil
+  }
+
+  @Test func `a coordinator that answers is not started again`() throws {
+    let coordinator = try ScriptedCoordinator(socketPath: directory.file("socket"))
+    do {
+      let (client, wasStarted) = try launcher(script: "exit 1").connect()
+      #expect(!wasStarted)
+      #expect(client.coordinatorProcessID == 7)
+    }
+    _ = coordinator.requests()
+    #expect(!FileManager.default.fileExists(atPath: directory.file("log")))
+  }
+
+  @Test func `the reason of a coordinator that cannot start is passed on`() {
+    let reason = failure(of: launcher(script: "printf 'no room' >&3"))
+    #expect(reason == "the coordinator did not start: no room")
+  }
+
+  @Test func `a coordinator that ends without a word is looked up in its log`() throws {
+    let reason = failure(of: launcher(script: "echo cause >&2"))
+    #expect(
+      reason == "the coordinator did not start: it ended before it was ready; see "
+        + directory.file("log"))
+    let log = try Data(contentsOf: URL(filePath: directory.file("log")))
+    #expect(String(decoding: log, as: UTF8.self) == "cause\n")
+  }
+
+  @Test func `a data directory that cannot be made is the reason, and no process is started`() {
+    let reason = failure(of: launcher(script: "printf 'no room' >&3", data: "/dev/null/data"))
+    #expect(reason?.contains("the data directory /dev/null/data cannot be used") == true)
+    #expect(!FileManager.default.fileExists(atPath: directory.file("log")))
+  }
+}
+
+/// The place and the listener are checked before a byte is sent.
+@Suite struct CoordinatorSocketTests {
+  private let directory: TestDirectory
+
+  init() throws {
+    directory = try TestDirectory()
+  }
+
+  private func error(at path: String) -> ClientError? {
+    do throws(ClientError) {
+      _ = try CoordinatorSocket.connect(path: path)
+    } catch {
+      return error
+    }
+    return nil
+  }
+
+  @Test func `a listener of this user in a directory of this user is trusted`() throws {
+    let path = directory.file("socket")
+    let listener = try UnixListener(path: path)
+    #expect(error(at: path) == nil)
+    #expect(try listener.accept() != nil)
+  }
+
+  @Test(arguments: ["socket", "missing/socket"])
+  func `without a listener the coordinator is unreachable`(name: String) {
+    guard case .unreachable(directory.file(name), _) = error(at: directory.file(name)) else {
+      Issue.record("the place has no listener")
+      return
+    }
+  }
+
+  @Test func `a directory that other users may write is refused before the client connects`()
+    throws
+  {
+    let open = directory.file("open")
+    try Directory.create(open)
+    #expect(unsafe chmod(open, 0o777) == 0)
+    let listener = try UnixListener(path: open + "/socket")
+    guard case .untrusted = error(at: open + "/socket") else {
+      Issue.record("other users may replace the socket")
+      return
+    }
+    let connection = try listener.accept()
+    let isConnected = connection != nil
+    #expect(!isConnected)
   }
 }

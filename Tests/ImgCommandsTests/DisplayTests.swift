@@ -1,5 +1,10 @@
+import Glibc
+import ImgClient
 import ImgCommands
 import ImgModel
+import ImgSettings
+import ImgSystem
+import ImgWire
 import Testing
 
 @Suite struct TableTests {
@@ -86,5 +91,336 @@ import Testing
     arguments: [(0, "0:00"), (11, "0:11"), (75, "1:15"), (3_723, "1:02:03")] as [(Int64, String)])
   func `a stopwatch shows hours if there are any`(seconds: Int64, text: String) {
     #expect(HumanText.stopwatch(seconds: seconds) == text)
+  }
+}
+
+@Suite struct JobDisplayTests {
+  private func status(
+    _ state: JobRecord.State, done: Int = 0, failed: Int = 0, retryable: Int = 0,
+    cancelled: Int = 0, damaged: Int = 0, isLenient: Bool = false, isDelayed: Bool = false,
+    isCancelling: Bool = false
+  ) -> JobStatus {
+    var counts = JobCounts(total: 20)
+    counts.done = done
+    counts.damaged = damaged
+    counts.failed = failed
+    counts.retryable = retryable
+    counts.cancelled = cancelled
+    let hasEnded = state == .finished || state == .cancelled
+    let record = JobRecord(
+      id: JobID(rawValue: 7), name: "holiday",
+      options: RequestOptions(variant: .standard, isLenient: isLenient),
+      state: state, counts: counts, submittedAt: WallTime(rawValue: 0),
+      startedAt: isDelayed ? nil : WallTime(rawValue: 1_000),
+      finishedAt: hasEnded ? WallTime(rawValue: 5_000) : nil)
+    return JobStatus(record, isDelayed: isDelayed, isCancelling: isCancelling)
+  }
+
+  @Test func `the summary of a successful job has its counts and its duration`() {
+    #expect(
+      JobSummary(status(.finished, done: 20)).text
+        == "job 7 finished: 20 of 20 done, 0 failed, 0 from cache, 0 B fetched, in 4s\n")
+  }
+
+  @Test func `the summary counts damaged pictures`() {
+    #expect(
+      JobSummary(status(.finished, done: 20, damaged: 3, isLenient: true)).text
+        .hasPrefix("job 7 finished: 20 of 20 done, 3 of them damaged, 0 failed, "))
+  }
+
+  @Test func `the summary names the command that repeats temporary failures`() {
+    #expect(
+      JobSummary(status(.finished, done: 15, failed: 5, retryable: 3)).text == """
+        job 7 finished: 15 of 20 done, 5 failed, 0 from cache, 0 B fetched, in 4s
+        list the failures: imgctl failures 7
+        5 failed, 3 of them temporarily: imgctl retry 7
+
+        """)
+    #expect(
+      JobSummary(status(.finished, done: 15, failed: 5, retryable: 5)).text
+        .hasSuffix("5 failed, all of them temporarily: imgctl retry 7\n"))
+  }
+
+  @Test func `the summary counts what is no longer stored, and tells what the disk has room for`() {
+    let text = JobSummary(
+      status(.finished, done: 20), lostCount: 12, diskNote: "the disk has room for 5.0 MiB"
+    ).text
+    #expect(
+      text.hasSuffix(
+        """
+        12 of 20 thumbnails are no longer stored; to fetch them again: imgctl export 7 DIR --fetch
+        the disk has room for 5.0 MiB
+
+        """))
+  }
+
+  /// - Parameter diskByteCount: of a disk that is nearly full.
+  private func tooLarge(_ pinPolicy: PinPolicy, diskByteCount: Int64? = nil) -> JobStatus {
+    let record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), pinPolicy: pinPolicy,
+      state: .queued, counts: JobCounts(total: 60_000), submittedAt: WallTime(rawValue: 0))
+    let report = StoreReport(
+      budgetByteCount: 400 << 20, diskByteCount: diskByteCount, pinnedByteCount: 0, pinningJobs: [])
+    let shortage = StoreShortage(record, store: report, budgetByteCount: 0)
+    return JobStatus(record, wait: Wait(.storePinned), shortage: shortage)
+  }
+
+  @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
+    #expect(
+      ShortageText(tooLarge(.whileActive))?.warning == """
+        job 7 needs about 469 MiB of the store, but the store's budget is 400 MiB: the job will wait when it is full
+        to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop, then imgctl start \
+        --store-budget 590M; or imgctl unpin 7, to keep only what comes last
+
+        """)
+    #expect(
+      ShortageText(tooLarge(.none, diskByteCount: 5 << 20))?.warning == """
+        job 7 needs about 469 MiB of the store, but the disk has room for 5.0 MiB of the store's budget of 400 MiB: \
+        later thumbnails will replace earlier ones
+        to make room: imgctl export 7 DIR, repeatedly while the job runs; or free space on the disk
+
+        """)
+    let bar = ProgressBar(
+      tooLarge(.whileActive, diskByteCount: 5 << 20), at: .zero, wall: WallTime(rawValue: 0))
+    #expect(
+      bar.plainLine
+        == "job 7: 0/60000, 0 %, waiting: pinned thumbnails use up the store (imgctl export, "
+        + "imgctl unpin, or --store-budget), needs 469 MiB of a store of 5.0 MiB on a full disk")
+  }
+
+  @Test func `the summary has the reason if all lines failed with one code`() {
+    let failure = Failure(stage: .fetch, code: .blockedAddress, detail: "10.0.0.1 is refused")
+    #expect(
+      JobSummary(status(.finished, failed: 20), commonFailure: failure).text == """
+        job 7 finished: 0 of 20 done, 20 failed, 0 from cache, 0 B fetched, in 4s
+        all failed alike, the first: blocked_address: 10.0.0.1 is refused
+        list the failures: imgctl failures 7
+
+        """)
+  }
+
+  @Test func `the summary offers no retry without temporary failures`() {
+    #expect(
+      JobSummary(status(.cancelled, done: 15, failed: 4, cancelled: 1)).text == """
+        job 7 cancelled: 15 of 20 done, 4 failed, 1 cancelled, 0 from cache, 0 B fetched, in 4s
+        list the failures: imgctl failures 7
+
+        """)
+  }
+
+  @Test func `a retry says what it repeats`() {
+    let before = status(.finished, done: 5, failed: 15, retryable: 12)
+    #expect(
+      RetryReport(from: before, to: status(.queued, done: 5, failed: 3)).text
+        == "job 7 repeats 12 of 15 failures\n")
+    #expect(
+      RetryReport(
+        from: status(.cancelled, done: 5, failed: 2, retryable: 1, cancelled: 13),
+        to: status(.queued, done: 5, failed: 1)
+      ).text == "job 7 repeats 1 of 2 failures and 13 cancelled URLs\n")
+    #expect(
+      RetryReport(
+        from: status(.cancelled, done: 19, cancelled: 1), to: status(.queued, done: 19)
+      ).text == "job 7 repeats 1 cancelled URL\n")
+    #expect(
+      RetryReport(
+        from: status(.finished, done: 19, failed: 1, retryable: 1), to: status(.queued, done: 19)
+      ).text == "job 7 repeats 1 of 1 failure\n")
+  }
+
+  @Test func `a table shows each job's state and its retryable failures`() {
+    var table = JobListing(at: WallTime(rawValue: 60_000))
+    table.add(status(.paused, done: 5, failed: 3, retryable: 2))
+    table.add(status(.queued, isDelayed: true))
+    table.add(status(.queued, isCancelling: true))
+    let columns = table.rendered.split(separator: "\n").map { line in
+      line.split(separator: " ").prefix(6).joined(separator: " ")
+    }
+    #expect(
+      columns == [
+        "job state total done failed retryable", "7 paused 20 5 3 2", "7 scheduled 20 0 0 0",
+        "7 cancelling 20 0 0 0",
+      ])
+  }
+
+  @Test func `a table shows priority, order and delay only if they are not the default`() {
+    func record(
+      _ state: JobRecord.State = .queued, priority: Int = 0, order: LineOrder = .firstInFirstOut,
+      delay: Duration = .zero
+    ) -> JobRecord {
+      JobRecord(
+        id: JobID(rawValue: 7), name: "holiday",
+        options: RequestOptions(variant: .standard, priority: priority, delay: delay),
+        order: order, state: state, submittedAt: WallTime(rawValue: 0))
+    }
+    /// The cells behind the age of each job.
+    func lastCells(_ records: JobRecord...) -> [[String]] {
+      var table = JobListing(at: WallTime(rawValue: 60_000))
+      for record in records { table.add(JobStatus(record)) }
+      return table.rendered.split(separator: "\n").map { line in
+        line.split(separator: "submitted").last?.split(separator: " ago").last?
+          .split(separator: "  ").map { String($0.trimmingPrefix(" ")) } ?? []
+      }
+    }
+    #expect(
+      lastCells(record(), record(delay: .seconds(60))) == [["name"], ["holiday"], ["holiday"]])
+    #expect(
+      lastCells(
+        record(), record(priority: -1),
+        record(priority: 2, order: .lastInFirstOut, delay: .seconds(630)),
+        record(.cancelled, delay: .seconds(630)))
+        == [
+          ["with", "name"], ["holiday"], ["priority -1", "holiday"],
+          ["priority 2, lifo, in 9m 30s", "holiday"], ["holiday"],
+        ])
+  }
+
+  @Test func `a table shows in its last column why a job waits`() {
+    let wait = Wait(
+      .hostFailing, host: "example.org", httpStatus: 503, until: WallTime(rawValue: 102_000))
+    var table = JobListing(at: WallTime(rawValue: 60_000))
+    table.add(status(.queued))
+    table.add(
+      JobStatus(
+        JobRecord(
+          id: JobID(rawValue: 8), options: RequestOptions(variant: .standard), state: .queued,
+          submittedAt: WallTime(rawValue: 0)), wait: wait))
+    let lines = table.rendered.split(separator: "\n")
+    #expect(lines[0].hasSuffix("name     waiting"))
+    #expect(lines[1].hasSuffix("holiday"))
+    #expect(lines[2].hasSuffix("  example.org answered 503, next attempt in 0:42"))
+  }
+
+  @Test func `progress names the state of a job that does not run`() {
+    func line(_ status: JobStatus) -> String {
+      var bar = ProgressBar(self.status(.queued, done: 2), at: .seconds(0))
+      bar.update(status, at: .seconds(2))
+      return bar.plainLine
+    }
+    #expect(line(status(.paused, done: 4)) == "job 7: 4/20, 20 %, paused")
+    #expect(line(status(.queued, isDelayed: true)) == "job 7: 0/20, 0 %, scheduled")
+    #expect(line(status(.queued, done: 4, isCancelling: true)) == "job 7: 4/20, 20 %, cancelling")
+    #expect(line(status(.queued, done: 4)).contains("img/s"))
+  }
+}
+
+@Suite(.timeLimit(.minutes(20))) struct OutputTests {
+  private struct Point: Encodable {
+    let url = "https://example.org/"
+    let across = 1
+  }
+
+  /// What was written by `body`, seen at the other end of a socket.
+  private func written(
+    capacity: Int = 1_024, _ body: (Output) throws -> Void
+  ) throws -> String {
+    var pair = try UnixSocket.pair()
+    let near = pair.takeFirst()
+    let far = pair.takeSecond()
+    try body(Output(descriptor: near.rawValue, capacity: capacity))
+    var bytes: [UInt8] = []
+    try UnixSocket.setNonBlocking(far.rawValue, true)
+    _ = try UnixSocket.receive(far.rawValue, into: &bytes, upTo: 4_096)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  @Test func `text is buffered until it is flushed`() throws {
+    #expect(try written { try $0.write("a") } == "")
+    #expect(
+      try written {
+        try $0.write("a")
+        try $0.write("b\n")
+        try $0.flush()
+      } == "ab\n")
+  }
+
+  @Test func `text beyond the buffer is written`() throws {
+    #expect(try written(capacity: 3) { try $0.write("abcd") } == "abcd")
+    #expect(try written(capacity: 0) { try $0.write("a") } == "a")
+  }
+
+  @Test func `JSON is one line with sorted keys, plain slashes and the version of its schema`()
+    throws
+  {
+    #expect(
+      try written(capacity: 0) { try $0.write(json: Point()) }
+        == "{\"across\":1,\"schema\":1,\"url\":\"https://example.org/\"}\n")
+  }
+
+  @Test func `a closed reader is distinguished from a failure`() throws {
+    ThisProcess.ignoreBrokenPipe()
+    var pair = try UnixSocket.pair()
+    let near = pair.takeFirst()
+    _ = pair.takeSecond()
+    let output = Output(descriptor: near.rawValue, capacity: 0)
+    #expect(throws: OutputError.readerLeft) { try output.write("a") }
+  }
+
+  @Test func `a full device is a failure`() throws {
+    let device = try FileIO.open(appendingTo: "/dev/full")
+    let output = Output(descriptor: device.rawValue, capacity: 0)
+    #expect(throws: OutputError.failed(SystemError(operation: "write", code: ENOSPC))) {
+      try output.write("a")
+    }
+  }
+}
+
+@Suite struct ErrorReportTests {
+  private static let errors: [(any Error & Sendable, String, ExitCode)] = [
+    (ClientError.unreachable(socketPath: "/s", reason: "r"), "no_coordinator", .noCoordinator),
+    (
+      ClientError.denied(socketPath: "/s", ownerID: 7, reason: "r"), "not_permitted", .noCoordinator
+    ),
+    (
+      ClientError.otherStore(socketPath: "/s", theirs: "/a", ours: "/b"), "other_data_directory",
+      .wrongUse
+    ),
+    (ClientError.refused(.unknownJob, message: "there is no job 7"), "unknown_job", .wrongUse),
+    (ClientError.refused(.stopping, message: "it is stopping"), "stopping", .noCoordinator),
+    (ImageError(code: .unreachable, message: "no answer"), "no_coordinator", .noCoordinator),
+    (ImageError(code: .disconnected, message: "it has gone"), "connection_lost", .noCoordinator),
+    (ImageError(code: .unknownJob, message: "there is no job 7"), "unknown_job", .wrongUse),
+    (UsageError("imgctl get: URL is missing"), "usage", .wrongUse),
+    (SystemError(operation: "open /a", code: 2), "system", .wrongUse),
+    (Failure(stage: .store, code: .internal, detail: "d"), "internal", .wrongUse),
+  ]
+
+  @Test(arguments: errors.indices)
+  func `an error has an exit code, a code for scripts and a sentence`(
+    index: Int
+  ) throws {
+    let (error, code, exitCode) = Self.errors[index]
+    let report = try #require(ErrorReport(error))
+    #expect(report.exitCode == exitCode)
+    let sentence = report.line(isJSON: false)
+    #expect(sentence.hasPrefix("imgctl"))
+    #expect(
+      report.line(isJSON: true)
+        == #"{"error":{"code":"\#(code)","message":"\#(sentence.dropLast())"},"schema":1}"# + "\n")
+  }
+
+  @Test func `a closed output is no error`() {
+    #expect(ErrorReport(OutputError.readerLeft) == nil)
+  }
+
+  @Test func `neither form contains a password`() throws {
+    let report = try #require(ErrorReport(UsageError("imgctl: http://ada:secret@h/ is no list")))
+    for isJSON in [false, true] {
+      #expect(!report.line(isJSON: isJSON).contains("secret"))
+    }
+  }
+
+  @Test func `remove prints a refusal as JSON and removes the other jobs`() async throws {
+    let result = try await ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
+      guard case .change(let change) = request else { return [nil] }
+      return change.job.rawValue == 1
+        ? [.refused(RequestRefusal(id: change.id, code: .wrongState, message: "job 1 is queued"))]
+        : [.job(JobReply(id: change.id, status: .sample(2)))]
+    }
+    #expect(
+      result.messages
+        == #"{"error":{"code":"wrong_state","message":"imgctl: job 1 is queued"},"schema":1}"#
+        + "\n")
+    #expect(try result.decodedLines(JobStatus.self) == [.sample(2)])
   }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgCommands
 import ImgModel
 import Testing
@@ -151,5 +152,230 @@ extension ProgressBar {
     #expect(line.draw("b") == "\r\u{1B}[Kb")
     #expect(line.end() == "\n")
     #expect(line.end() == "")
+  }
+}
+
+/// Which states of a job become lines.
+@Suite struct LineCadenceTests {
+  private func status(_ done: Int, _ state: JobRecord.State = .queued) -> JobStatus {
+    JobStatus(
+      JobRecord(
+        id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), state: state,
+        counts: counts(done), submittedAt: WallTime(rawValue: 0)))
+  }
+
+  private func counts(_ done: Int) -> JobCounts {
+    var counts = JobCounts(total: 9)
+    counts.done = done
+    return counts
+  }
+
+  /// The seconds at which a line comes.
+  private func lines(_ states: [(second: Double, JobStatus)]) -> [Double] {
+    var cadence = LineCadence()
+    return states.filter { cadence.takes($0.1, at: .seconds($0.second)) }.map(\.second)
+  }
+
+  @Test func `the first state is a line, then each change at most once a second`() {
+    #expect(
+      lines([(0, status(0)), (0.5, status(1)), (1, status(2)), (1.9, status(3)), (2, status(3))])
+        == [0, 1, 2])
+  }
+
+  @Test func `an unchanged state is a line once a minute`() {
+    let states = (0...180).map { (second: Double($0), status(1)) }
+    #expect(lines(states) == [0, 60, 120, 180])
+  }
+
+  @Test func `the end is one line at once`() {
+    let end = status(9, .finished)
+    #expect(lines([(0, status(8)), (0.1, end), (0.2, end)]) == [0, 0.1])
+  }
+}
+
+/// What held a list back: the limit of transfers, its hosts, or the machine.
+@Suite struct TransferLimitWatchTests {
+  private func cluster(transfers: Int, decoding: Int, limit: Int = 64) -> ClusterStatus {
+    var limits = Limits()
+    limits.transfers = limit
+    return ClusterStatus(
+      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
+      socketPath: "/socket", dataDirectory: "/data",
+      workers: (0..<2).map {
+        .init(
+          number: $0, processes: .init(worker: 1), state: .ready, lookingUp: 0, fetching: 0,
+          decoding: $0 == 0 ? decoding : 0, deaths: 0)
+      },
+      transfers: transfers, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 0,
+      journalError: nil, storeError: nil, limits: limits,
+      settings: CoordinatorSettings(
+        workerExecutable: "/w", idleExit: nil, allowedNetworks: [], allowedDirectories: [],
+        authorityFile: nil, requiresSandbox: false))
+  }
+
+  private func job(queued: Int) -> JobStatus {
+    JobStatus(
+      JobRecord(
+        id: JobID(rawValue: 7), options: RequestOptions(variant: .standard),
+        counts: JobCounts(total: queued), submittedAt: WallTime(rawValue: 0)))
+  }
+
+  private func note(
+    transfers: Int = 64, decoding: Int = 1, queued: Int = 9, looks: Int = 5, limit: Int = 64
+  ) -> String? {
+    var watch = TransferLimitWatch()
+    for _ in 0..<looks {
+      watch.add(
+        cluster(transfers: transfers, decoding: decoding, limit: limit), job(queued: queued))
+    }
+    return watch.note
+  }
+
+  @Test func `a list that waits for transfers while decoders idle is held back by their limit`() {
+    let text =
+      "the limit of 64 transfers held the list back, not this machine; more at once: imgctl limits "
+      + "--transfers 128"
+    #expect(note() == text)
+    // The others are reserved for hosts that answer soon.
+    #expect(note(transfers: 56) == text)
+    #expect(note(transfers: 9_000, limit: 9_000)?.hasSuffix("--transfers 16384") == true)
+  }
+
+  @Test func `programs that follow the job are told, too`() throws {
+    func json(limitNote: String?) throws -> String {
+      let state = FollowedJob(job(queued: 9), limitNote: limitNote)
+      return String(decoding: try JSONEncoder().encode(state), as: UTF8.self)
+    }
+    let told = try json(limitNote: note())
+    #expect(told.contains(#""transfer_limit_note":"the limit of 64 transfers held"#), "\(told)")
+    #expect(told.contains(#""queued":9"#))
+    #expect(try !json(limitNote: nil).contains("transfer_limit_note"))
+  }
+
+  @Test func `a list that something else holds back is not`() {
+    #expect(note(transfers: 55) == nil, "its hosts")
+    #expect(note(decoding: 2) == nil, "the decoders")
+    #expect(note(queued: 0) == nil, "its last lines are under way")
+    #expect(note(looks: 4) == nil, "too short a list")
+    #expect(note(transfers: 16_384, limit: 16_384) == nil, "no more can be set")
+    var watch = TransferLimitWatch()
+    for count in 0..<10 {
+      watch.add(cluster(transfers: count < 5 ? 64 : 3, decoding: 0), job(queued: 9))
+    }
+    #expect(watch.note == nil, "half of the time")
+  }
+}
+
+@Suite struct WaitNotesTests {
+  private static func moment(_ second: Int64) -> WallTime { WallTime(rawValue: second * 1_000) }
+
+  @Test func `a host at its rate limit is noted once`() {
+    var notes = WaitNotes()
+    let first = notes.note(
+      on: Wait(.hostRate, host: "h", until: Self.moment(1)), at: Self.moment(0))
+    #expect(first == "waiting: h has reached --rate-per-host, next request in 0:01\n")
+    let second = notes.note(
+      on: Wait(.hostRate, host: "h", until: Self.moment(2)), at: Self.moment(1))
+    #expect(second == nil)
+  }
+
+  @Test func `another host and another reason are noted`() {
+    var notes = WaitNotes()
+    let waits = [
+      Wait(.hostRate, host: "h"), Wait(.hostRate, host: "other"), Wait(.hostFull, host: "other"),
+      Wait(.hostRate, host: "other"),
+    ]
+    for wait in waits {
+      #expect(notes.note(on: wait, at: Self.moment(0)) != nil, "\(wait)")
+    }
+  }
+
+  @Test func `each retry is noted`() {
+    var notes = WaitNotes()
+    for attempt in 2...3 {
+      let wait = Wait(.backoff, host: "h", httpStatus: 503, attempt: attempt)
+      #expect(notes.note(on: wait, at: Self.moment(0)) != nil)
+    }
+  }
+}
+
+@Suite struct WaitTextTests {
+  private static let now = WallTime(rawValue: 1_000_000)
+
+  private static func text(_ wait: Wait) -> String { WaitText(wait, at: now).text }
+
+  private static func later(_ seconds: Int64) -> WallTime {
+    now.advanced(by: .seconds(seconds))
+  }
+
+  private static let examples: [(Wait, String)] = [
+    (
+      Wait(.hostFailing, host: "example.org", httpStatus: 503, until: later(42)),
+      "example.org answered 503, next attempt in 0:42"
+    ),
+    (
+      Wait(.hostFailing, host: "example.org", detail: "no answer", until: later(42)),
+      "example.org fails (no answer), next attempt in 0:42"
+    ),
+    (
+      Wait(.hostFailing, host: "example.org", httpStatus: 503),
+      "example.org answered 503, and a transfer is probing it"
+    ),
+    (
+      Wait(.retryAfter, host: "example.org", moreHosts: 2, until: later(300)),
+      "example.org sent Retry-After, next attempt in 5:00 (and 2 more hosts)"
+    ),
+    (
+      Wait(.backoff, host: "example.org", httpStatus: 429, attempt: 2, until: later(3)),
+      "example.org answered 429, attempt 2 in 0:03"
+    ),
+    (
+      Wait(.hostRate, host: "example.org", until: later(1)),
+      "example.org has reached --rate-per-host, next request in 0:01"
+    ),
+    (
+      Wait(.robots, host: "example.org", since: later(-4)),
+      "the robots.txt of example.org is being fetched, for 0:04"
+    ),
+    (
+      Wait(.transferring, host: "example.org", since: later(-12)),
+      "a transfer from example.org is running, for 0:12"
+    ),
+    (
+      Wait(.decoding, host: "example.org", since: now.advanced(by: .milliseconds(-1_990))),
+      "a picture of example.org is being decoded, for 0:01"
+    ),
+    (
+      Wait(.noWorker, detail: "imgworker cannot be started", until: later(5)),
+      "no worker is ready: imgworker cannot be started, next start in 0:05"
+    ),
+    (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),
+    (Wait(.journal, detail: "the disk is full"), "the disk is full"),
+  ]
+
+  @Test(arguments: examples)
+  func `a wait has a reason and an end`(wait: Wait, text: String) {
+    #expect(Self.text(wait) == text)
+  }
+
+  @Test(arguments: Wait.Kind.allCases)
+  func `each kind has its own text`(kind: Wait.Kind) {
+    let texts = Wait.Kind.allCases.filter { $0 != kind }.map { Self.text(Wait($0, host: "h")) }
+    let text = Self.text(Wait(kind, host: "h"))
+    #expect(!text.isEmpty)
+    // A pause before a retry reads like a host that fails, and has a time.
+    #expect([.backoff, .hostFailing].contains(kind) || !texts.contains(text))
+  }
+
+  @Test func `a time that has passed shows as zero`() {
+    #expect(
+      Self.text(Wait(.retryAfter, host: "h", until: Self.later(-9)))
+        == "h sent Retry-After, next attempt in 0:00")
+  }
+
+  @Test func `control characters from a host are replaced`() {
+    #expect(
+      Self.text(Wait(.hostFailing, host: "h", detail: "a\u{1B}[2Jb"))
+        == "h fails (a\u{FFFD}[2Jb), and a transfer is probing it")
   }
 }

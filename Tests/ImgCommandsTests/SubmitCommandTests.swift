@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 import ImgCommands
 import ImgModel
 import ImgSystem
@@ -62,5 +64,167 @@ import Testing
     }
     #expect(result.exitCode == .success)
     #expect(result.output == "7\n")
+  }
+}
+
+@Suite struct ListFileTests {
+  /// Runs `body` in a directory of its own, which is removed at the end.
+  private func withDirectory(_ body: (String) throws -> Void) throws {
+    let directory = FileManager.default.temporaryDirectory.path + "/lists-\(UUID())"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try body(directory)
+  }
+
+  @Test func `a file is read to its end`() throws {
+    try withDirectory { directory in
+      let path = directory + "/urls.txt"
+      let urls = (0..<20_000).map { "https://example.org/\($0).jpg" }
+      try FileIO.replace(path: path, with: Array(urls.joined(separator: "\n").utf8))
+      var list = try ListFile(path: path)
+      var found: [String] = []
+      while let batches = try list.next() { found += batches.flatMap(\.self) }
+      #expect(found == urls)
+      #expect(try list.next() == nil)
+    }
+  }
+
+  @Test func `a missing file is named`() throws {
+    #expect {
+      _ = try ListFile(path: "/nowhere/urls.txt")
+    } throws: { error in
+      "\(error)" == "open /nowhere/urls.txt: No such file or directory (ENOENT)"
+    }
+  }
+
+  @Test func `a directory is not a list`() throws {
+    try withDirectory { directory in
+      #expect(
+        throws: ListError.unreadable(reason: "open \(directory): Is a directory (EISDIR)")
+      ) { _ = try ListFile(path: directory) }
+    }
+  }
+}
+
+@Suite struct ListReaderTests {
+  /// The entries of a list that comes in chunks of `chunkByteCount`.
+  private func entries(_ bytes: [UInt8], by chunkByteCount: Int = .max) throws(ListError)
+    -> [String]
+  {
+    var reader = ListReader(name: "list")
+    var batches: [[String]] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += reader.finish()
+    return batches.flatMap(\.self)
+  }
+
+  private func entries(_ text: String) throws(ListError) -> [String] {
+    try entries(Array(text.utf8))
+  }
+
+  @Test func `a line is an entry without surrounding white space`() throws {
+    #expect(try entries("a\n  b\t\r\n\u{B}c \u{C}\n") == ["a", "b", "c"])
+  }
+
+  @Test func `the last line needs no line feed`() throws {
+    #expect(try entries("a\nb") == ["a", "b"])
+  }
+
+  @Test func `empty lines and comments are ignored`() throws {
+    #expect(try entries("\n\n# c\n  \t\r\n  # c\na#b\n#") == ["a#b"])
+    #expect(try entries("") == [])
+  }
+
+  @Test func `a byte order mark is ignored`() throws {
+    #expect(try entries("\u{FEFF}a\n\u{FEFF}b\n") == ["a", "\u{FEFF}b"])
+    #expect(try entries("\u{FEFF} # c\na") == ["a"])
+  }
+
+  @Test func `bytes that are not UTF-8 are replaced`() throws {
+    #expect(try entries([0x61, 0xFF, 0x62, 0x0A, 0x63]) == ["a\u{FFFD}b", "c"])
+  }
+
+  @Test func `chunks of any size give the same entries`() throws {
+    let text =
+      "\u{FEFF}  first \r\n# comment\n\n\tsecond\u{E9} \nthird\n" + longLine(9_000) + "\nlast"
+    let whole = try entries(text)
+    #expect(whole.count == 5)
+    for chunkByteCount in 1...17 {
+      #expect(try entries(Array(text.utf8), by: chunkByteCount) == whole)
+    }
+  }
+
+  private func longLine(_ byteCount: Int) -> String {
+    String(repeating: "x", count: byteCount)
+  }
+
+  @Test(arguments: [8_191, 8_192, 8_193, 8_194, 100_000], [7, 8_192, 1 << 20])
+  func `a line too long for a URL is truncated to one byte more than a URL`(
+    byteCount: Int, chunkByteCount: Int
+  ) throws {
+    for mark in ["", "\u{FEFF}"] {
+      let text = mark + "   " + longLine(byteCount) + "   \nnext"
+      #expect(
+        try entries(Array(text.utf8), by: chunkByteCount)
+          == [longLine(min(byteCount, 8_193)), "next"])
+    }
+  }
+
+  @Test(arguments: [1, 1_000, 1 << 20])
+  func `white space does not hide that a line is too long`(chunkByteCount: Int) throws {
+    let text = "a" + String(repeating: " ", count: 9_000) + "b\nnext"
+    let found = try entries(Array(text.utf8), by: chunkByteCount)
+    #expect(found.map(\.utf8.count) == [8_193, 4])
+    #expect(throws: Failure.self) { try ImageURL(parsing: found[0]) }
+  }
+
+  @Test(arguments: [1, 1_000, 1 << 20])
+  func `white space alone does not make a line too long`(chunkByteCount: Int) throws {
+    let blanks = String(repeating: " ", count: 9_000)
+    #expect(
+      try entries(Array((blanks + "a" + blanks + "\n" + blanks).utf8), by: chunkByteCount) == ["a"])
+  }
+
+  @Test(arguments: [0, 100, 4_095])
+  func `a zero byte near the start is refused with its line`(offset: Int) {
+    let bytes = [UInt8](repeating: 0x0A, count: offset) + [0]
+    for chunkByteCount in [64, 1 << 20] {
+      #expect(throws: ListError.notText(name: "list", line: offset + 1)) {
+        try entries(bytes, by: chunkByteCount)
+      }
+    }
+    #expect(
+      ListError.notText(name: "a.jpg", line: 1).description
+        == "a.jpg is not a text file (line 1); a list has one URL a line")
+  }
+
+  @Test func `a zero byte further on belongs to its line`() throws {
+    #expect(try entries([UInt8](repeating: 0x0A, count: 4_096) + [0x61, 0]) == ["a\0"])
+  }
+
+  @Test func `a batch has as many lines as fit a frame`() throws {
+    var reader = ListReader(name: "list")
+    let batches = try reader.feed(Array(String(repeating: "a\n", count: 2_500).utf8))
+    #expect(batches.map(\.count) == [1_000, 1_000])
+    #expect(reader.finish().map(\.count) == [500])
+    #expect(reader.finish().isEmpty)
+  }
+
+  @Test func `a batch has as many bytes as fit a frame`() throws {
+    var reader = ListReader(name: "list")
+    // Each byte of these lines becomes the three of U+FFFD.
+    let line = [UInt8](repeating: 0xFF, count: 8_000) + [0x0A]
+    var batches = try reader.feed(Array(repeatElement(line, count: 20).joined()))
+    batches += reader.finish()
+    #expect(batches.map(\.count) == [5, 5, 5, 5])
+    for batch in batches {
+      let byteCount = batch.map(\.utf8.count).reduce(0, +)
+      #expect(byteCount <= SubmissionLines.maximumByteCount)
+    }
   }
 }

@@ -1,8 +1,9 @@
-import ImgDecode
 import ImgFacts
 import ImgModel
 import TestPictures
 import Testing
+
+@testable import ImgDecode
 
 /// What a thumbnail keeps of its file beside the pixels.
 @Suite(.timeLimit(.minutes(20))) struct KeptDataTests {
@@ -158,5 +159,163 @@ import Testing
     let facts = try facts(.jpeg, KeptData(profile: true), of: file)
     #expect(facts.colourModel == .ycbcr)
     #expect(facts.profileDescription == nil)
+  }
+}
+
+@Suite struct EXIFOrientationTests {
+  private struct Entry {
+    var tag: UInt8 = 0x12
+    var type: UInt8 = 3
+    var count: UInt8 = 1
+    let value: UInt8
+  }
+
+  /// A segment of EXIF whose directory has these entries, all with tags 0x01….
+  private func segment(_ entries: [Entry], isBigEndian: Bool = false) -> [UInt8] {
+    func number(_ value: UInt8, _ byteCount: Int) -> [UInt8] {
+      let padding = [UInt8](repeating: 0, count: byteCount - 1)
+      return isBigEndian ? padding + [value] : [value] + padding
+    }
+    var file: [UInt8] = isBigEndian ? [0x4D, 0x4D, 0, 42] : [0x49, 0x49, 42, 0]
+    file += number(8, 4) + number(UInt8(entries.count), 2)
+    for entry in entries {
+      file += isBigEndian ? [1, entry.tag] : [entry.tag, 1]
+      file += number(entry.type, 2) + number(entry.count, 4)
+      file += number(entry.value, 2) + [0, 0]
+    }
+    return Array("Exif\0\0".utf8) + file
+  }
+
+  private func value(_ segment: [UInt8]) -> Int? {
+    unsafe segment.withUnsafeBufferPointer { unsafe EXIFOrientation.value(inSegment: $0) }
+  }
+
+  @Test(arguments: [false, true])
+  func `the orientation is read in both byte orders`(isBigEndian: Bool) {
+    for orientation in 1...8 {
+      let entries = [Entry(tag: 0x10, value: 7), Entry(value: UInt8(orientation))]
+      #expect(value(segment(entries, isBigEndian: isBigEndian)) == orientation)
+    }
+  }
+
+  @Test(arguments: [0, 9, 255])
+  func `a value that does not exist is none`(orientation: UInt8) {
+    #expect(value(segment([Entry(value: orientation)])) == nil)
+  }
+
+  @Test func `text and entries without a value do not count, and of two the first does`() {
+    #expect(value(segment([Entry(type: 2, value: 6), Entry(value: 3)])) == 3)
+    #expect(value(segment([Entry(count: 0, value: 6), Entry(value: 3)])) == 3)
+    #expect(value(segment([Entry(value: 6), Entry(value: 3)])) == 6)
+  }
+
+  @Test func `a segment that breaks off anywhere is no error`() {
+    let whole = segment([Entry(value: 6)])
+    for count in 0..<whole.count - 2 {
+      #expect(value(Array(whole.prefix(count))) == nil)
+    }
+    #expect(value(Array("http://ns.adobe.com/xap/1.0/\0".utf8)) == nil)
+  }
+}
+
+@Suite struct WebPContainerTests {
+  private let maker: PictureMaker
+  private let reader: PictureReader
+
+  init() throws {
+    let runtime = try VipsRuntime.start()
+    maker = PictureMaker(runtime: runtime)
+    reader = PictureReader(runtime: runtime)
+  }
+
+  @Test(arguments: [true, false])
+  func `metadata is removed and the picture stays`(hasAlpha: Bool) throws {
+    let picture = try maker.card(index: 3, format: .webp, orientation: 3, hasAlpha: hasAlpha)
+    #expect(try reader.metadata(of: picture) == ["exif-data", "orientation"])
+    let stripped = WebPContainer.strippingMetadata(picture)
+    #expect(try reader.metadata(of: stripped) == [])
+    // A reader that obeys the header overlooks a chunk that is still there.
+    #expect(!stripped.indices.contains { stripped[$0...].starts(with: "EXIF".utf8) })
+    #expect(try reader.hasAlpha(stripped) == hasAlpha)
+    #expect(try reader.raster(of: stripped).bytes == reader.raster(of: picture).bytes)
+  }
+
+  @Test func `the size in the file header is that of the rest`() throws {
+    let stripped = WebPContainer.strippingMetadata(try maker.card(index: 3, format: .webp))
+    let declared = stripped[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
+    #expect(declared == stripped.count - 8)
+  }
+
+  @Test func `stripping twice changes nothing`() throws {
+    let once = WebPContainer.strippingMetadata(try maker.card(index: 3, format: .webp))
+    #expect(WebPContainer.strippingMetadata(once) == once)
+  }
+
+  @Test func `anything but a whole WebP file is returned as it is`() throws {
+    let picture = try maker.card(index: 3, format: .webp)
+    for count in [0, 4, 15, picture.count - 1] {
+      let cut = Array(picture.prefix(count))
+      #expect(WebPContainer.strippingMetadata(cut) == cut)
+    }
+    let jpeg = try maker.card(index: 3)
+    #expect(WebPContainer.strippingMetadata(jpeg) == jpeg)
+  }
+}
+
+/// Pictures that lie in memory with other bytes around them.
+@Suite(.timeLimit(.minutes(20))) struct PictureInPlaceTests {
+  private let fixture: ThumbnailFixture
+
+  init() throws {
+    fixture = try ThumbnailFixture()
+  }
+
+  @Test(arguments: PictureFormat.allCases)
+  func `a picture in place has the same thumbnail as one by itself`(
+    format: PictureFormat
+  ) throws {
+    let picture = try fixture.maker.card(index: 3, format: format)
+    let byItself = try fixture.thumbnailer.thumbnail(of: picture, as: .standard)
+    let inPlace = try thumbnail(of: 0..<picture.count, in: picture + picture)
+    #expect(inPlace.bytes == byItself.bytes)
+    #expect(inPlace.source == byItself.source)
+  }
+
+  @Test(arguments: PictureFormat.allCases, [10, 50, 90])
+  func `a picture that ends early fails, although its rest follows`(
+    format: PictureFormat, percent: Int
+  ) throws {
+    let picture = try fixture.maker.noise(seed: 7, width: 200, height: 150, format: format)
+    let failure = #expect(throws: Failure.self) {
+      try thumbnail(of: 0..<(picture.count * percent / 100), in: picture)
+    }
+    #expect(failure?.code == .corruptImage)
+  }
+
+  @Test func `one picture can be decoded several times`() throws {
+    let picture = try fixture.maker.card(index: 1, format: .png)
+    for width in [16, 64] {
+      let variant = try Variant(width: width, height: width)
+      let rendered = try fixture.thumbnailer.thumbnail(of: picture.span, as: variant)
+      #expect(rendered.thumbnail.width == width)
+    }
+  }
+
+  @Test func `the header is announced once, and not that of a picture beyond the limits`() throws {
+    var limits = Limits()
+    limits.maxPixels = 99
+    let narrow = Thumbnailer(runtime: try VipsRuntime.start(), limits: limits)
+    let picture = try fixture.maker.card(index: 1, width: 10, height: 10, format: .png)
+    var count = 0
+    _ = try fixture.thumbnailer.thumbnails(of: picture.span, as: [.standard]) { count += 1 }
+    #expect(count == 1)
+    #expect(throws: Failure.self) {
+      try narrow.thumbnails(of: picture.span, as: [.standard]) { count += 1 }
+    }
+    #expect(count == 1)
+  }
+
+  private func thumbnail(of range: Range<Int>, in bytes: [UInt8]) throws -> RenderedThumbnail {
+    try fixture.thumbnailer.thumbnail(of: bytes.span.extracting(range), as: .standard)
   }
 }

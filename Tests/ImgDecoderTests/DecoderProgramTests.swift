@@ -1,3 +1,4 @@
+import CAllocation
 import Glibc
 import ImgModel
 import ImgSniff
@@ -225,5 +226,127 @@ import Testing
       executable: Programs.path(of: "imgdecoder"), arguments: [], environment: [:],
       descriptors: [])
     #expect(child.waitForExit(until: .now + ProgramRun.patience) == .exited(2))
+  }
+}
+
+/// The program `imgdecoder`, with the test as its worker.
+final class RunningDecoder {
+  let channel: Channel<DecoderReport, DecoderOrder>
+  let picture: PictureMemory
+  let thumbnail: ThumbnailMemory
+  let child: ChildProcess
+  /// The number of the last picture.
+  private(set) var pictureCount: UInt64 = 0
+
+  /// Starts the program, and sends it nothing.
+  init(limits: Limits = Limits()) throws {
+    picture = try PictureMemory(maximumByteCount: Int(limits.maxBodyByteCount))
+    thumbnail = try ThumbnailMemory(maximumByteCount: Int(limits.maxThumbnailByteCount))
+    var pair = try UnixSocket.pair()
+    channel = try Channel(pair.takeFirst())
+    let end = pair.takeSecond()
+    child = try ChildProcess.spawn(
+      executable: Programs.path(of: "imgdecoder"), arguments: [],
+      environment: ["SWIFT_BACKTRACE": "enable=no"],
+      descriptors: [(parent: end.rawValue, child: DecoderDescriptor.channel)])
+  }
+
+  /// Starts the program, and waits until it is ready.
+  static func ready(limits: Limits = Limits()) throws -> RunningDecoder {
+    let decoder = try RunningDecoder(limits: limits)
+    try decoder.channel.send(
+      .start(DecoderStart(limits: limits, requiresSandbox: false)), with: decoder.thumbnail.file)
+    try decoder.channel.send(.input, with: decoder.picture.file)
+    guard case .ready = try decoder.nextReport() else { throw Unexpected() }
+    return decoder
+  }
+
+  deinit {
+    child.signal(SIGKILL)
+    _ = child.waitForExit(until: .now + ProgramRun.patience)
+  }
+
+  func nextReport() throws -> DecoderReport {
+    try channel.next(until: .now + ProgramRun.patience)
+  }
+
+  /// The decoder's answer to a picture.
+  func report(
+    on picture: [UInt8], as variants: [Variant] = [.standard], isLenient: Bool = false
+  ) throws -> DecoderReport {
+    thumbnail.beginPicture()
+    self.picture.put(picture.span)
+    pictureCount += 1
+    try channel.send(
+      .decode(
+        DecodeRequest(
+          picture: pictureCount, variants: variants, isLenient: isLenient,
+          byteCount: picture.count)))
+    return try nextReport()
+  }
+
+  func exit() -> ImgSystem.ExitStatus? { child.waitForExit(until: .now + ProgramRun.patience) }
+
+  struct Unexpected: Error {}
+}
+
+private let limit = 1 << 30
+
+/// What a decoder's memory says of allocations that were refused. The functions of the C library are those
+/// of the decoder in this program, too.
+@Suite(.timeLimit(.minutes(20))) struct RefusedAllocationTests {
+  @Test func `each way to allocate beyond the limit is recorded`() async {
+    await #expect(processExitsWith: .success) {
+      let memory = try ThumbnailMemory(maximumByteCount: 1)
+      memory.recordRefusedAllocations(by: img_record_refused_allocations)
+      try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
+      var aligned: UnsafeMutableRawPointer?
+      let attempts: [() -> Bool] = [
+        { unsafe malloc(limit) == nil },
+        { unsafe calloc(2, limit / 2) == nil },
+        { unsafe realloc(nil, limit) == nil },
+        { unsafe aligned_alloc(64, limit) == nil },
+        { unsafe posix_memalign(&aligned, 64, limit) == ENOMEM },
+        { !Self.startsThread(stackByteCount: limit) },
+      ]
+      for attempt in attempts {
+        memory.beginPicture()
+        precondition(!memory.hasRefusedAllocation(within: Limits()))
+        precondition(attempt())
+        precondition(memory.hasRefusedAllocation(within: Limits()))
+      }
+    }
+  }
+
+  @Test func `what is granted, freed or more than any picture needs does not count`() async {
+    await #expect(processExitsWith: .success) {
+      let memory = try ThumbnailMemory(maximumByteCount: 1)
+      memory.recordRefusedAllocations(by: img_record_refused_allocations)
+      try ThisProcess.limitPrivateMemory(byteCount: Int64(limit))
+      let granted = unsafe realloc(malloc(100), 1 << 20)
+      precondition(unsafe granted != nil)
+      precondition(unsafe realloc(granted, 0) == nil)
+      precondition(unsafe malloc(Int.max) == nil)
+      // As long as a chunk of a PNG may claim to be.
+      precondition(unsafe malloc((1 << 31) - 1) == nil)
+      precondition(unsafe calloc(Int.max, 2) == nil)
+      var aligned: UnsafeMutableRawPointer?
+      precondition(unsafe posix_memalign(&aligned, 3, 100) == EINVAL)
+      precondition(unsafe posix_memalign(&aligned, 64, 100) == 0)
+      precondition(Int(bitPattern: aligned) % 64 == 0)
+      unsafe free(aligned)
+      precondition(Self.startsThread(stackByteCount: 1 << 20))
+      precondition(!memory.hasRefusedAllocation(within: Limits()))
+      // It does where a picture is taken for whole without it.
+      precondition(memory.hasRefusedAllocation)
+    }
+  }
+
+  private static func startsThread(stackByteCount: Int) -> Bool {
+    let thread = try? ServiceThread<Void>(
+      name: "test", capacity: 1, stackByteCount: stackByteCount
+    ) { _ in }
+    thread?.join()
+    return thread != nil
   }
 }

@@ -1,8 +1,9 @@
 import Glibc
-import ImgHTTP
 import Synchronization
 import TestHTTP
 import Testing
+
+@testable import ImgHTTP
 
 /// Requests and responses of a server on loopback.
 @Suite(.timeLimit(.minutes(1)))
@@ -257,5 +258,33 @@ struct HTTPServerTests {
       #expect(statistics.sentBytes == 5)
       #expect(statistics.responses == [1: 0, 2: 1, 3: 0, 4: 1, 5: 0])
     }
+  }
+}
+
+struct HTTPFieldsTests {
+  @Test func `a field is found whatever the case of its name`() {
+    let fields: HTTPFields = ["Accept": "image/avif"]
+    #expect(fields["accept"] == "image/avif")
+    #expect(fields["ACCEPT"] == "image/avif")
+    #expect(fields["accepts"] == nil)
+    #expect(fields["@ccept"] == nil)
+  }
+
+  @Test func `the values of fields with one name are one list`() {
+    let fields: HTTPFields = ["Accept": "image/avif", "Vary": "*", "accept": "image/webp"]
+    #expect(fields["Accept"] == "image/avif, image/webp")
+  }
+}
+
+struct BareResponseTests {
+  @Test(arguments: [
+    (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (1_795_521_909, "Tue, 24 Nov 2026 12:05:09 GMT"),
+  ])
+  func `a response has the date, no body, and is the last one`(seconds: Int, date: String) {
+    let response = BareResponse(.uriTooLong, reason: "URI Too Long", at: seconds)
+    #expect(
+      String(decoding: response.bytes, as: UTF8.self)
+        == "HTTP/1.1 414 URI Too Long\r\nDate: \(date)\r\nConnection: close\r\n"
+        + "Content-Length: 0\r\n\r\n")
   }
 }

@@ -184,3 +184,183 @@ import Testing
     }
   }
 }
+
+/// The texts of a variant's parts, which people write and keys of the store contain.
+@Suite struct VariantTextTests {
+  @Test(arguments: [
+    ("0", 0, "0"), ("2", 2_000, "2"), ("0.25", 250, "0.25"), (".5", 500, "0.5"), ("1.", 1_000, "1"),
+    ("1.050", 1_050, "1.05"), ("999999.999", 999_999_999, "999999.999"),
+  ])
+  func `a number has up to three decimals, and one text`(
+    text: String, count: Int, canonical: String
+  ) throws {
+    let number = try #require(Thousandths(text))
+    #expect(number.count == count)
+    #expect(number.description == canonical)
+    #expect(Thousandths(canonical) == number)
+  }
+
+  @Test(arguments: ["", ".", "-1", "+1", "1e3", "0.1234", "1.2.3", " 1", "1000000", "nan", "١"])
+  func `what is no such number is refused`(text: String) {
+    #expect(Thousandths(text) == nil)
+  }
+
+  @Test(arguments: [
+    ("ff8800", "ff8800"), ("#FF8800", "ff8800"), ("f80", "ff8800"), ("white", "ffffff"),
+    ("black", "000000"), ("#00f", "0000ff"),
+  ])
+  func `a colour is a name or hexadecimal digits`(text: String, canonical: String) throws {
+    let colour = try #require(RGBColour(text))
+    #expect(colour.description == canonical)
+    #expect(RGBColour(canonical) == colour)
+  }
+
+  @Test(arguments: ["", "#", "ff88", "ff88000", "gg8800", "white ", "#white", "+f8800"])
+  func `what is no colour is refused`(text: String) {
+    #expect(RGBColour(text) == nil)
+  }
+
+  @Test(arguments: [
+    ("centre", Crop.centre), ("center", .centre), ("attention", .attention), ("entropy", .entropy),
+    ("0,1", .point(x: .zero, y: .one)),
+    ("0.5,.25", .point(x: Thousandths(count: 500), y: Thousandths(count: 250))),
+  ])
+  func `a crop is a word or a point`(text: String, crop: Crop) {
+    #expect(Crop(text) == crop)
+    #expect(Crop(crop.description) == crop)
+  }
+
+  @Test(arguments: ["", "left", "0.5", "1.001,0", "0,2", "0,0,0", "0, 0", "-0,0"])
+  func `what is no part of a picture is refused`(text: String) {
+    #expect(Crop(text) == nil)
+  }
+}
+
+@Suite struct ImageFormatTests {
+  @Test(
+    arguments: [
+      ("a.jpg", .jpeg), ("a.JPEG", .jpeg), ("a.jpe", .jpeg), ("a.jfif", .jpeg),
+      ("/srv/b.c/a.b.png", .png), ("a.WebP", .webp), ("a.avif", .avif), ("a.gif", .gif),
+      ("a.tif", .tiff), ("a.heic", .heif), ("a.jxl", .jxl), ("a.svgz", .svg), ("a.j2k", .jp2),
+      ("a.bmp", .bmp), ("a.DIB", .bmp), ("favicon.ico", .ico), ("a.cur", .ico), ("a.PPM", .pnm),
+      ("a.pam", .pnm),
+      ("a", nil), ("a.", nil), ("a.txt", nil), (".png", nil), ("b.png/a", nil), ("", nil),
+      ("b/.png", nil), ("png", nil), ("a.png ", nil),
+    ] as [(String, ImageFormat?)])
+  func `the extension of a file name selects the format`(name: String, format: ImageFormat?) {
+    #expect(ImageFormat(extensionOf: name) == format)
+  }
+
+  @Test func `each format is selected by its own extension`() {
+    for format in ImageFormat.allCases {
+      #expect(ImageFormat(extensionOf: "a.\(format.fileExtension)") == format)
+    }
+  }
+
+  @Test func `thumbnails can be JPEG, PNG, WebP, GIF or AVIF`() {
+    let formats = ImageFormat.allCases.compactMap(Variant.Format.init)
+    #expect(formats == [.jpeg, .png, .webp, .gif, .avif])
+  }
+}
+
+/// The names of pictures.
+@Suite(.timeLimit(.minutes(20))) struct PictureNameTests {
+  @Test(arguments: [
+    ("http://h/a?b=1&c=2", ["b"], "http://h/a?c=2"),
+    ("http://h/a?b=1&c=2", ["c"], "http://h/a?b=1"),
+    ("http://h/a?c=2&b=1&a=0", ["b"], "http://h/a?c=2&a=0"),
+    ("http://h/a?b=1", ["b"], "http://h/a"),
+    ("http://h/a?b", ["b"], "http://h/a"),
+    ("http://h/a?b=1&b=2&c", ["b"], "http://h/a?c"),
+    ("http://h/a?b=1&c=b=1", ["b"], "http://h/a?c=b=1"),
+    ("http://h/a?bb=1", ["b"], "http://h/a?bb=1"),
+    ("http://h/a?B=1", ["b"], "http://h/a?B=1"),
+    ("http://h/a?%62=1", ["b"], "http://h/a?%62=1"),
+    ("http://h/a?%62=1", ["%62"], "http://h/a"),
+    ("http://h/a?", ["b"], "http://h/a"),
+    ("http://h/a", ["b"], "http://h/a"),
+    ("http://h/a?&&b=1&", ["b"], "http://h/a?&&"),
+    ("http://h?b=1", ["b"], "http://h"),
+    ("http://h/a?b=1?c=2&d", ["b"], "http://h/a?d"),
+    ("http://h/?ü=1&é=2", ["ü"], "http://h/?%C3%A9=2"),
+    ("http://h/?%C3%BC=1&{v}=2&b", ["ü*", "{v}"], "http://h/?b"),
+    ("http://h/a?X-Amz-Date=1&X-Amz-Signature=2&v=3", ["X-Amz-*"], "http://h/a?v=3"),
+    ("http://h/a?X-Amz-=1&X-Amz=2", ["X-Amz-*"], "http://h/a?X-Amz=2"),
+    ("http://h/a?x-amz-date=1", ["X-Amz-*"], "http://h/a?x-amz-date=1"),
+    ("http://h/a?b=1&c=2", ["*"], "http://h/a"),
+    ("http://h/a?utm_source=1&v=2&token=3", ["utm_*", "token"], "http://h/a?v=2"),
+    ("http://h/a?abcabd=1&abcab=2", ["*abd"], "http://h/a?abcab=2"),
+    ("http://h/a?axbxc=1&abc=2&ab=3", ["a*b*c"], "http://h/a?ab=3"),
+    ("http://h/a?b=1", [], "http://h/a?b=1"),
+    ("http://h/a?", [], "http://h/a?"),
+  ])
+  func `ignored parameters are not in the name and the others are unchanged`(
+    url: String, patterns: [String], name: String
+  ) throws {
+    let options = FetchOptions(ignoredQuery: try QueryFilter(patterns))
+    #expect(options.name(of: try ImageURL(parsing: url)).text == name)
+  }
+
+  @Test func `what is sent to the host of a URL alone is in the names of its pictures alone`()
+    throws
+  {
+    let field = try HeaderField(name: "authorization", value: "secret", onlyTo: "h")
+    let options = FetchOptions(headers: try HeaderFields([field]), referer: .ownOrigin)
+    func fields(of url: String) throws -> [String] {
+      options.name(of: try ImageURL(parsing: url)).headers.map { "\($0.name): \($0.value)" }
+    }
+    #expect(try fields(of: "http://h:81/a") == ["authorization: secret", "referer: http://h:81/"])
+    #expect(try fields(of: "https://g/a") == ["referer: https://g/"])
+    // As curl(1) does it, a URL's own password counts before that of its host.
+    #expect(try fields(of: "http://a:b@h/a") == ["referer: http://h/"])
+    #expect(try fields(of: "data:,") == [])
+    #expect(options.forOtherOrigin == options)
+    // No redirect can send what the name does not tell of.
+    for (url, isOfHost) in [
+      ("http://h:81/a", true), ("http://g/a", false), ("http://a:b@h/", false),
+    ] {
+      let narrowed = options.narrowed(to: try ImageURL(parsing: url))
+      #expect(narrowed.headers == (isOfHost ? options.headers : .none))
+    }
+  }
+
+  @Test func `the query filter does not apply to a data URL`() throws {
+    let url = try ImageURL(parsing: "data:image/svg+xml,<svg?b=1&c=2/>")
+    let options = FetchOptions(ignoredQuery: try QueryFilter(["*"]))
+    #expect(options.name(of: url).text == url.text)
+  }
+
+  @Test(arguments: ["", "a b", "a&b", "a=b", "a#b", "a\n", String(repeating: "a", count: 257)])
+  func `a pattern that matches no parameter is refused`(pattern: String) {
+    #expect(throws: InvalidFetchOption.self) { try QueryFilter([pattern]) }
+    let json = try? JSONEncoder().encode([pattern])
+    #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode(QueryFilter.self, from: try #require(json))
+    }
+  }
+
+  @Test func `patterns are a set of limited size`() throws {
+    #expect(try QueryFilter(["b", "a", "b"]) == QueryFilter(["a", "b"]))
+    #expect(throws: InvalidFetchOption.self) { try QueryFilter((0...32).map { "a\($0)" }) }
+  }
+
+  @Test func `a cache key replaces the URL, but not the headers`() throws {
+    let headers = try HeaderFields([HeaderField(name: "a", value: "b")])
+    let options = FetchOptions(headers: headers, cacheKey: try CacheKey("photo-17"))
+    let name = options.name(of: try ImageURL(parsing: "http://h/a?b=1"))
+    #expect(name == PictureName(text: "photo-17", headers: Array(headers)))
+  }
+
+  @Test(arguments: ["", "a b", "a\n", "a\0b", String(repeating: "a", count: 8_193)])
+  func `a cache key with spaces or control characters is refused`(key: String) {
+    #expect(throws: InvalidFetchOption.self) { try CacheKey(key) }
+  }
+
+  @Test(arguments: [
+    ("http://h/a", "http://h"), ("HTTPS://u:p@H:81/a?b", "https://h:81"),
+    ("http://[::1]:80?a", "http://[::1]:80"), ("data:,a", ""),
+  ])
+  func `the origin of a URL is scheme, host and port`(url: String, origin: String) throws {
+    #expect(try ImageURL(parsing: url).origin == origin)
+  }
+}

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -165,4 +166,222 @@ import Testing
     cluster.deliverJournal()
     #expect(cluster.endedJobs[job]?.state == .finished)
   }
+}
+
+/// U27: a job's states as the scheduler follows them. Which changes are legal is
+/// ``JobRecord/apply(_:at:)``'s.
+@Suite struct ChangeTests {
+  /// A list of ten at one host, of which 1 is done, 2 and 3 run, and the rest waits.
+  private func cluster(order: LineOrder = .firstInFirstOut) -> (ClusterModel, JobID) {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((1...10).map { url($0) }, order: order)
+    cluster.answerLookups()
+    cluster.finish(cluster.fetching[0])
+    return (cluster, job)
+  }
+
+  @Test func `a paused job finishes what runs and starts nothing`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    #expect(cluster.status(job)?.state == .paused)
+    #expect(cluster.status(job)?.running == 2)
+    #expect(cluster.status(job)?.queued == 7)
+    #expect(cluster.cancelledLeases.isEmpty)
+    #expect(!cluster.scheduler.isIdle)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == (1...3).map { url($0) })
+    #expect(cluster.status(job)?.done == 3)
+    #expect(cluster.scheduler.isIdle, "what a person has paused does not keep it up")
+  }
+
+  @Test(arguments: [LineOrder.firstInFirstOut, .lastInFirstOut])
+  func `a resumed job goes on where it was, and does nothing twice`(order: LineOrder) {
+    let (cluster, job) = cluster(order: order)
+    cluster.change(job, .pause)
+    cluster.finishEverything()
+    cluster.change(job, .resume)
+    #expect(cluster.status(job)?.state == .running)
+    cluster.finishEverything()
+    let numbers = order == .firstInFirstOut ? Array(1...10) : (1...10).reversed()
+    #expect(cluster.fetchStarts == numbers.map { url($0) })
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a job resumed while its last transfers run does nothing twice`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == (1...10).map { url($0) })
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a paused job holds nothing of its list in memory but what runs`() throws {
+    let cluster = ClusterModel.started(perHost: 2)
+    let job = cluster.submit((0..<120).map { url($0) } + spreadURLs(200...219))
+    cluster.answerLookups()
+    #expect(cluster.scheduler.jobs[job]?.deferred.hosts.count == 1)
+    cluster.change(job, .pause)
+    let paused = try #require(cluster.scheduler.jobs[job])
+    #expect(paused.inHand.count == cluster.fetching.count)
+    #expect(paused.cursor.lines.isEmpty && paused.cursor.next == 0)
+    #expect(paused.deferred.hosts.isEmpty)
+    #expect(paused.backlogs.isEmpty)
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 140)
+    #expect(cluster.fetchStarts.count == 140)
+  }
+
+  @Test func `look-ups that run when a job is paused lead to no transfer`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit([url(1), url(2)])
+    cluster.change(job, .pause)
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.isEmpty)
+    #expect(cluster.scheduler.work.isEmpty)
+    #expect(cluster.status(job)?.queued == 2)
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 2)
+  }
+
+  @Test func `what a worker held for a paused job is not begun again when it dies`() {
+    let (cluster, job) = cluster()
+    let viewer = cluster.view(url(2))
+    cluster.change(job, .pause)
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    #expect(cluster.lookupCount == 1, "the viewer's URL alone")
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer]?.failureCode == nil)
+    #expect(cluster.status(job)?.done == 1)
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a job found paused after a restart waits`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    cluster.restart()
+    #expect(cluster.lookupCount == 0)
+    #expect(cluster.status(job)?.state == .paused)
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a paused job is cancelled at once`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    cluster.change(job, .cancel)
+    #expect(cluster.endedJobs[job]?.state == .cancelled)
+    #expect(cluster.endedJobs[job]?.counts.cancelled == 9)
+    #expect(cluster.cancelledLeases.count == 2)
+  }
+
+  @Test func `nothing of a job starts while its cancel is not durable`() {
+    let (cluster, job) = cluster()
+    cluster.isJournalHeld = true
+    cluster.change(job, .cancel)
+    #expect(cluster.status(job)?.state == .cancelling)
+    #expect(cluster.scheduler.changeableRecord(of: job) == nil)
+    for url in cluster.fetching { cluster.finish(url, .cancelled) }
+    #expect(cluster.lookupCount == 0)
+    #expect(cluster.fetching.isEmpty)
+    cluster.deliverJournal()
+    #expect(cluster.endedJobs[job]?.state == .cancelled)
+  }
+
+  @Test(arguments: [JobChange.cancel, .pause])
+  func `a job goes on where it was when its change cannot be made durable`(change: JobChange) {
+    let (cluster, job) = cluster()
+    cluster.isJournalHeld = true
+    #expect(cluster.change(job, change))
+    cluster.refuseChanges()
+    #expect(cluster.status(job)?.state == .running)
+    #expect(cluster.scheduler.changeableRecord(of: job)?.state == .queued)
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.state == .finished)
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `a job whose last outcome comes while its cancel is refused has finished`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit([url(1)])
+    cluster.answerLookups()
+    cluster.isJournalHeld = true
+    cluster.finish(url(1))
+    cluster.change(job, .cancel)
+    cluster.refuseChanges()
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.endedJobs[job]?.state == .finished)
+    #expect(cluster.endedJobs[job]?.counts.done == 1)
+  }
+
+  @Test func `a resumption and a priority that cannot be made durable change nothing`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .pause)
+    cluster.finishEverything()
+    cluster.isJournalHeld = true
+    cluster.change(job, .resume)
+    cluster.refuseChanges()
+    cluster.change(job, .prioritise(3))
+    cluster.refuseChanges()
+    cluster.isJournalHeld = false
+    cluster.deliverJournal()
+    #expect(cluster.status(job)?.state == .paused)
+    #expect(cluster.status(job)?.priority == 0)
+    #expect(cluster.fetchStarts == (1...3).map { url($0) })
+    cluster.change(job, .resume)
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+  }
+
+  @Test func `the retry of a cancelled job does what was cancelled`() {
+    let (cluster, job) = cluster()
+    cluster.change(job, .cancel)
+    for url in cluster.fetching { cluster.finish(url, .cancelled) }
+    #expect(cluster.change(job, .retry(includesFinal: false)))
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.endedJobs[job]?.state == .finished)
+  }
+
+  @Test func `the retry of a finished job does its retryable failures alone`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.submit((1...3).map { url($0) })
+    cluster.answerLookups()
+    let passing = Failure(stage: .fetch, code: .timeout, isRetryable: true, detail: "")
+    cluster.finish(url(1), .failed(passing))
+    cluster.finish(url(2), .failure(.notAnImage, stage: .decode))
+    cluster.finish(url(3))
+    #expect(cluster.change(job, .retry(includesFinal: false)))
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [1, 2, 3, 1].map { url($0) })
+    #expect(cluster.endedJobs[job]?.counts.done == 2)
+    #expect(cluster.endedJobs[job]?.counts.failed == 1)
+    #expect(!cluster.change(job, .retry(includesFinal: false)), "none may pass by itself")
+    #expect(cluster.change(job, .retry(includesFinal: true)))
+    cluster.finishEverything()
+    #expect(cluster.endedJobs[job]?.counts.done == 3)
+  }
+
+  @Test func `a new priority holds for what waits and for what is still in the list`() {
+    let cluster = ClusterModel.started(transfers: 1, credits: .few)
+    let first = cluster.submit((1...8).map { url($0) })
+    cluster.submit((11...13).map { url($0) })
+    cluster.change(first, .prioritise(-1))
+    #expect(cluster.status(first)?.priority == -1)
+    let starts = cluster.startsUntilIdle()
+    #expect(starts.suffix(6).allSatisfy { $0 < 10 }, "\(starts)")
+  }
+}
+
+extension Credits {
+  /// So few look-ups that most lines wait in their lists.
+  static let few = Credits(lookups: 2, leases: 8, decodeQueueTarget: 8)
 }

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import SeededRandom
 import Testing
 
@@ -147,5 +148,210 @@ import Testing
     let order = expected.sorted { $0.value < $1.value }.map(\.key)
     #expect(order.map { _ in queue.removeFirst() } == order, "seed \(seed)")
     #expect(queue.isEmpty)
+  }
+}
+
+/// How often transfers from one host may begin, and limits that change meanwhile.
+@Suite struct RateTests {
+  private func starts(_ cluster: ClusterModel, at host: String) -> Int {
+    cluster.fetchStarts.count { $0.contains("//\(host)/") }
+  }
+
+  /// Two transfers a second for each host; ten URLs wait at one.
+  private func cluster(ratePerMinute: Int = 120) -> ClusterModel {
+    let cluster = ClusterModel.started(ratePerMinute: ratePerMinute)
+    cluster.submit((1...10).map { url($0, host: "a") })
+    cluster.answerLookups()
+    return cluster
+  }
+
+  @Test(arguments: [(30, 1, 2_000), (60, 1, 1_000), (120, 2, 500), (240, 4, 250)])
+  func `a second's worth begins at once, then one an interval`(
+    ratePerMinute: Int, burst: Int, interval: Int
+  ) {
+    let cluster = cluster(ratePerMinute: ratePerMinute)
+    #expect(starts(cluster, at: "a") == burst)
+    for more in 1...3 {
+      for url in cluster.fetching { cluster.finish(url) }
+      #expect(starts(cluster, at: "a") == burst + more - 1, "a free place is no token")
+      #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(interval))
+      cluster.advance(by: .milliseconds(interval - 1))
+      cluster.handle(.timePassed)
+      #expect(starts(cluster, at: "a") == burst + more - 1)
+      cluster.advance(by: .milliseconds(1))
+      #expect(starts(cluster, at: "a") == burst + more)
+    }
+  }
+
+  @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
+    let cluster = cluster(ratePerMinute: 60)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(extraRequests: ["a", "b"])))
+    cluster.submit([url(1, host: "b")])
+    cluster.answerLookups()
+    #expect(starts(cluster, at: "b") == 0)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 1)
+    #expect(starts(cluster, at: "b") == 1)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
+  @Test func `however many of them are asked for, a host's own turn comes`() throws {
+    let cluster = cluster(ratePerMinute: 60)
+    let worker = try #require(cluster.onlyWorker)
+    let asked = HostUpdates(extraRequests: Array(repeating: "a", count: 1_000))
+    cluster.handle(.workerReportedHosts(worker, asked))
+    cluster.advance(by: .milliseconds(1_999))
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.advance(by: .milliseconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
+  @Test func `other hosts are not affected`() {
+    let cluster = cluster()
+    cluster.submit([1, 2, 3].map { url($0, host: "b") })
+    cluster.answerLookups()
+    #expect(starts(cluster, at: "a") == 2)
+    #expect(starts(cluster, at: "b") == 2)
+    cluster.advance(by: .milliseconds(500))
+    #expect(starts(cluster, at: "a") == 3)
+    #expect(starts(cluster, at: "b") == 3)
+  }
+
+  @Test func `a host without tokens leaves its slot to others`() {
+    let cluster = ClusterModel.started(transfers: 2, ratePerMinute: 60)
+    cluster.submit([1, 2, 3].map { url($0, host: "a") } + [url(4, host: "b")])
+    cluster.answerLookups()
+    #expect(cluster.fetching == [url(1, host: "a"), url(4, host: "b")])
+  }
+
+  @Test func `a token that comes while all slots are taken is used when one is free`() {
+    let cluster = ClusterModel.started(transfers: 1, ratePerMinute: 60)
+    cluster.submit([1, 2].map { url($0, host: "a") })
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(1))
+    cluster.advance(by: .seconds(5))
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.finish(url(1, host: "a"))
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
+  @Test func `no more than a burst gathers while a transfer is under way`() {
+    let cluster = ClusterModel.started(ratePerMinute: 120)
+    cluster.view(url(1, host: "a"))
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(10))
+    cluster.submit((2...6).map { url($0, host: "a") })
+    cluster.answerLookups()
+    #expect(starts(cluster, at: "a") == 1 + 2)
+  }
+
+  @Test func `an attached item takes no token`() {
+    let cluster = ClusterModel.started(ratePerMinute: 60)
+    for variant in [Variant.standard, .small] { cluster.view(url(1, host: "a"), variant: variant) }
+    cluster.answerLookups()
+    #expect(cluster.attachedCount == 1)
+    cluster.finishEverything()
+    cluster.view(url(2, host: "a"))
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 2, "a second token would have taken another second")
+  }
+
+  // MARK: - Forgetting
+
+  @Test func `a host is forgotten when its bucket is full, and not before`() {
+    let cluster = ClusterModel.started(ratePerMinute: 60)
+    cluster.view(url(1, host: "a"))
+    cluster.finishEverything()
+    #expect(cluster.scheduler.transferQueue.hosts.keys.sorted() == ["a"])
+    #expect(cluster.scheduler.deadline == cluster.now.instant + .seconds(1))
+    cluster.advance(by: .milliseconds(999))
+    cluster.view(url(2, host: "a"))
+    cluster.answerLookups()
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.advance(by: .milliseconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+    cluster.finishEverything()
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.scheduler.deadline == nil)
+  }
+
+  @Test func `without a rate a host is forgotten with its last transfer`() {
+    let cluster = ClusterModel.started()
+    cluster.submit((1...20).map { url($0, host: "host\($0 % 3)") })
+    cluster.finishEverything()
+    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.scheduler.deadline == nil)
+  }
+
+  // MARK: - Changes
+
+  @Test func `a higher rate holds at once, and none lets everything go`() {
+    let cluster = cluster(ratePerMinute: 60)
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.changeLimits(ratePerMinute: 600)
+    // What was taken is paid back at the new rate's pace: one token more is left in a tenth of it.
+    #expect(cluster.scheduler.deadline == cluster.now.instant + .milliseconds(100))
+    cluster.advance(by: .milliseconds(300))
+    #expect(starts(cluster, at: "a") == 4)
+    cluster.changeLimits(ratePerMinute: 0)
+    #expect(cluster.scheduler.deadline == nil)
+    #expect(starts(cluster, at: "a") == 8, "the host's places are taken")
+  }
+
+  @Test func `a lower rate holds at once`() {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.submit((1...10).map { url($0, host: "a") })
+    cluster.answerLookups()
+    cluster.changeLimits(ratePerMinute: 60)
+    for url in cluster.fetching { cluster.finish(url) }
+    #expect(starts(cluster, at: "a") == 3, "the bucket was full")
+    for url in cluster.fetching { cluster.finish(url) }
+    #expect(starts(cluster, at: "a") == 3)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 4)
+  }
+
+  @Test func `more slots are used at once`() {
+    let cluster = ClusterModel.started(transfers: 2, perHost: 1)
+    cluster.submit([1, 2, 3].map { url($0, host: "a") } + spreadURLs(4...6))
+    cluster.answerLookups()
+    #expect(cluster.fetching.count == 2)
+    cluster.changeLimits(transfers: 4)
+    #expect(cluster.fetching.count == 4)
+    #expect(starts(cluster, at: "a") == 1)
+    cluster.changeLimits(transfers: 64, perHost: 2)
+    #expect(cluster.fetching.count == 5)
+    #expect(starts(cluster, at: "a") == 2)
+  }
+
+  @Test func `with fewer slots what is under way beyond them comes to its end`() {
+    let cluster = ClusterModel.started(perHost: 3)
+    cluster.submit((1...8).map { url($0, host: "a") } + spreadURLs(11...13))
+    cluster.answerLookups()
+    #expect(cluster.fetching.count == 6)
+    cluster.changeLimits(transfers: 2, perHost: 1)
+    #expect(cluster.cancelledLeases.isEmpty)
+    for number in 1...3 {
+      cluster.finish(url(number, host: "a"))
+      #expect(starts(cluster, at: "a") == 3)
+    }
+    cluster.finish(url(11, host: "host11"))
+    #expect(starts(cluster, at: "a") == 3, "two are still under way")
+    cluster.finish(url(12, host: "host12"))
+    #expect(starts(cluster, at: "a") == 4)
+    #expect(cluster.scheduler.transferCount == 2)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts.count == 11)
+  }
+
+  @Test func `a change of one limit leaves the others`() {
+    let cluster = ClusterModel.started(transfers: 5, perHost: 3, ratePerMinute: 7)
+    cluster.changeLimits(perHost: 4)
+    let limits = cluster.scheduler.limits
+    #expect([limits.transfers, limits.transfersPerHost, limits.hostRatePerMinute] == [5, 4, 7])
   }
 }

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -235,5 +236,182 @@ import Testing
       }
       #expect(health.coolingDownUntil == now + min(backoff * 5, .seconds(300)))
     }
+  }
+}
+
+/// Of the pictures that are fetched only where robots.txt allows it, the first of an origin goes
+/// alone, so that one worker asks for the file and the others find it.
+@Suite(.timeLimit(.minutes(20))) struct RobotsProbeTests {
+  private let respectful = FetchOptions(respectsRobots: true)
+
+  /// One worker takes the lines in their order.
+  private func cluster(
+    _ lines: [String], _ fetch: FetchOptions, workers: Int = 1
+  ) -> ClusterModel {
+    let cluster = ClusterModel.started(workers: workers)
+    cluster.submit(lines, fetch: fetch)
+    cluster.answerLookups()
+    return cluster
+  }
+
+  @Test func `the first of an origin goes alone, then all others`() {
+    let cluster = cluster((1...5).map { url($0) }, respectful)
+    #expect(cluster.fetching == [url(1)])
+    cluster.finish(url(1))
+    #expect(cluster.fetching.count == 4)
+    cluster.submit((6...8).map { url($0) }, fetch: respectful)
+    cluster.answerLookups()
+    #expect(cluster.fetching.count == 7)
+  }
+
+  @Test func `what it has learned lets the others go, though its picture is still to come`() throws
+  {
+    let cluster = cluster((1...3).map { url($0) }, respectful)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.handle(
+      .workerReportedHosts(worker, HostUpdates(robotsKnown: [LeaseID(rawValue: 99)])))
+    #expect(cluster.fetching == [url(1)])
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
+    #expect(cluster.fetching == [url(1), url(2), url(3)])
+    // The next origin of the host has a probe of its own, which goes on when the first one ends.
+    let others = [url(4, host: "example.com:81"), url(5, host: "example.com:81")]
+    cluster.submit(others, fetch: respectful)
+    cluster.answerLookups()
+    cluster.finish(url(1))
+    #expect(cluster.fetching == [url(2), url(3), others[0]])
+  }
+
+  @Test func `it is named by the lease that began it, though that has left`() throws {
+    let cluster = ClusterModel.started()
+    let viewer = cluster.view(url(1), fetch: respectful)
+    cluster.answerLookups()
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.view(url(1), variant: .small, fetch: respectful)
+    cluster.submit([url(2)], fetch: respectful)
+    cluster.answerLookups()
+    cluster.leave(viewer)
+    #expect(!cluster.fetching.contains(url(2)))
+    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
+    #expect(cluster.fetching.contains(url(2)))
+  }
+
+  @Test func `its end lets the others go, however it ended`() throws {
+    let cluster = cluster((1...3).map { url($0) }, respectful)
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.finish(fetch, of: worker, .failure(.optedOut))
+    #expect(cluster.fetching == [url(2), url(3)])
+  }
+
+  @Test func `the death of its worker lets the others go`() throws {
+    let cluster = cluster((1...3).map { url($0) }, respectful, workers: 2)
+    let first = try #require(cluster.fetching.first)
+    cluster.exit(try #require(cluster.fetch(of: first)?.worker), .crashed("SIGSEGV"))
+    #expect(cluster.fetching.count == 2)
+    #expect(!cluster.fetching.contains(first))
+    #expect(cluster.startsUntilIdle().count == 1)
+  }
+
+  @Test func `other hosts, and requests that ignore robots.txt, go at once`() {
+    #expect(cluster((1...3).map { url($0) }, .standard).fetching.count == 3)
+    let cluster = cluster(spreadURLs(1...3), respectful)
+    #expect(cluster.fetching.count == 3)
+  }
+
+  @Test func `another port is another origin of the same host`() {
+    let lines = [url(1), url(2), url(3, host: "example.com:81"), url(4, host: "example.com:81")]
+    let cluster = cluster(lines, respectful)
+    #expect(cluster.fetching == [lines[0]])
+    cluster.finish(lines[0])
+    #expect(cluster.fetching.contains(lines[1]))
+    #expect(!cluster.fetching.contains(lines[3]))
+    cluster.finish(lines[1])
+    cluster.finish(lines[2])
+    #expect(cluster.fetching == [lines[3]])
+  }
+}
+
+/// Viewers of hosts whose circuit breaker is open.
+@Suite struct OutageTests {
+  private static let host = "example.com"
+
+  private static func answer(_ status: Int) -> Failure {
+    Failure(
+      stage: .fetch, code: .httpStatus, httpStatus: status, detail: "the origin answered \(status)")
+  }
+
+  private func failure(_ viewer: ViewerID, in cluster: ClusterModel) throws -> Failure {
+    let failure: Failure? =
+      if case .failed(let failure, _) = cluster.answers[viewer] { failure } else { nil }
+    return try #require(failure)
+  }
+
+  private func failOften(_ cluster: ClusterModel, _ failure: Failure) {
+    for number in 101...100 + HostHealth.failureMaximum {
+      cluster.view(url(number))
+      cluster.answerLookups()
+      cluster.finish(url(number), .failed(failure))
+    }
+  }
+
+  @Test func `failures of a proxy do not count against the hosts behind it`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster, Failure(stage: .fetch, code: .proxyFailure, detail: "it hung up"))
+    cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts.last == url(1))
+    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.failureCount == 0)
+  }
+
+  /// Opens the breaker of the host: for 5 s, then for twice as long.
+  private func failOften(_ cluster: ClusterModel) {
+    failOften(cluster, Self.answer(500))
+    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.isTripped == true)
+    cluster.fetchStarts = []
+  }
+
+  @Test func `a viewer of a host that fails sends a probe, and fails with it at once`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster)
+    for count in 1...3 {
+      let viewer = cluster.view(url(count), maximumRetryAfter: .seconds(2))
+      cluster.answerLookups()
+      #expect(cluster.fetchStarts.count == count)
+      cluster.finish(url(count), .failed(Self.answer(502)))
+      let failure = try failure(viewer, in: cluster)
+      #expect(failure.httpStatus == 502)
+      #expect(failure.isRetryable)
+      #expect(failure.retryAt != nil)
+      #expect(failure.detail.contains("fails again and again"))
+      #expect(failure.detail.hasSuffix("its last failure: the origin answered 502"))
+    }
+  }
+
+  @Test func `viewers wait for a probe that is under way, and have its result`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster)
+    let viewers = (1...3).map { cluster.view(url($0), maximumRetryAfter: .seconds(2)) }
+    let patient = cluster.view(url(1))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1)])
+    for viewer in viewers { #expect(cluster.answers[viewer] == nil) }
+    cluster.finish(url(1), .failed(Self.answer(502)))
+    for viewer in viewers { #expect(try failure(viewer, in: cluster).httpStatus == 502) }
+    #expect(cluster.answers[patient] == nil)
+    cluster.advance(by: .seconds(300))
+    cluster.finishEverything()
+    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a viewer waits for a host that fails, if that is not too long`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster)
+    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(300))
+    cluster.answerLookups()
+    cluster.finish(url(1), .failed(Self.answer(502)))
+    #expect(cluster.answers[viewer] == nil)
+    cluster.advance(by: .seconds(300))
+    cluster.finishEverything()
+    #expect(cluster.answers[viewer] == .fetchedSample)
   }
 }

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -126,5 +127,249 @@ import Testing
     let viewer = cluster.view("nonsense")
     #expect(cluster.answers[viewer]?.failureCode == .invalidURL)
     #expect(cluster.scheduler.isIdle)
+  }
+}
+
+/// The variants of a URL share its one transfer.
+@Suite struct JoiningTests {
+  private let variants: [Variant] = [.standard, .small, .medium]
+
+  /// One viewer for each variant of URL 1, whose look-ups have missed.
+  private func cluster(
+    credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8)
+  ) -> (ClusterModel, viewers: [ViewerID]) {
+    let cluster = ClusterModel.started(credits: credits)
+    let viewers = variants.map { cluster.view(url(1), variant: $0) }
+    cluster.answerLookups()
+    return (cluster, viewers)
+  }
+
+  @Test func `variants share one transfer and one slot, and are decoded each`() {
+    let (cluster, viewers) = cluster()
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.attachedCount == 2)
+    #expect(cluster.scheduler.transferCount == 1)
+    #expect(cluster.fetching.count == 3)
+    cluster.transferred(url(1))
+    #expect(cluster.scheduler.transferCount == 0)
+    cluster.finishEverything()
+    #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
+    #expect(variants.allSatisfy { cluster.isStored(url(1), $0) })
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `two lists of two variants share one transfer a URL`() {
+    let cluster = ClusterModel.started(transfers: 2, perHost: 1)
+    let urls = (1...20).map { url($0 / 2, host: "host\($0 % 2)") }
+    let jobs = [Variant.standard, .small].map { cluster.submit(urls, variant: $0) }
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts.sorted() == urls.sorted())
+    #expect(cluster.attachedCount == 20)
+    #expect(jobs.allSatisfy { cluster.counts($0)?.done == 20 })
+  }
+
+  @Test func `a request is attached while the worker holds the body, and takes no slot`() {
+    let cluster = ClusterModel.started(transfers: 1)
+    cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.transferred(url(1))
+    let other = cluster.view(url(2))
+    cluster.answerLookups()
+    let late = cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1), url(2)])
+    #expect(cluster.attachedCount == 1)
+    #expect(cluster.scheduler.transferCount == 1)
+    cluster.finish(url(1), variant: .small)
+    #expect(cluster.answers[late] == .fetchedSample)
+    cluster.finishEverything()
+    #expect(cluster.answers[other] == .fetchedSample)
+  }
+
+  @Test func `a request after the body is gone has it fetched again`() throws {
+    let cluster = ClusterModel.started()
+    let first = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.transferred(url(1))
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    cluster.workers[worker]?.setState(.gone, of: fetch.transfer)
+    let late = [Variant.small, .medium].map { cluster.view(url(1), variant: $0) }
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+    #expect(cluster.scheduler.transferCount == 1)
+    cluster.finish(fetch, of: worker, .fetchedSample)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts.count == 2, "the second one is shared again")
+    #expect(([first] + late).allSatisfy { cluster.answers[$0] == .fetchedSample })
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a transfer that fails fails all variants`() throws {
+    let (cluster, viewers) = cluster()
+    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
+    let leases = try #require(cluster.workers[worker]).fetches.filter {
+      $0.transfer == fetch.transfer
+    }
+    for lease in leases { cluster.finish(lease, of: worker, .failure(.httpStatus)) }
+    #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .httpStatus })
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a picture that cannot be decoded in one variant may be in another`() {
+    let (cluster, viewers) = cluster()
+    cluster.transferred(url(1))
+    cluster.finish(url(1), variant: .small, .failure(.outOfMemory, stage: .decode))
+    cluster.finishEverything()
+    #expect(viewers.map { cluster.answers[$0]?.failureCode } == [nil, .outOfMemory, nil])
+  }
+
+  @Test func `cancelling the variant that began the transfer leaves the others`() {
+    let (cluster, viewers) = cluster()
+    cluster.leave(viewers[0])
+    #expect(cluster.cancelledLeases == [cluster.fetch(of: url(1), variant: .standard)?.fetch.lease])
+    cluster.finish(url(1), variant: .standard, .cancelled)
+    #expect(cluster.scheduler.transferCount == 1)
+    let newcomer = cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.attachedCount == 3, "the newcomer is attached, too")
+    #expect((viewers[1...] + [newcomer]).allSatisfy { cluster.answers[$0] == .fetchedSample })
+    #expect(cluster.answers[viewers[0]] == nil)
+  }
+
+  @Test func `the last variant to leave aborts, and a later request starts again`() throws {
+    let (cluster, viewers) = cluster()
+    let (worker, _) = try #require(cluster.fetch(of: url(1)))
+    viewers.forEach { cluster.leave($0) }
+    #expect(cluster.cancelledLeases.count == 3)
+    let aborted = try #require(cluster.workers[worker]).fetches
+    let newcomer = cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+    #expect(cluster.attachedCount == 2)
+    for lease in aborted { cluster.finish(lease, of: worker, .cancelled) }
+    cluster.finishEverything()
+    #expect(cluster.answers[newcomer] == .fetchedSample)
+    #expect(cluster.scheduler.discardedLateCount == 3)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `an item that waits to be attached to an aborted transfer gets its own`() {
+    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, decodeQueueTarget: 8))
+    #expect(cluster.attachedCount == 1, "the worker takes no third lease")
+    let waiting = viewers[viewers.count - 1]
+    for viewer in viewers where viewer != waiting { cluster.leave(viewer) }
+    for lease in cluster.workers.values.flatMap(\.fetches) {
+      guard let worker = cluster.onlyWorker else { continue }
+      cluster.finish(lease, of: worker, .cancelled)
+    }
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1), url(1)])
+    #expect(cluster.answers[waiting] == .fetchedSample)
+  }
+
+  @Test func `items wait while the worker takes no lease, and are attached when one ends`() {
+    let (cluster, viewers) = cluster(credits: Credits(lookups: 8, leases: 2, decodeQueueTarget: 8))
+    cluster.transferred(url(1))
+    #expect(cluster.attachedCount == 1)
+    #expect(cluster.scheduler.work.all.contains { $0.stage == .awaitingTransfer })
+    cluster.finish(url(1))
+    #expect(cluster.attachedCount == 2)
+    cluster.finishEverything()
+    #expect(cluster.fetchStarts == [url(1)])
+    #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
+  }
+
+  // MARK: - Deaths
+
+  @Test func `crashes count per URL whatever the variant, and fail all of them`() {
+    let (cluster, viewers) = cluster()
+    for _ in 0..<Scheduler.lossMaximum {
+      #expect(cluster.answers.isEmpty)
+      cluster.endBackoffs()
+      cluster.crash(fetching: url(1))
+    }
+    #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .internal })
+    #expect(cluster.fetchStarts.count == Scheduler.lossMaximum)
+    #expect(cluster.scheduler.isIdle)
+  }
+
+  @Test func `a new request for a picture that has crashed begins with a clean record`() {
+    let (cluster, _) = cluster()
+    for _ in 0..<Scheduler.lossMaximum {
+      cluster.endBackoffs()
+      cluster.crash(fetching: url(1))
+    }
+    let again = cluster.view(url(1))
+    cluster.endBackoffs()
+    cluster.crash(fetching: url(1))
+    #expect(cluster.answers[again] == nil)
+    cluster.endBackoffs()
+    cluster.finishEverything()
+    #expect(cluster.answers[again] == .fetchedSample)
+  }
+
+  @Test func `what an attached item's dead worker had stored does not count as from the cache`() {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    let job = cluster.submit([url(1)], variant: .small)
+    cluster.answerLookups()
+    #expect(cluster.attachedCount == 1)
+    cluster.store(url(1), variant: .small)
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.counts(job)?.fromCache == 0)
+  }
+
+  @Test func `variants that one dead worker held count one loss, not one each`() {
+    let (cluster, viewers) = cluster()
+    for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
+    #expect(cluster.scheduler.sources.all.map(\.lossCount) == [1])
+    cluster.finishEverything()
+    #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
+  }
+
+  @Test func `items attached to a body on its way keep their worker from no transfer`() {
+    let cluster = ClusterModel.started(transfers: 16)
+    let variants = (1...40).compactMap { try? Variant(width: $0, height: $0) }
+    for variant in variants { cluster.view(url(1), variant: variant) }
+    cluster.submit(spreadURLs(2...10))
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1)] + spreadURLs(2...10))
+    #expect(cluster.attachedCount == 39)
+  }
+
+  @Test func `an attached item that its worker learns of after the body waits for the decoder`() {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    cluster.isMailHeld = true
+    cluster.transferred(url(1))
+    cluster.isMailHeld = false
+    let late = cluster.mail
+    cluster.mail = []
+    cluster.view(url(1), variant: .small)
+    cluster.answerLookups()
+    for event in late { cluster.handle(event) }
+    #expect(
+      cluster.scheduler.work.all.allSatisfy { item in
+        if case .decoding = item.stage { true } else { false }
+      })
+  }
+
+  @Test func `items of paused jobs alone are not attached, however many they are`() {
+    let cluster = ClusterModel.started()
+    cluster.view(url(1))
+    cluster.answerLookups()
+    let jobs = (1...2).map { _ in cluster.submit([url(1)], variant: .small) }
+    for job in jobs { cluster.change(job, .pause) }
+    cluster.answerLookups()
+    #expect(cluster.attachedCount == 0)
+    for job in jobs { cluster.change(job, .resume) }
+    cluster.finishEverything()
+    #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.done == 1 })
   }
 }

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -245,5 +246,159 @@ import Testing
     #expect(cluster.scheduler.housekeeper == workers[0])
     cluster.exit(workers[0], .crashed("SIGSEGV"))
     #expect(cluster.scheduler.housekeeper == workers[1])
+  }
+}
+
+@Suite struct WorkerTableTests {
+  private let now = ContinuousClock.now
+  private var workers = WorkerTable(workerCount: 2)
+
+  /// Both workers are ready.
+  private mutating func start(
+    _ credits: Credits = Credits(lookups: 2, leases: 3, decodeQueueTarget: 1)
+  ) {
+    for case .spawn(let worker, _) in workers.startAll(at: now) {
+      #expect(workers.becameReady(worker, credits: credits) == true)
+    }
+  }
+
+  private func lease(_ number: UInt64) -> LeaseID { LeaseID(rawValue: number) }
+  private let first = WorkerID(rawValue: 1)
+  private let second = WorkerID(rawValue: 2)
+
+  @Test mutating func `a worker is ready once, and not after its exit`() {
+    #expect(workers.startAll(at: now) == [.spawn(first, number: 0), .spawn(second, number: 1)])
+    #expect(workers.isEmpty)
+    let credits = Credits(lookups: 1, leases: 1, decodeQueueTarget: 1)
+    #expect(workers.becameReady(first, credits: credits) == true)
+    #expect(workers.becameReady(first, credits: credits) == false)
+    #expect(workers.ids == [first])
+    #expect(workers.remove(first)?.id == first)
+    #expect(workers.remove(first) == nil)
+    #expect(workers[first] == nil)
+  }
+
+  @Test mutating func `credits limit look-ups and leases apart from each other`() {
+    start()
+    for number in 1...2 { workers.hold(lease(UInt64(number)), as: .lookup, by: first) }
+    #expect(workers[first]?.takesLookups == false)
+    #expect(workers[first]?.takesFetchLeases == true)
+    for number in 3...5 { workers.hold(lease(UInt64(number)), as: .attached, by: first) }
+    #expect(workers[first]?.takesFetchLeases == false)
+    workers.release(lease(1), of: first)
+    workers.release(lease(3), of: first)
+    #expect(workers[first]?.takesLookups == true)
+    #expect(workers[first]?.takesFetchLeases == true)
+    #expect(workers[second]?.lookups.isEmpty == true)
+  }
+
+  @Test mutating func `an attached lease costs nothing until its body is in`() {
+    start(Credits(lookups: 1, leases: 9, decodeQueueTarget: 1))
+    workers.hold(lease(1), as: .transfer, by: first)
+    workers.hold(lease(2), as: .attached, by: first)
+    #expect(workers[first]?.takesFetches(share: 1) == true)
+    workers.bodyArrived(for: lease(2), at: first)
+    #expect(workers[first]?.decodes == [lease(2)])
+    #expect(workers[first]?.takesFetches(share: 1) == false)
+  }
+
+  @Test mutating func `a worker that was told to end takes nothing`() {
+    start()
+    workers.kill(first, because: .hung)
+    #expect(workers[first]?.takesLookups == false)
+    #expect(workers[first]?.takesFetchLeases == false)
+    #expect(workers.contains(where: \.takesLookups), "the other one does")
+  }
+
+  @Test mutating func `what a worker's end tells depends on who killed it, and at what`() {
+    start()
+    #expect(workers[first]?.ending(by: .killed("")) == .killedIdle)
+    workers.hold(lease(1), as: .lookup, by: first)
+    #expect(workers[first]?.ending(by: .killed("")) == .killedAtWork)
+    #expect(workers[first]?.ending(by: .crashed("")) == .failed)
+    workers.kill(first, because: .overdue([lease(1)]))
+    #expect(workers[first]?.ending(by: .killed("")) == .failed)
+    #expect(workers[first]?.overdueLeases == [lease(1)])
+  }
+
+  @Test mutating func `a URL goes to its own worker unless that is full or much busier`() throws {
+    start(Credits(lookups: 20, leases: 20, decodeQueueTarget: 1))
+    let digest = RendezvousHash.digest("http://example.com/1")
+    let own = try #require(
+      workers.choose(digest: digest, where: { _ in true }, load: \.lookups.count))
+    let other = own == first ? second : first
+    for number in 1...4 { workers.hold(lease(UInt64(number)), as: .lookup, by: own) }
+    #expect(workers.choose(digest: digest, where: \.takesLookups, load: \.lookups.count) == own)
+    workers.hold(lease(5), as: .lookup, by: own)
+    #expect(workers.choose(digest: digest, where: \.takesLookups, load: \.lookups.count) == other)
+    #expect(workers.choose(digest: digest, where: { $0.id == other }, load: { _ in 0 }) == other)
+    #expect(workers.choose(digest: digest, where: { _ in false }, load: { _ in 0 }) == nil)
+  }
+
+  @Test mutating func `answers after the exit change nothing`() {
+    start()
+    _ = workers.remove(first)
+    workers.answered(first, at: now)
+    workers.willEndFetches(1, queueCount: 0, share: 8, of: first)
+    #expect(workers.ids == [second])
+  }
+}
+
+@Suite struct ExitEvidenceTests {
+  private let lookup = LeaseID(rawValue: 1)
+  private let fetch = LeaseID(rawValue: 2)
+  private let other = LeaseID(rawValue: 3)
+
+  private func evidence(
+    _ end: WorkerEnd, suspects: Set<LeaseID> = [],
+    isStoreSuspect: Bool = false, killReason: ReadyWorker.KillReason? = nil,
+    hasRefused: Bool = false
+  ) -> ExitEvidence {
+    var worker = ReadyWorker(
+      id: WorkerID(rawValue: 1), number: 0,
+      credits: Credits(lookups: 9, leases: 9, decodeQueueTarget: 1))
+    worker.hold(lookup, as: .lookup)
+    worker.hold(fetch, as: .transfer)
+    worker.hold(other, as: .transfer)
+    worker.killReason = killReason
+    worker.hasRefused = hasRefused
+    return ExitEvidence(
+      worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
+  }
+
+  @Test func `of a crash every fetch may be the reason, and no look-up`() {
+    let evidence = evidence(.crashed("SIGSEGV"))
+    #expect(evidence.part(of: fetch) == .lost)
+    #expect(evidence.part(of: other) == .lost)
+    #expect(evidence.part(of: lookup) == .none)
+  }
+
+  @Test func `a suspect is lost, even when the store is suspected, and others are not`() {
+    let evidence = evidence(.killed("SIGKILL"), suspects: [fetch], isStoreSuspect: true)
+    #expect(evidence.part(of: fetch) == .lost)
+    #expect(evidence.part(of: other) == .none)
+  }
+
+  @Test func `a crash in the store with no damage may be due to any fetch`() {
+    #expect(evidence(.crashedInStore("SIGBUS")).part(of: fetch) == .lost)
+  }
+
+  @Test func `a worker that leaves or is killed from outside only held its fetches`() {
+    for end in [WorkerEnd.left, .killed("SIGKILL")] {
+      #expect(evidence(end).part(of: fetch) == .held)
+    }
+  }
+
+  @Test func `a worker that has said why it cannot go on only held its fetches`() {
+    #expect(evidence(.crashed("exit 1"), hasRefused: true).part(of: fetch) == .held)
+  }
+
+  @Test func `a read that hung concerns its own picture, however the worker ended`() {
+    for end in [WorkerEnd.killed("SIGKILL"), .crashed("SIGSEGV")] {
+      #expect(evidence(end, killReason: .hungRead(fetch)).part(of: fetch) == .hungRead)
+    }
+    let evidence = evidence(.killed("SIGKILL"), killReason: .hungRead(fetch))
+    #expect(evidence.part(of: other) == .held)
+    #expect(evidence.part(of: lookup) == .none)
   }
 }

@@ -276,3 +276,117 @@ struct StoreOpeningTests {
     return information.st_mode & 0o777
   }
 }
+
+/// The files of a release that had the store where now the directory around it is.
+struct EarlierStoreTests {
+  private let directory: TestDirectory
+  private var place: String { directory.file("store") }
+  private var path: String { "\(place)/thumbnails" }
+
+  init() throws {
+    directory = try TestDirectory()
+  }
+
+  /// A store with a picture, where an earlier release had it.
+  private func makeEarlierStore() throws {
+    let store = try ThumbnailStore(directory)
+    try store.put([NewThumbnail(picture: 1)], at: .now)
+  }
+
+  private func bytesOfPicture() throws -> [UInt8]? {
+    try ThumbnailStore(directory: path, access: .readOnly).bytes(ofPicture: 1)
+  }
+
+  @Test(arguments: [false, true])
+  func `the store is moved, also on another disk, and what lay beside it is removed`(
+    isLink: Bool
+  ) throws {
+    if isLink {
+      try FileManager.default.createDirectory(
+        atPath: directory.file("disk"), withIntermediateDirectories: false)
+      try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "disk")
+    }
+    try makeEarlierStore()
+    let resolved = try Directory.resolve(place)
+    try Directory.create(resolved + ".spare")
+    _ = try FileIO.create(resolved + ".lock")
+    // What a move that was interrupted has moved already.
+    try Directory.create(path)
+    try Directory.move("\(place)/access", to: "\(path)/access")
+
+    #expect(EarlierStore.move(to: path)?.hasSuffix("was moved to \(path)") == true)
+    #expect(try bytesOfPicture() == NewThumbnail(picture: 1).bytes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place) == ["thumbnails"])
+    #expect(directory.names() == (isLink ? ["disk", "store"] : ["store"]))
+    #expect(EarlierStore.move(to: path) == nil)
+  }
+
+  @Test func `a store that is in use already stays, and the earlier one takes no space`() throws {
+    try makeEarlierStore()
+    do {
+      let store = try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 1 << 20))
+      try store.put([NewThumbnail(picture: 2)], at: .now)
+    }
+    #expect(EarlierStore.move(to: path)?.contains("was removed") == true)
+    #expect(try bytesOfPicture() == nil)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place) == ["thumbnails"])
+  }
+
+  @Test func `a store that cannot be moved is named, with the reason`() throws {
+    try makeEarlierStore()
+    _ = try FileIO.create(path)
+    let remark = try #require(EarlierStore.move(to: path))
+    #expect(remark.contains("takes disk space and is not used"))
+    #expect(remark.contains("ENOTDIR"))
+  }
+}
+
+/// A store's directory that another user could have prepared.
+struct UnsafeDirectoryTests {
+  private static let victimBytes = Array("a file that is not the store's\n".utf8)
+  private let directory: TestDirectory
+  private var path: String { directory.path + "/store" }
+
+  init() throws {
+    directory = try TestDirectory()
+    _ = try ThumbnailStore(directory)
+  }
+
+  private func expectRefused(
+    _ access: ThumbnailStore.Access, because reason: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let error = #expect(throws: StoreError.self, sourceLocation: sourceLocation) {
+      try ThumbnailStore(directory: path, access: access)
+    }
+    #expect(error?.reason == .notPermitted, sourceLocation: sourceLocation)
+    #expect(error?.description.contains(reason) == true, sourceLocation: sourceLocation)
+  }
+
+  private static let accesses: [ThumbnailStore.Access] = [
+    .readOnly, .readWrite(budgetByteCount: 1 << 20),
+  ]
+
+  @Test(arguments: ["data.mdb", "lock.mdb"], Self.accesses)
+  func `a symbolic link as a file of the store is refused, and its target stays`(
+    name: String, access: ThumbnailStore.Access
+  ) throws {
+    let victim = directory.path + "/victim"
+    try FileIO.replace(path: victim, with: Self.victimBytes)
+    #expect(unsafe unlink("\(path)/\(name)") == 0)
+    #expect(unsafe symlink(victim, "\(path)/\(name)") == 0)
+    expectRefused(access, because: "open \(path)/\(name), which is not a regular file")
+    #expect(try FileIO.contents(of: victim, upTo: 1_000) == Self.victimBytes)
+  }
+
+  @Test(arguments: Self.accesses)
+  func `a directory that other users can write is refused`(
+    access: ThumbnailStore.Access
+  ) throws {
+    #expect(unsafe chmod(path, 0o777) == 0)
+    expectRefused(access, because: "run chmod go-w \(path)")
+    #expect(unsafe chmod(path, 0o700) == 0)
+    #expect(unsafe chmod(directory.path, 0o777) == 0)
+    expectRefused(access, because: "run chmod go-w \(directory.path)")
+  }
+}

@@ -150,3 +150,210 @@ struct ChildProcessTests {
       executable: "/bin/sleep", arguments: ["60"], environment: nil, descriptors: [])
   }
 }
+
+@Suite(.timeLimit(.minutes(20)))
+struct OtherProcessTests {
+  @Test func `a process can be signalled and awaited`() throws {
+    var pipe = try UnixSocket.pair()
+    let ours = pipe.takeFirst()
+    let theirs = pipe.takeSecond()
+    let child = try ChildProcess.spawn(
+      executable: "/bin/cat", arguments: [], environment: [:],
+      descriptors: [(parent: theirs.rawValue, child: 0)])
+    guard let process = try OtherProcess(child.processID) else {
+      Issue.record("a child runs until it is reaped")
+      return
+    }
+    #expect(process.processID == child.processID)
+    #expect(try !process.waitForExit(until: .now))
+    try process.signal(SIGTERM)
+    #expect(try process.waitForExit(until: .now + .seconds(60)))
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .signalled(SIGTERM))
+    try process.signal(SIGTERM)
+    _ = ours.rawValue
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct OutputPipeTests {
+  @Test func `what is written is read, then nothing, then the end`() throws {
+    var pipe = try OutputPipe()
+    let reader = pipe.takeReader()
+    var bytes: [UInt8] = []
+    #expect(try OutputPipe.read(reader.rawValue, into: &bytes) == .nothing)
+    try FileIO.writeAll(pipe.writerDescriptor, "last")
+    let result = try end(pipe, readBy: reader.rawValue, into: &bytes)
+    #expect(result == .bytes)
+    #expect(String(decoding: bytes, as: UTF8.self) == "last")
+    // Until no child that another test starts has the writer open, as it has until its exec.
+    #expect(try UnixSocket.waitReadable(reader.rawValue, until: .now + .seconds(240)))
+    #expect(try OutputPipe.read(reader.rawValue, into: &bytes) == .closed)
+  }
+
+  private func end(
+    _ pipe: consuming OutputPipe, readBy reader: CInt, into bytes: inout [UInt8]
+  ) throws -> OutputPipe.ReadResult {
+    _ = consume pipe
+    return try OutputPipe.read(reader, into: &bytes)
+  }
+
+  @Test func `a writer does not wait for a reader`() throws {
+    let pipe = try OutputPipe()
+    let bytes = [UInt8](repeating: 0, count: OutputPipe.capacity)
+    var writtenCount = 0
+    while true {
+      let count = unsafe write(pipe.writerDescriptor, bytes, bytes.count)
+      guard count > 0 else { break }
+      writtenCount += count
+    }
+    #expect(errno == EAGAIN)
+    #expect(writtenCount == OutputPipe.capacity)
+  }
+
+  @Test func `a writer that waits makes no reader wait`() throws {
+    var pipe = try OutputPipe()
+    let reader = pipe.takeReader()
+    try UnixSocket.setNonBlocking(pipe.writerDescriptor, false)
+    var bytes: [UInt8] = []
+    #expect(try OutputPipe.read(reader.rawValue, into: &bytes) == .nothing)
+  }
+
+  @Test func `a pipe cannot be shut down`() throws {
+    let pipe = try OutputPipe()
+    #expect(shutdown(pipe.writerDescriptor, CInt(SHUT_RDWR)) == -1)
+    #expect(errno == ENOTSOCK)
+  }
+}
+
+/// The two ends of a pipe, for tests that watch what another process writes or what is closed.
+struct Pipe: ~Copyable {
+  let reader: OwnedDescriptor
+  private var writer: OwnedDescriptor?
+
+  init() throws {
+    var ends: [CInt] = [-1, -1]
+    try #require(unsafe pipe(&ends) == 0)
+    reader = OwnedDescriptor(adopting: ends[0])
+    writer = OwnedDescriptor(adopting: ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    writerNumber = ends[1]
+  }
+
+  /// The number of the end to write to, as long as it is not closed.
+  let writerNumber: CInt
+
+  mutating func closeWriter() {
+    writer = nil
+  }
+
+  /// All that is written until the last writer closes, as text.
+  mutating func textToEnd() throws -> String {
+    closeWriter()
+    var bytes: [UInt8] = []
+    while try FileIO.read(reader.rawValue, into: &bytes, upTo: 4096) > 0 {}
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct ThisProcessTests {
+  @Test func `the process reports its own properties`() throws {
+    #expect(ThisProcess.processID == getpid())
+    #expect(ThisProcess.userID == geteuid())
+    let directory = try #require(ThisProcess.executableDirectory)
+    #expect(directory.hasPrefix("/"))
+    #expect(ThisProcess.environment["PATH"]?.isEmpty == false)
+  }
+
+  @Test func `memory use is reported for existing processes only`() throws {
+    let use = try #require(ThisProcess.memoryUse(of: ThisProcess.processID))
+    #expect(use.residentByteCount > 1 << 20)
+    #expect((1...use.residentByteCount).contains(use.privateByteCount))
+    #expect(ThisProcess.residentByteCount(of: 1 << 30) == nil)
+  }
+
+  @Test func `the processor time of a process grows with its work`() throws {
+    let before = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
+    let start = ThreadClock.time()
+    while ThreadClock.time() < start + .milliseconds(20) {}
+    let after = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
+    #expect(after >= before + .milliseconds(20))
+    // No process has a larger number (proc_sys_kernel(5), pid_max).
+    #expect(ProcessClock.time(ofProcess: 1 << 22) == nil)
+  }
+
+  @Test func `the descriptor limit is raised to the hard one`() throws {
+    let limit = ThisProcess.raiseDescriptorLimit()
+    let limits = try FileIO.contents(of: "/proc/self/limits", upTo: 1 << 16)
+    let line = String(decoding: limits, as: UTF8.self).split(separator: "\n")
+      .first { $0.hasPrefix("Max open files") }
+    let fields = try #require(line).split(separator: " ")
+    #expect(fields.count == 6 && fields[3] == fields[4])
+    #expect(fields[3] == "\(limit)")
+  }
+
+  @Test func `the process may use at least one core`() {
+    #expect(ThisProcess.usableCoreCount >= 1)
+  }
+
+  @Test func `the monotonic clock does not go back`() {
+    let monotonic = MonotonicClock.nanoseconds()
+    #expect(MonotonicClock.nanoseconds() >= monotonic)
+  }
+
+  @Test func `a pipe is not a terminal`() throws {
+    let output = try Pipe()
+    #expect(!Terminal.isTerminal(output.reader.rawValue))
+    #expect(Terminal.columns(output.reader.rawValue) == nil)
+  }
+
+  @Test func `a timer ends the process when the time has passed`() async {
+    await #expect(processExitsWith: .signal(SIGALRM)) {
+      ThisProcess.setTimers(.milliseconds(1))
+      ThisProcess.pause(for: .seconds(600))
+    }
+  }
+
+  @Test func `a timer ends a process that has used so much processor time`() async {
+    await #expect(processExitsWith: .signal(SIGPROF)) {
+      // As if the time on the clock did not pass.
+      Glibc.signal(SIGALRM, SIG_IGN)
+      ThisProcess.setTimers(.milliseconds(1))
+      while true { _ = MonotonicClock.nanoseconds() }
+    }
+  }
+
+  @Test func `stopped timers do not run`() {
+    ThisProcess.setTimers(.seconds(3_600))
+    ThisProcess.setTimers(nil)
+    for timer in [ITIMER_REAL, ITIMER_PROF] {
+      var value = itimerval()
+      #expect(unsafe getitimer(__itimer_which_t(timer.rawValue), &value) == 0)
+      #expect((value.it_value.tv_sec, value.it_value.tv_usec) == (0, 0))
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct SignalSourceTests {
+  @Test func `signals become readable`() throws {
+    let source = try SignalSource([SIGUSR1, SIGUSR2])
+    #expect(source.take() == [])
+    // To this thread alone: other threads of the test process do not block them.
+    pthread_kill(pthread_self(), SIGUSR1)
+    pthread_kill(pthread_self(), SIGUSR2)
+    #expect(try UnixSocket.waitReadable(source.descriptor, until: .now + .seconds(60)))
+    #expect(source.take().sorted() == [SIGUSR1, SIGUSR2])
+    #expect(source.take() == [])
+  }
+
+  @Test func `a signal that the process ignores is not read`() throws {
+    // Ignored by default too, so that this is no change for other tests.
+    let before = signal(SIGURG, SIG_IGN)
+    defer { _ = signal(SIGURG, before) }
+    let source = try SignalSource([SIGURG, SIGUSR2])
+    pthread_kill(pthread_self(), SIGURG)
+    pthread_kill(pthread_self(), SIGUSR2)
+    #expect(source.take() == [SIGUSR2])
+  }
+}

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import ImgSystem
 import TestFiles
@@ -148,5 +149,252 @@ struct FileIOTests {
     try FileIO.writeAll(other.rawValue, "kept\n")
     #expect(try FileIO.contents(of: path, upTo: 100) == Array("after\n".utf8))
     #expect(try FileIO.contents(of: kept, upTo: 100) == Array("kept\n".utf8))
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct FileLengthTests {
+  private let root: TestDirectory
+  private let path: String
+
+  init() throws {
+    root = try TestDirectory()
+    path = root.file("file")
+  }
+
+  @Test func `opening for update keeps the content`() throws {
+    for content in ["first", "again"] {
+      let file = try FileIO.open(updating: path)
+      try FileIO.writeAll(file.rawValue, Array(content.utf8).span, at: 0)
+      #expect(try FileIO.contents(of: file.rawValue, named: path, upTo: 10) == Array(content.utf8))
+    }
+    #expect(try FileStatus(following: path).permissions == 0o600)
+  }
+
+  @Test func `bytes are written at an offset, also behind the end`() throws {
+    let file = try FileIO.open(updating: path)
+    try FileIO.writeAll(file.rawValue, [1, 2].span, at: 3)
+    try FileIO.writeAll(file.rawValue, [9].span, at: 4)
+    #expect(try FileIO.contents(of: path, upTo: 10) == [0, 0, 0, 1, 9])
+  }
+
+  @Test func `allocation extends a file and never truncates it`() throws {
+    let file = try FileIO.open(updating: path)
+    try FileIO.allocate(0..<5_000, of: file.rawValue)
+    #expect(try FileStatus(of: file.rawValue).byteCount == 5_000)
+    try FileIO.allocate(100..<200, of: file.rawValue)
+    #expect(try FileStatus(of: file.rawValue).byteCount == 5_000)
+    try FileIO.setByteCount(of: file.rawValue, to: 7)
+    #expect(try FileIO.contents(of: path, upTo: 10) == [UInt8](repeating: 0, count: 7))
+  }
+
+  @Test func `a failed write is an error`() throws {
+    let file = try FileIO.open(readingFrom: "/dev/null")
+    #expect(throws: SystemError.self) { try FileIO.writeAll(file.rawValue, [1].span, at: 0) }
+    #expect(throws: SystemError.self) { try FileIO.allocate(0..<1, of: file.rawValue) }
+    #expect(throws: SystemError.self) { try FileIO.setByteCount(of: file.rawValue, to: 1) }
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct FileLockTests {
+  private let directory: TestDirectory
+  private var path: String { directory.file("lock") }
+
+  init() throws {
+    directory = try TestDirectory()
+  }
+
+  /// In a process of its own: children of this one, which other tests start, have its files open
+  /// from their fork to their exec, and hold its locks as long.
+  @Test func `one process holds a lock, with its number, until it closes the file`() async {
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      #expect(FileLock.holder(path: path) == nil)
+      do {
+        let lock = try FileLock.acquire(path: path)
+        let isHeld = lock != nil
+        #expect(isHeld)
+        #expect(try !canBeAcquired(path))
+        #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
+      }
+      #expect(FileLock.holder(path: path) == nil)
+      #expect(try canBeAcquired(path))
+    }
+  }
+
+  @Test func `a lock whose file was removed or replaced is detected`() throws {
+    guard let lock = try FileLock.acquire(path: path) else {
+      Issue.record("no other process holds it")
+      return
+    }
+    let atFirst = FileLock.isHeld(by: lock, at: path)
+    #expect(atFirst)
+    #expect(unsafe unlink(path) == 0)
+    let whenRemoved = FileLock.isHeld(by: lock, at: path)
+    #expect(!whenRemoved)
+    #expect(try canBeAcquired(path))
+    let whenReplaced = FileLock.isHeld(by: lock, at: path)
+    #expect(!whenReplaced)
+  }
+
+  @Test func `the holder's note is read with its process number`() throws {
+    let lock = try FileLock.acquire(path: path, note: "/run/user/1000/imgctl/control.sock")
+    let isHeld = lock != nil
+    #expect(isHeld)
+    let holder = FileLock.holder(path: path)
+    #expect(holder?.processID == ThisProcess.processID)
+    #expect(holder?.note == "/run/user/1000/imgctl/control.sock")
+  }
+
+  @Test func `a new holder overwrites the former holder's note`() throws {
+    try FileIO.replace(path: path, with: Array("123456789012345\n".utf8))
+    let lock = try FileLock.acquire(path: path)
+    let isHeld = lock != nil
+    #expect(isHeld)
+    let expected = Array("\(ThisProcess.processID)\n".utf8)
+    #expect(try FileIO.contents(of: path, upTo: 64) == expected)
+  }
+
+  @Test func `a symbolic link is not followed`() throws {
+    #expect(unsafe symlink(directory.file("target"), path) == 0)
+    #expect(throws: SystemError(operation: "open \(path)", code: ELOOP)) {
+      _ = try FileLock.acquire(path: path)
+    }
+  }
+
+  /// The waiting call blocks only its own thread.
+  @Test func `a waiting process gets the lock when its holder dies`() async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let lock = try FileLock.acquire(path: path)
+      DispatchQueue(label: "waits").async {
+        // Another open file, which counts like another process.
+        _ = try? FileLock.acquire(waitingFor: path)
+        // Never, as the holder lives on.
+        _exit(1)
+      }
+      #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
+      kill(getpid(), SIGKILL)
+      _ = consume lock
+    }
+    let lock = try FileLock.acquire(waitingFor: path)
+    #expect(lock.rawValue >= 0)
+    #expect(FileLock.holder(path: path)?.processID == ThisProcess.processID)
+  }
+}
+
+private func canBeAcquired(_ path: String) throws -> Bool {
+  try FileLock.acquire(path: path) != nil
+}
+
+/// Files with content that is replaced and perhaps put back.
+struct ProvisionalFileTests {
+  private let directory: TestDirectory
+  private let path: String
+
+  init() throws {
+    directory = try TestDirectory()
+    path = directory.file("a")
+  }
+
+  private func text() throws -> String {
+    String(decoding: try FileIO.contents(of: path, upTo: 100), as: UTF8.self)
+  }
+
+  private func write(_ text: String) throws {
+    try FileIO.replace(path: path, with: Array(text.utf8))
+  }
+
+  @Test func `a file is put back with its content and its rights`() throws {
+    try write("old")
+    unsafe chmod(path, 0o600)
+    var file = try ProvisionalFile(path: path)
+    try file.replace(with: Array("first".utf8))
+    try file.replace(with: Array("second".utf8))
+    #expect(try text() == "second")
+    try file.restore()
+    #expect(try text() == "old")
+    var status = stat()
+    unsafe stat(path, &status)
+    #expect(status.st_mode & 0o777 == 0o600)
+    #expect(status.st_nlink == 1)
+    #expect(directory.names() == ["a"])
+  }
+
+  @Test func `where there was no file, there is none again`() throws {
+    var file = try ProvisionalFile(path: path)
+    try file.replace(with: Array("new".utf8))
+    try file.restore()
+    #expect(directory.names() == [])
+  }
+
+  @Test func `the final content stays, and nothing else`() throws {
+    try write("old")
+    var file = try ProvisionalFile(path: path)
+    try file.replace(with: Array("provisional".utf8))
+    try write("final")
+    file.discard()
+    #expect(try text() == "final")
+    #expect(directory.names() == ["a"])
+  }
+
+  @Test(arguments: [false, true])
+  func `a file that another process has put there stays`(isThereBefore: Bool) throws {
+    if isThereBefore { try write("old") }
+    var file = try ProvisionalFile(path: path)
+    try file.replace(with: Array("provisional".utf8))
+    try write("another")
+    try file.restore()
+    #expect(try text() == "another")
+    #expect(directory.names() == ["a"])
+  }
+
+  @Test func `the provisional content of another is not replaced`() throws {
+    try write("old")
+    var file = try ProvisionalFile(path: path)
+    try file.replace(with: Array("provisional".utf8))
+    let error = SystemError(operation: "replace \(path)", code: EBUSY)
+    #expect(throws: error) { _ = try ProvisionalFile(path: path) }
+    try file.restore()
+    let other = try ProvisionalFile(path: path)
+    other.discard()
+    #expect(try text() == "old")
+  }
+}
+
+@Suite(.timeLimit(.minutes(20))) struct SpoolFileTests {
+  @Test func `appended bytes are read in order at any position`() throws {
+    let directory = try TestDirectory()
+    let file = try SpoolFile(in: directory.path)
+    let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    try file.append(bytes.span.extracting(..<60_000))
+    try file.append(bytes.span.extracting(60_000...))
+    #expect(lseek(file.descriptor, 500, SEEK_SET) == 500)
+    #expect(try file.contents(byteCount: bytes.count) == bytes)
+    #expect(try file.contents(byteCount: 10) == Array(bytes[..<10]))
+  }
+
+  @Test func `reading more bytes than the file has is an error`() throws {
+    let directory = try TestDirectory()
+    let file = try SpoolFile(in: directory.path)
+    #expect(throws: SystemError.self) { try file.contents(byteCount: 1) }
+  }
+
+  @Test func `a spool file has no name and is not inherited`() throws {
+    let directory = try TestDirectory()
+    let file = try SpoolFile(in: directory.path)
+    var status = stat()
+    #expect(unsafe fstat(file.descriptor, &status) == 0)
+    #expect(status.st_nlink == 0)
+    #expect(fcntl(file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    #expect(unsafe rmdir(directory.path) == 0)
+    #expect(unsafe mkdir(directory.path, 0o700) == 0)
+  }
+
+  @Test func `a missing directory or an unsupported file system is an error`() {
+    // Who may not write there is told that first.
+    for (directory, codes) in [("/nowhere", [ENOENT]), ("/proc", [EOPNOTSUPP, EACCES])] {
+      let error = #expect(throws: SystemError.self) { try SpoolFile(in: directory) }
+      #expect(error.map { codes.contains($0.code) } == true)
+    }
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import ImgSystem
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
@@ -135,5 +136,195 @@ extension UnixSocket {
   fileprivate static func pairEnd() throws -> OwnedDescriptor {
     var pair = try pair()
     return pair.takeFirst()
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct MailboxTests {
+  @Test func `a wake-up stays set until it is drained`() throws {
+    let wakeup = try Wakeup()
+    #expect(try !isReadable(wakeup.descriptor))
+    wakeup.signal()
+    wakeup.signal()
+    #expect(try isReadable(wakeup.descriptor))
+    wakeup.drain()
+    #expect(try !isReadable(wakeup.descriptor))
+    wakeup.drain()
+  }
+
+  @Test func `a blocking wait returns for an earlier wake-up and clears it`() throws {
+    let wakeup = try Wakeup()
+    wakeup.signal()
+    wakeup.waitBlocking()
+    #expect(try !isReadable(wakeup.descriptor))
+  }
+
+  @Test func `messages arrive once, in the order of posting`() throws {
+    let mailbox = try Mailbox<Int>()
+    mailbox.post(1)
+    mailbox.post(2)
+    #expect(try isReadable(mailbox.descriptor))
+    #expect(mailbox.takeAll() == [1, 2])
+    #expect(mailbox.takeAll() == [])
+    #expect(try !isReadable(mailbox.descriptor))
+    mailbox.post(contentsOf: [])
+    #expect(try !isReadable(mailbox.descriptor))
+    mailbox.post(contentsOf: [3, 4])
+    #expect(try isReadable(mailbox.descriptor))
+    mailbox.post(5)
+    #expect(mailbox.takeAll() == [3, 4, 5])
+  }
+
+  @Test func `no message is lost while many threads post`() throws {
+    let mailbox = try Mailbox<Int>()
+    let posters = try (0..<4).map { poster in
+      try ServiceThread<Void>(name: "poster", capacity: 1) { queue in
+        while queue.take(upTo: 1) != nil {
+          for number in 0..<1000 { mailbox.post(poster * 1000 + number) }
+        }
+      }
+    }
+    for poster in posters { #expect(poster.queue.push(())) }
+
+    let poller = try Poller()
+    try poller.register(mailbox.descriptor, .read, token: 1)
+    var received: [Int] = []
+    while received.count < 4000 {
+      #expect(try !poller.wait(timeout: .seconds(60)).isEmpty)
+      received += mailbox.takeAll()
+    }
+    #expect(received.sorted() == Array(0..<4000))
+    for poster in 0..<4 {
+      let own = received.filter { $0 / 1000 == poster }
+      #expect(own == own.sorted())
+    }
+  }
+
+  private func isReadable(_ descriptor: CInt) throws -> Bool {
+    try UnixSocket.waitReadable(descriptor, until: .now)
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct BlockingQueueTests {
+  @Test func `a full queue refuses elements until there is room`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 2)
+    #expect(queue.push(1))
+    #expect(queue.push(2))
+    #expect(!queue.push(3))
+    #expect(queue.count == 2)
+    #expect(queue.take(upTo: 1) == [1])
+    #expect(queue.push(4))
+    #expect(queue.take(upTo: 8) == [2, 4])
+    #expect(queue.count == 0)
+  }
+
+  @Test func `several elements are added together or not at all`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 3)
+    #expect(queue.push(contentsOf: [1, 2]))
+    #expect(!queue.push(contentsOf: [3, 4]))
+    #expect(queue.push(contentsOf: []))
+    #expect(queue.take(upTo: 8) == [1, 2])
+    #expect(queue.push(contentsOf: [5, 6, 7]))
+    #expect(queue.take(upTo: 8, until: .now + .seconds(60)) == [5, 6, 7])
+    queue.close()
+    #expect(!queue.push(contentsOf: [8]))
+  }
+
+  @Test func `a closed queue refuses elements and returns queued ones, then nil`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 8)
+    #expect(queue.push(1))
+    queue.close()
+    #expect(!queue.push(2))
+    #expect(queue.take(upTo: 8) == [1])
+    #expect(queue.take(upTo: 8) == nil)
+    #expect(queue.take(upTo: 8) == nil)
+  }
+
+  @Test func `elements of many threads arrive once, in the order of each thread`() async throws {
+    let received = Mutex<[Int]>([])
+    let consumer = try ServiceThread<Int>(name: "consumer", capacity: 4000) { queue in
+      while let batch = queue.take(upTo: 7) {
+        received.withLock { $0 += batch }
+      }
+    }
+    await withTaskGroup { group in
+      for producer in 0..<8 {
+        group.addTask {
+          for number in 0..<500 {
+            #expect(consumer.queue.push(producer * 500 + number))
+          }
+        }
+      }
+    }
+    consumer.join()
+    let all = received.withLock { $0 }
+    #expect(all.sorted() == Array(0..<4000))
+    for producer in 0..<8 {
+      let own = all.filter { $0 / 500 == producer }
+      #expect(own == own.sorted())
+    }
+  }
+
+  @Test func `take with a deadline returns earlier elements or none`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 2)
+    #expect(queue.take(upTo: 1, until: .now) == [])
+    #expect(queue.take(upTo: 1, until: .now + .milliseconds(1)) == [])
+    #expect(queue.push(1))
+    #expect(queue.take(upTo: 1, until: .now) == [1])
+    let producer = try ServiceThread<Int>(name: "producer", capacity: 1) { _ in
+      #expect(queue.push(2))
+    }
+    #expect(queue.take(upTo: 1, until: .now + .seconds(240)) == [2])
+    producer.join()
+    queue.close()
+    #expect(queue.take(upTo: 1, until: .now) == nil)
+    #expect(queue.take(upTo: 1, until: .now + .seconds(240)) == nil)
+  }
+
+  @Test func `an urgent element is taken first`() throws {
+    let queue = try BlockingQueue<Int>(capacity: 4)
+    for number in 1...2 { #expect(queue.push(number)) }
+    for number in 3...4 { #expect(queue.push(number, isFirst: true)) }
+    #expect(queue.take(upTo: 4) == [4, 3, 1, 2])
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct ServiceThreadTests {
+  @Test func `joining waits for queued jobs`() throws {
+    let sum = Atomic(0)
+    let thread = try ServiceThread<Int>(name: "sum", capacity: 100) { queue in
+      while let batch = queue.take(upTo: 3) {
+        sum.add(batch.reduce(0, +), ordering: .relaxed)
+      }
+    }
+    for number in 1...100 { #expect(thread.queue.push(number)) }
+    thread.join()
+    #expect(sum.load(ordering: .relaxed) == 5050)
+    #expect(!thread.queue.push(1))
+    thread.join()
+  }
+
+  @Test func `the thread has its name and blocks every signal`() throws {
+    let name = Mutex<[UInt8]>([])
+    let blocksTermination = Atomic(false)
+    let thread = try ServiceThread<Void>(name: "a-name-of-more-than-15", capacity: 1) { queue in
+      _ = queue.take(upTo: 1)
+      name.withLock { $0 = (try? FileIO.contents(of: "/proc/thread-self/comm", upTo: 64)) ?? [] }
+      var mask = sigset_t()
+      unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
+      blocksTermination.store(
+        unsafe sigismember(&mask, SIGTERM) == 1, ordering: .relaxed)
+    }
+    thread.join()
+    #expect(String(decoding: name.withLock { $0 }, as: UTF8.self) == "a-name-of-more-\n")
+    #expect(blocksTermination.load(ordering: .relaxed) == true)
+  }
+
+  @Test func `an impossible stack is an error, not a thread`() {
+    #expect(throws: SystemError(operation: "pthread_attr_setstacksize", code: EINVAL)) {
+      _ = try ServiceThread<Void>(name: "tiny", capacity: 1, stackByteCount: 1) { _ in }
+    }
   }
 }

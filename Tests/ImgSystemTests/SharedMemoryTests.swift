@@ -1,6 +1,8 @@
 import Glibc
-import ImgSystem
+import TestFiles
 import Testing
+
+@testable import ImgSystem
 
 @Suite(.timeLimit(.minutes(20)))
 struct SharedMemoryTests {
@@ -98,5 +100,213 @@ struct SharedMemoryTests {
     await #expect(processExitsWith: .failure) { [range = range as Range<Int>] in
       _ = try SharedMemory(byteCount: 16, writers: .creator).bytes(in: range)
     }
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct SharedWordsTests {
+  @Test func `words start at zero and keep stored values`() throws {
+    let words = try SharedWords(count: 3)
+    #expect((0..<3).map(words.load) == [0, 0, 0])
+    words.store(.max, at: 1)
+    #expect((0..<3).map(words.load) == [0, .max, 0])
+  }
+
+  @Test func `two mappings of one file see each other`() throws {
+    let words = try SharedWords(count: 2)
+    let other = try SharedWords(
+      adopting: OwnedDescriptor(adopting: fcntl(words.descriptor, F_DUPFD_CLOEXEC, 0)), count: 2)
+    words.store(1, at: 0)
+    other.store(2, at: 1)
+    #expect(other.load(0) == 1)
+    #expect(words.load(1) == 2)
+  }
+
+  @Test func `writes of another process are visible`() throws {
+    let words = try SharedWords(count: 1)
+    let child = try ChildProcess.spawn(
+      executable: "/bin/sh", arguments: ["-c", "printf AAAAAAAA >&3"], environment: nil,
+      descriptors: [(parent: words.descriptor, child: 3)])
+    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
+    #expect(words.load(0) == 0x4141_4141_4141_4141)
+  }
+
+  @Test func `the file cannot be truncated`() throws {
+    let words = try SharedWords(count: 1)
+    #expect(ftruncate(words.descriptor, 0) == -1)
+    #expect(errno == EPERM)
+  }
+
+  @Test func `a file with too few words is refused`() throws {
+    let words = try SharedWords(count: 2)
+    #expect(throws: SystemError(operation: "map shared words", code: EINVAL)) {
+      _ = try SharedWords(
+        adopting: OwnedDescriptor(adopting: fcntl(words.descriptor, F_DUPFD_CLOEXEC, 0)), count: 3)
+    }
+  }
+
+  @Test func `an access beyond the end traps`() async {
+    await #expect(processExitsWith: .failure) {
+      _ = try SharedWords(count: 1).load(1)
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct MemoryFileTests {
+  private let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+  /// The file as its receiver has it.
+  private func passedOn(_ file: MemoryFile) throws -> MemoryFile {
+    MemoryFile(
+      PassedFile(
+        adopting: OwnedDescriptor(adopting: fcntl(file.file.descriptor, F_DUPFD_CLOEXEC, 0))))
+  }
+
+  @Test func `the bytes can be read repeatedly at any position`() throws {
+    let file = try MemoryFile(containing: bytes)
+    let other = try passedOn(file)
+    #expect(lseek(other.file.descriptor, 500, SEEK_SET) == 500)
+    #expect(try other.contents(byteCount: bytes.count) == bytes)
+    #expect(try file.contents(byteCount: bytes.count) == bytes)
+  }
+
+  @Test func `an empty memory file is valid`() throws {
+    #expect(try MemoryFile(containing: []).contents(byteCount: 0) == [])
+  }
+
+  @Test func `a memory file cannot be changed`() throws {
+    let file = try MemoryFile(containing: bytes)
+    for size in [0, bytes.count + 1] {
+      #expect(ftruncate(file.file.descriptor, off_t(size)) == -1)
+      #expect(errno == EPERM)
+    }
+    #expect(unsafe pwrite(file.file.descriptor, [1], 1, 0) == -1)
+    #expect(errno == EPERM)
+    #expect(fcntl(file.file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+  }
+
+  @Test func `an unsealed file is refused`() throws {
+    // Its size is sealed, its bytes are not.
+    let words = try SharedWords(count: 1)
+    let file = MemoryFile(
+      PassedFile(
+        adopting: OwnedDescriptor(adopting: fcntl(words.descriptor, F_DUPFD_CLOEXEC, 0))))
+    #expect(throws: SystemError(operation: "read an unsealed file", code: EPERM)) {
+      _ = try file.contents(byteCount: 8)
+    }
+  }
+
+  @Test func `a file that is not a memory file is refused`() throws {
+    var pair = try UnixSocket.pair()
+    let file = MemoryFile(PassedFile(adopting: pair.takeFirst()))
+    #expect(throws: SystemError(operation: "fcntl F_GET_SEALS", code: EINVAL)) {
+      _ = try file.contents(byteCount: 1)
+    }
+  }
+
+  @Test(arguments: [-1, 0, 99_999, 100_001, .max])
+  func `a file of another size is refused`(byteCount: Int) throws {
+    let file = try MemoryFile(containing: bytes)
+    #expect(throws: SystemError(operation: "read a file of another size", code: EINVAL)) {
+      _ = try file.contents(byteCount: byteCount)
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(20)))
+struct MappedFileTests {
+  private let directory: TestDirectory
+  private let path: String
+
+  init() throws {
+    directory = try TestDirectory()
+    path = directory.path + "/file"
+  }
+
+  @Test func `a file is created with its prepared content, readable only by its user`() throws {
+    let created = try MappedFile.create(path: path, byteCount: 4_096) { $0.setWord(1, to: 7) }
+    #expect(created.word(0) == 0)
+    #expect(created.word(1) == 7)
+    #expect(created.byte(8) == 7)
+    var status = stat()
+    #expect(unsafe stat(path, &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o600)
+    #expect(status.st_size == 4_096)
+    // No page of it waits for room on the disk.
+    #expect(status.st_blocks * 512 >= 4_096)
+    #expect(unsafe access(path + ".tmp", F_OK) != 0)
+  }
+
+  @Test func `two mappings of one file share words, and no addition is lost`() throws {
+    let first = try MappedFile.create(path: path, byteCount: 100) { _ in }
+    let second = try MappedFile(path: path, byteCount: 100)
+    first.add(2, toWord: 3)
+    second.add(3, toWord: 3)
+    first.setByte(99, to: 1)
+    #expect(first.word(3) == 5)
+    #expect(second.byte(99) == 1)
+  }
+
+  @Test func `recreating a file does not change existing mappings`() throws {
+    let former = try MappedFile.create(path: path, byteCount: 64) { $0.setWord(0, to: 1) }
+    let later = try MappedFile.create(path: path, byteCount: 64) { _ in }
+    #expect(former.word(0) == 1)
+    #expect(later.word(0) == 0)
+  }
+
+  @Test(arguments: [0, 63, 65])
+  func `a file of another size is not mapped`(byteCount: Int) throws {
+    _ = try MappedFile.create(path: path, byteCount: 64) { _ in }
+    #expect(unsafe truncate(path, byteCount) == 0)
+    #expect(throws: SystemError(operation: "map file", code: EINVAL)) {
+      _ = try MappedFile(path: path, byteCount: 64)
+    }
+  }
+
+  @Test func `a file of one of several sizes is mapped with its size`() throws {
+    _ = try MappedFile.create(path: path, byteCount: 96) { $0.setByte(95, to: 7) }
+    let mapped = try MappedFile(path: path) { $0 % 32 == 0 }
+    #expect(mapped.byteCount == 96)
+    #expect(mapped.byte(95) == 7)
+    #expect(throws: SystemError(operation: "map file", code: EINVAL)) {
+      _ = try MappedFile(path: path) { $0 > 96 }
+    }
+  }
+
+  @Test func `opening does not create a missing file`() throws {
+    let error = #expect(throws: SystemError.self) {
+      _ = try MappedFile(path: path, byteCount: 64)
+    }
+    #expect(error?.code == ENOENT)
+  }
+
+  @Test func `an access beyond the end traps`() async {
+    await #expect(processExitsWith: .failure) {
+      let directory = try TestDirectory()
+      let file = try MappedFile.create(path: directory.path + "/f", byteCount: 64) { _ in }
+      _ = file.byte(64)
+    }
+    await #expect(processExitsWith: .failure) {
+      let directory = try TestDirectory()
+      let file = try MappedFile.create(path: directory.path + "/f", byteCount: 71) { _ in }
+      file.add(1, toWord: 8)
+    }
+  }
+}
+
+struct AvailableMemoryTests {
+  @Test func `the kernel's table is read in kibibytes`() {
+    let text = "MemTotal:       100 kB\nMemFree:  7 kB\nMemAvailable:   40 kB\n"
+    #expect(
+      AvailableMemory(memoryInformation: text)
+        == AvailableMemory(availableByteCount: 40_960, totalByteCount: 102_400))
+    #expect(AvailableMemory(memoryInformation: "MemTotal: 1 kB\n") == nil)
+  }
+
+  @Test func `this machine has memory`() throws {
+    let memory = try #require(AvailableMemory.now.first)
+    #expect(memory.availableByteCount > 0)
+    #expect(memory.totalByteCount >= memory.availableByteCount)
   }
 }

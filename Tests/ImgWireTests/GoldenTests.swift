@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgModel
 import ImgWire
 import Testing
 
@@ -53,4 +54,388 @@ import Testing
     let texts = messages.filter { $0.value.numbers == nil }
     #expect(Set(files) == Set(texts.keys.map { "\($0).json" }))
   }
+}
+
+/// One message of each kind and the name of its golden file. Each optional member is present in one
+/// message and absent in another.
+enum GoldenMessages {
+  static let hello = Hello(protocolVersion: 1, version: "0.1.0", processID: 4_711)
+  static let thumbnail = Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182)
+  static let lease = LeaseID(rawValue: 17)
+  static let decoder = DecoderID(rawValue: 2)
+  static let sandbox = SandboxReport(
+    hasNoNewPrivileges: true, isNotDumpable: true, hasSystemCallFilter: true, landlockVersion: 7)
+  static let request = RequestID(rawValue: 5)
+  static let job = JobID(rawValue: 3)
+  static let failure = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503")
+
+  static var timings: Timings {
+    var timings = Timings()
+    timings.dns = .milliseconds(12)
+    timings.connect = .milliseconds(34)
+    timings.tls = .milliseconds(56)
+    timings.ttfb = .milliseconds(78)
+    timings.download = .milliseconds(90)
+    timings.decode = .milliseconds(21)
+    timings.store = .milliseconds(0)
+    return timings
+  }
+
+  /// As of a gray picture.
+  static let thumbHash: ThumbHash = {
+    let bytes: [UInt8] = [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)
+    guard let hash = ThumbHash(bytes: bytes) else { preconditionFailure("its form is right") }
+    return hash
+  }()
+
+  static let uncached = UncachedThumbnail(
+    thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
+    thumbHash: thumbHash, sourceByteCount: 2_345_678,
+    failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"), timings: timings
+  )
+
+  static var variant: Variant {
+    get throws {
+      try Variant(width: 400, height: 300, mode: .fill, crop: .centre, format: .jpeg, quality: 70)
+    }
+  }
+
+  static var fetchOptions: FetchOptions {
+    get throws {
+      FetchOptions(
+        headers: try HeaderFields([
+          HeaderField(name: "Authorization", value: "Basic YTpi", onlyTo: "example.com"),
+          HeaderField(name: "Referer", value: "https://example.com/"),
+        ]), referer: .ownOrigin,
+        cookies: try Cookies([Cookie(line: "example.com\tTRUE\t/\tTRUE\t0\tsession\t1")]),
+        ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
+        respectsOptOut: true, respectsRobots: true,
+        redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]))
+    }
+  }
+
+  /// A coordinator reports them without their credentials.
+  private static var proxies: ProxySettings {
+    let proxy = try? ProxyURL(parsing: "http://ada:secret@proxy.example:3128")
+    return ProxySettings(http: proxy, https: proxy, directHosts: ["localhost", ".example"])
+  }
+
+  static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
+    var limits = Limits()
+    limits.contact = "ada@example.org"
+    let batch = Batch(
+      ThumbnailRequest(variant: try variant, keep: .all, fetch: try fetchOptions),
+      retention: Retention(
+        after: .seconds(3_600), until: WallTime(rawValue: 1_800_000_000_000),
+        sliding: .seconds(60)), isUrgent: false,
+      items: [Assignment(lease: lease, url: "https://example.com/a.jpg?b=c/d")])
+    return [
+      "welcome": .welcome(
+        Welcome(
+          hello: hello, limits: limits, storeDirectory: "/var/cache/imgctl/store",
+          allowedNetworks: [NetworkRange(bytes: [127, 0, 0, 0], prefixLength: 8)].compactMap(
+            \.self),
+          allowedDirectories: ["/srv/pictures"], authorityFile: "/etc/ssl/own.pem",
+          proxies: proxies, requiresSandbox: true)),
+      "lookup": .lookup(batch),
+      "lookup_pinning": .lookup(
+        Batch(
+          batch.request, retention: Retention(pins: [JobID(rawValue: 7), JobID(rawValue: 9)]),
+          isUrgent: false, items: batch.items)),
+      "fetch": .fetch(
+        Batch(
+          ThumbnailRequest(variant: .standard), retention: Retention(after: .milliseconds(1)),
+          isUrgent: true, items: batch.items)),
+      "fetch_no_cache": .fetch(
+        Batch(
+          ThumbnailRequest(variant: .standard, bypassesStore: true),
+          retention: Retention(after: .milliseconds(1)), isUrgent: true, items: batch.items)),
+      "attach": .attach(batch),
+      "decode": .decode(batch),
+      "decode_upload": .decodeUpload(
+        Upload(
+          lease: lease, url: "https://example.com/a.jpg",
+          request: ThumbnailRequest(variant: try variant, keep: .all),
+          retention: Retention(after: .milliseconds(1)), byteCount: 2_345_678)),
+      "decode_upload_unnamed": .decodeUpload(
+        Upload(
+          lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
+          retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
+      "preview": .preview(LeaseList(leases: [lease])),
+      "progress": .progress(LeaseList(leases: [lease])),
+      "cancel": .cancel(LeaseList(leases: [lease])),
+      "follow_redirects": .followRedirects(
+        TransferList(transfers: [TransferID(startedBy: lease)])),
+      "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
+      "unpin": .unpin(JobList(jobs: [JobID(rawValue: 7)])),
+      "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
+      "decoder_exited_killed": .decoderExited(DecoderExit(decoder: decoder, end: .signalled(11))),
+      "decoder_exited_not_started": .decoderExited(
+        DecoderExit(decoder: decoder, end: .notStarted("too many processes"))),
+      "drain": .drain,
+    ]
+  }
+
+  static func workerMessages() -> [String: WorkerMessage] {
+    [
+      "hello": .hello(hello),
+      "ready": .ready(Credits(lookups: 1_024, leases: 256, decodeQueueTarget: 40)),
+      "refused": .refused(Refusal(reason: "the store cannot be opened")),
+      "looked_up": .lookedUp(
+        LookupResults(
+          hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
+          originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
+      "unpinned": .unpinned(LeaseList(leases: [LeaseID(rawValue: 19)])),
+      "host_updates": .hostUpdates(
+        HostUpdates(
+          cooldowns: [
+            HostCooldown(
+              host: "example.com", origin: "https://example.com:8443", seconds: 120,
+              httpStatus: 503)
+          ],
+          extraRequests: ["example.com"],
+          robotsKnown: [lease],
+          slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)])),
+      "redirected": .redirected(
+        Redirections(redirections: [
+          .init(
+            transfer: TransferID(startedBy: lease), host: "example.org",
+            origin: "https://example.org")
+        ])),
+      "transferred": .transferred(LeaseList(leases: [lease])),
+      "released": .released(LeaseList(leases: [lease])),
+      "finished": .finished(
+        FetchResults(
+          results: [
+            .init(
+              lease: lease, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920)),
+            .init(
+              lease: LeaseID(rawValue: 18), outcome: .failed(failure), timings: timings),
+            .init(lease: LeaseID(rawValue: 19), outcome: .cancelled),
+            .init(
+              lease: LeaseID(rawValue: 20),
+              outcome: .done(thumbnail, fromCache: true, bytesFetched: 0), failureBehind: failure),
+          ], decodeQueueCount: 5)),
+      "uncached": .uncached(
+        UncachedResult(
+          lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
+      "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail, shownByteCount: 16_384)),
+      "progress": .progress(
+        ProgressReport(entries: [
+          .init(
+            lease: lease,
+            progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
+          .init(
+            lease: LeaseID(rawValue: 18), progress: BodyProgress(receivedByteCount: 1_460)),
+        ])),
+      "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
+      "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
+      "store": .store(
+        StoreReport(
+          budgetByteCount: 419_430_400, diskByteCount: 104_857_600, pinnedByteCount: 8_192,
+          pinningJobs: [JobID(rawValue: 7)])),
+      "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
+    ]
+  }
+
+  static func decoderOrders() throws -> [String: DecoderOrder] {
+    [
+      "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
+      "input": .input,
+      "decode": .decode(
+        DecodeRequest(picture: 7, variants: [try variant], isLenient: true, byteCount: 81_920)),
+      "describe": .describe(DescribeRequest(picture: 7, byteCount: 81_920)),
+    ]
+  }
+
+  static var pixelFacts: PixelFacts {
+    let blurHash = BlurHash("LIGY=sU|KJ$*|=JCOD,WR%S#A?E}")
+    let palette = [PixelFacts.Colour(RGBColour(red: 200, green: 30, blue: 9), share: 0.75)]
+    guard let blurHash,
+      let facts = PixelFacts(thumbHash: thumbHash, blurHash: blurHash, palette: palette)
+    else { preconditionFailure("their form is right") }
+    return facts
+  }
+
+  static func description(frameDelays: [Int]? = nil) -> PictureDescription {
+    guard let description = PictureDescription(pixels: pixelFacts, frameDelays: frameDelays) else {
+      preconditionFailure("their form is right")
+    }
+    return description
+  }
+
+  static func decoderReports() -> [String: DecoderReport] {
+    [
+      "described": .described(description(), picture: 7),
+      "described_animation": .described(description(frameDelays: [40, 1_320]), picture: 7),
+      "ready": .ready(DecoderReady(processID: 4_713, sandbox: sandbox)),
+      "refused": .refused(
+        DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
+      "decoded": .decoded(
+        RenderedFacts(
+          thumbnails: [thumbnail],
+          source: SourceFacts(format: .jpeg, width: 4_000, height: 3_000, frames: 1),
+          thumbHash: thumbHash),
+        picture: 7),
+      "failed": .failed(
+        Failure(stage: .decode, code: .corruptImage, detail: "header: bad marker"), picture: 7),
+    ]
+  }
+
+  static func clientMessages() throws -> [String: ClientMessage] {
+    let options = RequestOptions(
+      variant: try variant, expiry: Expiry(.after(.seconds(604_800)), isSliding: true),
+      priority: -1)
+    let delayed = RequestOptions(
+      variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
+      delay: .milliseconds(250), keep: .original)
+    let changes = changes.mapValues { change in
+      ClientMessage.change(ChangeRequest(id: request, job: job, change: change))
+    }
+    return changes.merging([
+      "hello": .hello(hello),
+      "submit": .submit(
+        Submission(id: request, name: "holiday", options: options, order: .lastInFirstOut)),
+      "submit_lines": .submitLines(
+        SubmissionLines(id: request, lines: ["https://example.com/ü", "not a URL"])),
+      "submit_end": .submitEnd(PlainRequest(id: request)),
+      "status": .status(PlainRequest(id: request)),
+      "jobs": .jobs(JobsRequest(id: request, before: job, isActiveOnly: true)),
+      "job": .job(JobRequest(id: request, job: job, isWatching: true)),
+      "results": .results(
+        ResultsRequest(id: request, job: job, from: 500, isFailedOnly: true)),
+      "limit": .limit(
+        LimitRequest(
+          id: request,
+          limits: LimitChange(
+            transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600)))),
+      "get": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard))),
+      "get_viewer": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg", viewer: "left", options: delayed)),
+      "get_no_cache": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), bypassesStore: true)),
+      "get_incremental": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), wantsPreviews: true)),
+      "get_progress": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), wantsProgress: true)),
+      "get_retry_after": .get(
+        GetRequest(
+          id: request, url: "https://example.com/a.jpg",
+          options: RequestOptions(variant: .standard), maximumRetryAfter: .seconds(2))),
+      "next_preview": .nextPreview(PlainRequest(id: request)),
+      "upload": .upload(
+        UploadRequest(
+          id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
+      "upload_unnamed": .upload(
+        UploadRequest(
+          id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard),
+          wantsPixels: true)),
+      "detach": .detach(PlainRequest(id: request)),
+      "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
+      "sweep": .sweep(PlainRequest(id: request)),
+      "stop": .stop(PlainRequest(id: request)),
+    ]) { $1 }
+  }
+
+  /// Each change of a job, by the name of its golden file.
+  private static let changes: [String: JobChange] = [
+    "change_pause": .pause,
+    "change_resume": .resume,
+    "change_cancel": .cancel,
+    "change_retry": .retry(includesFinal: true),
+    "change_prioritise": .prioritise(-2),
+    "change_remove": .remove,
+  ]
+
+  static func coordinatorReplies() throws -> [String: CoordinatorReply] {
+    var record = JobRecord(
+      id: job, options: RequestOptions(variant: try variant), state: .queued,
+      counts: JobCounts(total: 10), submittedAt: WallTime(rawValue: 1_700_000_000_123))
+    record.startedAt = WallTime(rawValue: 1_700_000_001_000)
+    record.count(.done(thumbnail, fromCache: false, bytesFetched: 81_920))
+    record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
+    record.count(.failed(failure))
+    let status = JobStatus(record, running: 2)
+    let delayed = JobRecord(
+      id: job, options: RequestOptions(variant: .standard, priority: 1, delay: .milliseconds(250)),
+      order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
+    return [
+      "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
+      "refused": .refused(
+        RequestRefusal(id: request, code: .unknownJob, message: "there is no job 3")),
+      "submitted": .submitted(Submitted(id: request, job: job, total: 1_000)),
+      "status": .status(ClusterReply(id: request, cluster: cluster)),
+      "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
+      "job": .job(JobReply(id: request, status: status)),
+      "job_waiting": .job(
+        JobReply(id: request, status: JobStatus(record, running: 2, wait: wait))),
+      "job_delayed": .job(JobReply(id: request, status: JobStatus(delayed, isDelayed: true))),
+      "results": .results(
+        ResultsPage(
+          id: request,
+          entries: [
+            .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
+            .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
+          ], next: 2)),
+      "got": .got(
+        GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+      "got_timed": .got(
+        GotReply(id: request, outcome: .failed(failure), timings: timings)),
+      "got_uncached": .got(
+        GotReply(
+          id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
+          uncached: uncached)),
+      "preview": .preview(PreviewReply(id: request, number: 2, thumbnail: thumbnail)),
+      "progress": .progress(
+        ProgressReply(
+          id: request,
+          progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920))),
+      "progress_unknown_length": .progress(
+        ProgressReply(id: request, progress: BodyProgress(receivedByteCount: 16_384))),
+      "waiting": .waiting(WaitReply(id: request, wait: wait)),
+      "forgotten": .forgotten(PlainRequest(id: request)),
+      "detached": .detached(PlainRequest(id: request)),
+      "sweeping": .sweeping(PlainRequest(id: request)),
+      "stopping": .stopping(PlainRequest(id: request)),
+    ]
+  }
+
+  private static let wait = Wait(
+    .backoff, host: "example.com", detail: "the origin answered 503", httpStatus: 503, attempt: 2,
+    urls: 4, moreHosts: 1, until: WallTime(rawValue: 1_700_000_042_000))
+
+  private static let cluster = ClusterStatus(
+    state: .running, processID: 4_711, version: "0.1.0",
+    startedAt: WallTime(rawValue: 1_700_000_000_000), socketPath: "/run/imgctl/control.sock",
+    dataDirectory: "/var/cache/imgctl",
+    workers: [
+      .init(
+        number: 0, processes: .init(worker: 4_712, decoders: [4_714, 4_715], decoderDeaths: 6),
+        state: .ready, lookingUp: 1, fetching: 2, decoding: 3, deaths: 0),
+      .init(
+        number: 1, processes: .init(worker: nil), state: .backingOff, lookingUp: 0, fetching: 0,
+        decoding: 0, deaths: 4),
+    ],
+    sandboxes: .init(
+      coordinator: SandboxReport(isNotDumpable: true), decoders: sandbox),
+    transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, journalError: nil,
+    storeError: StoreErrorStatus(
+      reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
+    wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
+    waitingHosts: [wait], limits: Limits(),
+    settings: CoordinatorSettings(
+      workerExecutable: "/usr/lib/imgctl/imgworker", idleExit: .seconds(600),
+      allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],
+      authorityFile: "/etc/imgctl/authorities.pem", proxies: proxies, requiresSandbox: true))
 }

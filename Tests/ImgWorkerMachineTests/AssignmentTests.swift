@@ -89,3 +89,241 @@ struct AssignmentTests {
     #expect(driver.handle(.received(.sweep(Sweep(at: moment)))) == ["sweep 5"])
   }
 }
+
+/// What a cancellation does at each stage of a lease.
+struct CancellationTests {
+  private var driver = TestDriver()
+
+  @Test mutating func `a transfer is aborted with its last lease`() {
+    driver.fetch([1])
+    driver.attach([2])
+    #expect(driver.cancel([1]).isEmpty)
+    #expect(driver.cancel([2]) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["finished 1 cancelled, 2 cancelled"])
+  }
+
+  @Test mutating func `a transfer that waits for a slot is aborted with its last lease`() throws {
+    driver.fetch([1])
+    let url = try ImageURL(parsing: "http://other.example/a.jpg")
+    driver.handle(.redirected(1, Redirect(url: url, leavesHost: true)))
+    #expect(driver.cancel([1]) == ["cancel transfer 1"])
+    #expect(driver.handle(.received(.followRedirects(TransferList(transfers: [1])))).isEmpty)
+  }
+
+  @Test mutating func `a lease that waits for a robots.txt to attach ends at once`() throws {
+    driver.fetch([1])
+    #expect(driver.attach([2], TestDriver.url, .obedient) == ["read robots http://example.com"])
+    #expect(driver.cancel([2]).isEmpty)
+    #expect(driver.endTurn() == ["finished 2 cancelled"])
+    let rules = KnownRobots(ClosedPath.none, expiresAt: .distantFuture)
+    let url = try ImageURL(parsing: TestDriver.url)
+    #expect(driver.handle(.robotsRead(of: url, rules)).isEmpty)
+  }
+
+  @Test mutating func `a decode is skipped if it has not begun`() {
+    driver.fetch([1])
+    driver.receiveBody(of: 1)
+    #expect(driver.cancel([1]) == ["cancel decode 1"])
+    #expect(driver.handle(.decoded(1, .cancelled, time: nil)) == ["release body 1"])
+    #expect(driver.endTurn() == ["transferred [1]", "finished 1 cancelled"])
+  }
+
+  @Test mutating func `a decode that has begun is dropped`() {
+    driver.fetch([1])
+    driver.receiveBody(of: 1)
+    driver.cancel([1])
+    #expect(driver.decode(1) == ["release body 1"])
+    #expect(driver.endTurn() == ["transferred [1]", "finished 1 cancelled"])
+  }
+
+  @Test mutating func `a lease whose records are being stored is done`() {
+    driver.fetch([1])
+    driver.receiveBody(of: 1)
+    driver.decode(1)
+    #expect(driver.cancel([1]).isEmpty)
+    driver.handle(.stored(1, .stored))
+    #expect(driver.endTurn() == ["transferred [1]", "finished 1 done"])
+  }
+
+  @Test mutating func `a lease that waits for its partial body is cancelled after it`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    driver.fail(1, .unavailable, leftover: .partial)
+    #expect(driver.cancel([1]).isEmpty)
+    #expect(driver.endTurn().isEmpty)
+    #expect(driver.handle(.partialStored(1)) == ["release body 1"])
+    #expect(driver.endTurn() == ["finished 1 cancelled"])
+  }
+
+  @Test mutating func `a lease that is over is not cancelled`() {
+    #expect(driver.cancel([1]).isEmpty)
+    #expect(driver.endTurn().isEmpty)
+  }
+}
+
+private func order(_ lease: LeaseID, _ request: ThumbnailRequest = .sample) throws -> FetchOrder {
+  try FetchOrder(
+    Assignment(lease: lease, url: TestDriver.url),
+    of: TestDriver.batch([lease], TestDriver.url, request), at: .now)
+}
+
+/// The leases without a result.
+struct FetchTasksTests {
+  @Test func `a task is found and changed until it is removed`() throws {
+    var tasks = FetchTasks()
+    #expect(tasks.isEmpty)
+    tasks.add(FetchTask(try order(1), stage: .transferring))
+    tasks.update(1) { $0.bytesFetched = 5 }
+    #expect(tasks.contains(1))
+    #expect(tasks[1].bytesFetched == 5)
+    #expect(tasks.remove(1).bytesFetched == 5)
+    #expect(tasks.isEmpty)
+  }
+
+  @Test func `a lease without a task ends the process`() async {
+    await #expect(processExitsWith: .failure) {
+      var tasks = FetchTasks()
+      tasks.update(1) { $0.isCancelled = true }
+    }
+  }
+
+  @Test func `a lease that is assigned twice ends the process`() async {
+    await #expect(processExitsWith: .failure) {
+      var driver = TestDriver()
+      driver.fetch([1])
+      driver.fetch([1])
+    }
+  }
+
+  @Test func `a result for another stage ends the process`() async {
+    await #expect(processExitsWith: .failure) {
+      var driver = TestDriver()
+      driver.fetch([1])
+      driver.decode(1)
+    }
+  }
+}
+
+/// The transfers whose partial bodies are being stored.
+struct BrokenTransfersTests {
+  @Test func `leases wait for the partial body of their transfer`() {
+    var broken = BrokenTransfers()
+    broken.wait([1, 2], for: 1)
+    broken.wait([3], for: 3)
+    #expect(broken.finish(1) == [1, 2])
+    #expect(broken.finish(3) == [3])
+  }
+}
+
+/// The messages of one turn.
+struct WorkerReportTests {
+  @Test func `the messages of a turn have a fixed order, hosts first and results last`() {
+    var report = WorkerReport()
+    #expect(report.isEmpty)
+    report.released = [1]
+    report.transferred = [2]
+    report.redirections = [.init(transfer: 3, host: "b.example", origin: "http://b.example")]
+    report.robotsKnown = [4]
+    report.finished = [FetchResults.Result(lease: 5, outcome: .cancelled)]
+    #expect(!report.isEmpty)
+    let effects = report.take(adding: HostUpdates(), decodeQueueCount: 0)
+    #expect(
+      effects.map(\.summary) == [
+        "host updates", "redirected [3]", "transferred [2]", "send uncached", "released [1]",
+        "finished 5 cancelled",
+      ])
+    #expect(report.isEmpty)
+  }
+
+  @Test func `many results are sent in parts, each with the length of the decode queue`() {
+    var report = WorkerReport()
+    report.finished = (1...300).map {
+      FetchResults.Result(lease: LeaseID(rawValue: $0), outcome: .cancelled)
+    }
+    let parts = report.take(adding: HostUpdates(), decodeQueueCount: 7)
+      .compactMap { effect -> FetchResults? in
+        if case .send(.finished(let results)) = effect { results } else { nil }
+      }
+    #expect(parts.map(\.results.count) == [256, 44])
+    #expect(parts.map(\.decodeQueueCount) == [7, 7])
+  }
+
+  @Test func `what the transfers signalled of hosts is told with the machine's own`() {
+    var report = WorkerReport()
+    report.extraRequests = ["a.example"]
+    let cooldown = HostCooldown(
+      host: "c.example", origin: "http://c.example", seconds: 5, httpStatus: 503)
+    let effects = report.take(
+      adding: HostUpdates(cooldowns: [cooldown], extraRequests: ["b.example"]),
+      decodeQueueCount: 0)
+    guard case .send(.hostUpdates(let updates))? = effects.first else {
+      Issue.record("no host updates")
+      return
+    }
+    #expect(updates.cooldowns == [cooldown])
+    #expect(updates.extraRequests == ["a.example", "b.example"])
+  }
+}
+
+/// What is stored of a picture, and what is reported of it.
+struct RecordMakerTests {
+  private static let now = WallTime(rawValue: 1_800_000_000_000)
+  private static let original = OriginalFacts(
+    picture: Thumbnail(format: .png, width: 640, height: 480, byteCount: 25),
+    sourceByteCount: 99, storedAt: now.advanced(by: .seconds(-100)),
+    expiresAt: now.advanced(by: .seconds(20)),
+    terms: ReuseTerms(
+      freshUntil: .distantFuture, staleWhileRevalidateUntil: .distantPast,
+      staleIfErrorUntil: .distantPast, fields: ""))
+
+  private func maker(
+    _ request: ThumbnailRequest = .sample, body: SourceBody = SourceBody(),
+    thumbHash: ThumbHash? = nil, original: OriginalFacts? = nil, localByteCount: Int? = nil
+  ) throws -> RecordMaker {
+    RecordMaker(
+      try order(1, request), body: body,
+      picture: DecodedPicture(
+        thumbnail: DecodedPicture.sample.thumbnail,
+        otherThumbnails: [DecodedPicture.sample.thumbnail], source: DecodedPicture.sample.source,
+        thumbHash: thumbHash, original: original, localByteCount: localByteCount))
+  }
+
+  @Test func `a thumbnail from a stored original does not outlive it for that reason`() throws {
+    let record = try maker(original: Self.original).thumbnailRecords(at: Self.now)[0]
+    // A minute from the download is over, one from now is longer than the original stays.
+    #expect(record.retention.expiresAt(storedAt: Self.now) == Self.original.expiresAt)
+    #expect(record.terms == Self.original.terms)
+    #expect(record.sourceByteCount == 99)
+  }
+
+  @Test func `each thumbnail is stored with the ThumbHash, an original without`() throws {
+    let hash = try #require(
+      ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)))
+    let maker = try maker(thumbHash: hash)
+    #expect(maker.thumbnailRecords(at: Self.now).map(\.thumbHash) == [hash, hash])
+    #expect(maker.originalRecord.thumbHash == nil)
+  }
+
+  @Test func `a confirmed original counts as a download`() throws {
+    let body = SourceBody(reuse: AnswerReuse(terms: .none, isStorable: true))
+    let record = try maker(body: body, original: Self.original).thumbnailRecords(at: Self.now)[0]
+    #expect(record.retention == Retention(after: .seconds(60)))
+    #expect(record.terms == .none)
+  }
+
+  @Test func `a request for the original reports the original`() throws {
+    let request = ThumbnailRequest.sample(keep: .original)
+    let fetched = try maker(request, body: .local(byteCount: 7)).outcome(bytesFetched: 3)
+    #expect(
+      fetched
+        == .done(
+          Thumbnail(format: .png, width: 640, height: 480, byteCount: 7), fromCache: false,
+          bytesFetched: 3))
+    let stored = try maker(request, original: Self.original).outcome(bytesFetched: 0)
+    #expect(stored == .done(Self.original.picture, fromCache: true, bytesFetched: 0))
+  }
+
+  @Test func `a picture that was read from a file has its length`() throws {
+    let record = try maker(localByteCount: 12).thumbnailRecords(at: Self.now)[0]
+    #expect(record.sourceByteCount == 12)
+  }
+}

@@ -84,3 +84,129 @@ struct RedirectTests {
     #expect(driver.endTurn() == ["finished 1 cancelled"])
   }
 }
+
+/// Redirects to where not all leases of a transfer permit them.
+struct RedirectOriginsTests {
+  private var driver = TestDriver()
+  private let away: Redirect
+  private let within: Redirect
+  private let listed: ThumbnailRequest
+
+  init() throws {
+    away = Redirect(
+      url: try ImageURL(parsing: "http://user:secret@other.example:8080/hidden?key=1"),
+      leavesHost: true)
+    within = Redirect(url: try ImageURL(parsing: "http://example.com/b.jpg"), leavesHost: false)
+    listed = .sample(redirectOrigins: try Self.list("http://example.com"))
+  }
+
+  private static func list(_ pattern: String) throws -> OriginList {
+    try OriginList([OriginPattern(parsing: pattern)])
+  }
+
+  private mutating func grantSlot() -> [String] {
+    driver.handle(.received(.followRedirects(TransferList(transfers: [1]))))
+  }
+
+  // MARK: - Transfers of one request
+
+  @Test mutating func `a redirect that no lease permits is not followed`() {
+    driver.fetch([1], TestDriver.url, listed)
+    driver.attach([2], TestDriver.url, listed)
+    #expect(driver.handle(.redirected(1, away)) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["finished 1 blocked_origin, 2 blocked_origin"])
+    #expect(driver.results[1]?.wasRedirected == true)
+    #expect(driver.attach([3]) == ["find original 3"], "no lease attaches to a refused transfer")
+  }
+
+  @Test mutating func `a redirect that the lease permits is followed`() {
+    driver.fetch([1], TestDriver.url, listed)
+    #expect(driver.handle(.redirected(1, within)) == ["follow 1"])
+    #expect(driver.receiveBody(of: 1, wasRedirected: true) == ["decode 1 from body 1"])
+  }
+
+  @Test mutating func `a redirect out of a permitted path is not followed`() throws {
+    let list = try Self.list("example.com/a.jpg")
+    driver.fetch([1], TestDriver.url, .sample(redirectOrigins: list))
+    #expect(driver.handle(.redirected(1, within)) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["finished 1 blocked_origin"])
+  }
+
+  @Test mutating func `each redirect of a chain must be permitted`() {
+    driver.fetch([1], TestDriver.url, listed)
+    #expect(driver.handle(.redirected(1, within)) == ["follow 1"])
+    #expect(driver.handle(.redirected(1, away)) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["host updates", "finished 1 blocked_origin"])
+  }
+
+  @Test mutating func `a robots.txt of an origin that is not permitted is not asked for`() throws {
+    let request = ThumbnailRequest.sample(
+      respectsRobots: true, redirectOrigins: try Self.list("http://example.com"))
+    driver.fetch([1], TestDriver.url, request)
+    let rules = KnownRobots(ClosedPath.none, expiresAt: .distantFuture)
+    driver.handle(.robotsRead(of: try ImageURL(parsing: TestDriver.url), rules))
+    #expect(driver.handle(.redirected(1, away)) == ["cancel transfer 1"])
+  }
+
+  @Test mutating func `nothing stale is served in place of a refused redirect`() throws {
+    let list = try Self.list("http://example.com")
+    let fetch = FetchOptions(cachePolicy: .byProtocol, redirectOrigins: list)
+    driver.fetch([1], TestDriver.url, ThumbnailRequest(variant: .standard, fetch: fetch))
+    #expect(driver.handle(.redirected(1, away)) == ["cancel transfer 1"])
+    #expect(driver.endTurn() == ["finished 1 blocked_origin"])
+  }
+
+  @Test mutating func `the failure names the host, and no other part of the URL`() {
+    driver.fetch([1], TestDriver.url, listed)
+    driver.handle(.redirected(1, away))
+    _ = driver.endTurn()
+    guard case .failed(let failure, _)? = driver.results[1]?.outcome else {
+      Issue.record("the lease did not fail")
+      return
+    }
+    #expect(failure.stage == .fetch && !failure.isRetryable)
+    #expect(
+      failure.detail
+        == "a redirect leads to other.example, to a URL that is not permitted")
+  }
+
+  // MARK: - Transfers of several requests
+
+  @Test(arguments: [1, 2] as [LeaseID])
+  mutating func `a transfer continues for the leases that permit its redirect`(refused: LeaseID) {
+    driver.fetch([1], TestDriver.url, refused == 1 ? listed : .sample)
+    driver.attach([2], TestDriver.url, refused == 2 ? listed : .sample)
+    let permitted: LeaseID = refused == 1 ? 2 : 1
+    #expect(driver.handle(.redirected(1, away)).isEmpty)
+    #expect(
+      driver.endTurn() == ["redirected [1]", "finished \(refused.rawValue) blocked_origin"])
+    #expect(grantSlot() == ["follow 1"])
+    #expect(
+      driver.receiveBody(of: 1, wasRedirected: true)
+        == ["decode \(permitted.rawValue) from body 1"])
+    #expect(driver.endTurn() == ["transferred [\(permitted.rawValue)]"])
+  }
+
+  @Test(arguments: [false, true])
+  mutating func `a lease does not attach behind a redirect that it does not permit`(
+    isReceived: Bool
+  ) {
+    driver.fetch([1])
+    driver.handle(.redirected(1, away))
+    _ = grantSlot()
+    if isReceived { driver.receiveBody(of: 1, wasRedirected: true) }
+    _ = driver.endTurn()
+    #expect(driver.attach([2], TestDriver.url, listed).isEmpty)
+    #expect(driver.endTurn() == ["finished 2 blocked_origin"])
+    #expect(driver.results[2]?.wasRedirected == true)
+  }
+
+  @Test mutating func `a lease attaches behind redirects that it permits`() {
+    driver.fetch([1])
+    driver.handle(.redirected(1, within))
+    driver.attach([2], TestDriver.url, listed)
+    #expect(
+      driver.receiveBody(of: 1, wasRedirected: true)
+        == ["decode 1 from body 1", "decode 2 from body 1"])
+  }
+}

@@ -171,3 +171,204 @@ extension SharedTransfers.AttachResult {
     if case .received(let share) = self { share } else { nil }
   }
 }
+
+/// From the end of a transfer to the decoder, or to a failure.
+struct TransferEndTests {
+  private var driver = TestDriver()
+
+  // MARK: - Bodies
+
+  @Test mutating func `the first lease of a transfer reports the bytes of its body`() {
+    driver.fetch([1])
+    driver.attach([2, 3])
+    driver.cancel([1])
+    driver.receiveBody(of: 1)
+    for lease in [2, 3] as [LeaseID] {
+      driver.decode(lease)
+      driver.handle(.stored(lease, .stored))
+    }
+    _ = driver.endTurn()
+    #expect(driver.results[2]?.outcome.bytesFetched == 30)
+    #expect(driver.results[3]?.outcome.bytesFetched == 0)
+  }
+
+  @Test mutating func `a body is released once, after the last decode`() {
+    driver.fetch([1])
+    driver.attach([2])
+    driver.receiveBody(of: 1)
+    #expect(driver.decode(1) == ["put 1 [thumbnail]"])
+    driver.attach([3])
+    #expect(driver.decode(2) == ["put 2 [thumbnail]"])
+    #expect(driver.decode(3) == ["release body 1", "put 3 [thumbnail]"])
+  }
+
+  @Test mutating func `a body that comes in after its transfer was aborted is released`() {
+    driver.fetch([1])
+    driver.cancel([1])
+    #expect(driver.receiveBody(of: 1) == ["release body 1"])
+  }
+
+  @Test mutating func `a body whose origin opts out fails for leases that respect it`() {
+    let request = ThumbnailRequest.sample(respectsOptOut: true)
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, request)
+    let facts = BodyFacts(
+      byteCount: 1, receivedByteCount: 1, reuse: BodyFacts.sample.reuse, optOut: .optedOut)
+    #expect(driver.receiveBody(of: 1, facts) == ["decode 1 from body 1"])
+    #expect(driver.endTurn() == ["transferred [1, 2]", "finished 2 opted_out"])
+  }
+
+  @Test mutating func `a body behind an unchecked redirect releases leases that respect robots`()
+    throws
+  {
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, .obedient)
+    driver.handle(
+      .robotsRead(
+        of: try ImageURL(parsing: TestDriver.url),
+        KnownRobots(ClosedPath.none, expiresAt: .distantFuture)))
+    #expect(driver.receiveBody(of: 1, wasRedirected: true) == ["decode 1 from body 1"])
+    #expect(driver.endTurn() == ["transferred [1, 2]", "released [2]"])
+  }
+
+  @Test mutating func `a body removes a partial body that is obsolete`() {
+    driver.fetch([1])
+    #expect(
+      driver.receiveBody(of: 1, leftover: .obsolete)
+        == ["remove partial \(TestDriver.url)", "decode 1 from body 1"])
+  }
+
+  // MARK: - Failures
+
+  @Test mutating func `a failure reaches every lease, and the first counts the bytes`() {
+    driver.fetch([1])
+    driver.attach([2])
+    #expect(driver.fail(1, wasRedirected: true).isEmpty)
+    #expect(driver.endTurn() == ["finished 1 truncated_body, 2 truncated_body"])
+    #expect(driver.results[1]?.outcome.bytesFetched == 20)
+    #expect(driver.results[2]?.outcome.bytesFetched == 0)
+    #expect(driver.results[2]?.wasRedirected == true)
+    #expect(driver.attach([3]) == ["find original 3"], "no lease attaches to a failed transfer")
+  }
+
+  @Test mutating func `an opt-out fails the leases that respect it and releases the others`() {
+    driver.fetch([1], TestDriver.url, .sample(respectsOptOut: true))
+    driver.attach([2])
+    driver.fail(1, .optedOut)
+    #expect(driver.endTurn() == ["released [2]", "finished 1 opted_out"])
+  }
+
+  @Test mutating func `a transfer that is deferred releases its leases`() {
+    driver.fetch([1])
+    driver.attach([2])
+    driver.handle(.transferEnded(1, TransferEnd(.deferred)))
+    #expect(driver.endTurn() == ["released [1, 2]"])
+  }
+
+  // MARK: - Partial bodies
+
+  @Test mutating func `a partial body is stored before the failure is reported`() {
+    driver.fetch([1])
+    driver.attach([2])
+    #expect(driver.fail(1, leftover: .partial) == ["store partial 1"])
+    #expect(driver.endTurn().isEmpty)
+    #expect(driver.handle(.partialStored(1)) == ["release body 1"])
+    #expect(driver.endTurn() == ["finished 1 truncated_body, 2 truncated_body"])
+  }
+
+  @Test mutating func `a partial body that may not be stored is released`() throws {
+    let requests: [ThumbnailRequest] = [
+      .sample(keep: .none), .sample(bypassesStore: true),
+      .sample(cacheKey: try CacheKey("key")),
+    ]
+    for (number, request) in zip(1..., requests) {
+      let lease = LeaseID(rawValue: UInt64(number))
+      driver.fetch([lease], TestDriver.url, request)
+      let effects = driver.fail(TransferID(startedBy: lease), leftover: .partial)
+      #expect(effects == ["release body \(number)"])
+      #expect(driver.endTurn() == ["finished \(number) truncated_body"])
+    }
+  }
+
+  @Test mutating func `an obsolete partial body is removed`() {
+    driver.fetch([1])
+    #expect(driver.fail(1, leftover: .obsolete) == ["remove partial \(TestDriver.url)"])
+    #expect(driver.endTurn() == ["finished 1 truncated_body"])
+  }
+
+  // MARK: - Stale thumbnails
+
+  @Test mutating func `a stale thumbnail is served if the origin fails`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    #expect(driver.fail(1, .unavailable) == ["find stale 1"])
+    driver.handle(.staleFound(1, DecodedPicture.sample.thumbnail))
+    #expect(driver.endTurn() == ["finished 1 cached"])
+    #expect(driver.results[1]?.failureBehind == .unavailable)
+  }
+
+  @Test mutating func `without a stale thumbnail the failure is reported`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    driver.fail(1, .unavailable)
+    driver.handle(.staleFound(1, nil))
+    #expect(driver.endTurn() == ["finished 1 http_status"])
+    #expect(driver.results[1]?.failureBehind == nil)
+  }
+
+  @Test(arguments: [
+    (ThumbnailRequest.sample, Failure.unavailable), (.byProtocol, .missing),
+    (.sample(policy: .byProtocol, bypassesStore: true), .unavailable),
+  ])
+  mutating func `nothing stale is looked for if it may not be served`(
+    request: ThumbnailRequest, failure: Failure
+  ) {
+    driver.fetch([1], TestDriver.url, request)
+    #expect(driver.fail(1, failure).isEmpty)
+    #expect(driver.endTurn() == ["finished 1 \(failure.code.rawValue)"])
+  }
+
+  // MARK: - 304 Not Modified
+
+  private mutating func notModified(_ transfer: TransferID) -> [String] {
+    driver.handle(.transferEnded(transfer, TransferEnd(.notModified)))
+  }
+
+  @Test mutating func `a 304 renews the records of each lease`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    driver.attach([2], TestDriver.url, .byProtocol)
+    #expect(notModified(1) == ["renew 1", "renew 2"])
+    driver.handle(.renewalFound(1, .thumbnail(DecodedPicture.sample.thumbnail)))
+    driver.handle(.renewalFound(2, .unmatched))
+    #expect(driver.endTurn() == ["transferred [1, 2]", "released [2]"])
+    driver.handle(.stored(1, .stored))
+    #expect(driver.endTurn() == ["finished 1 cached"])
+    #expect(driver.results[1]?.timings == nil)
+  }
+
+  @Test mutating func `a record that is gone before its renewal releases its lease`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    _ = notModified(1)
+    driver.handle(.renewalFound(1, .thumbnail(DecodedPicture.sample.thumbnail)))
+    driver.handle(.stored(1, .missing))
+    #expect(driver.endTurn() == ["transferred [1]", "released [1]"])
+  }
+
+  @Test mutating func `a thumbnail is made from an original that is renewed, on its new terms`() {
+    driver.fetch([1], TestDriver.url, .byProtocol)
+    _ = notModified(1)
+    let terms = ReuseTerms(
+      freshUntil: WallTime(rawValue: 9), staleWhileRevalidateUntil: .distantPast,
+      staleIfErrorUntil: .distantPast, fields: "ETag: \"1\"")
+    #expect(driver.handle(.renewalFound(1, .original(terms))) == ["decode 1 from original"])
+    driver.decode(1)
+    #expect(driver.storeRequests[1]?.records.first?.terms == terms)
+  }
+}
+
+extension Outcome {
+  fileprivate var bytesFetched: Int? {
+    switch self {
+    case .done(_, _, let byteCount), .failed(_, let byteCount): byteCount
+    case .cancelled: nil
+    }
+  }
+}

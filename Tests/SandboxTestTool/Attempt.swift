@@ -1,5 +1,8 @@
 import CSandboxAttempts
+import FoundationEssentials
 import Glibc
+import ImgModel
+import ImgSandbox
 import ImgSystem
 
 /// Something that a process locked in a sandbox tries to do. Its standard input is a socket.
@@ -183,4 +186,171 @@ enum Attempt: String, CaseIterable {
   private static func call(_ call: () -> CInt) throws(SystemError) {
     if call() < 0 { throw .last("attempt") }
   }
+}
+
+/// All attempts in one sandbox, each in a process of its own, because some end the process.
+struct AttemptRun {
+  let lock: Lock
+
+  private static let patience = Duration.seconds(60)
+
+  /// Prints a line for each attempt: the attempt, a tab, and what came of it.
+  func run() throws {
+    let scene = try Scene.make()
+    defer { try? FileManager.default.removeItem(atPath: scene.directory) }
+    for attempt in Attempt.allCases {
+      let result = try result(of: attempt, in: scene)
+      try FileIO.writeAll(STDOUT_FILENO, "\(attempt.rawValue)\t\(result)\n")
+    }
+  }
+
+  private func result(of attempt: Attempt, in scene: Scene) throws -> String {
+    guard let programs = ThisProcess.executableDirectory else {
+      throw UsageError(description: "there is no /proc to find this program by")
+    }
+    var sockets = try UnixSocket.pair()
+    let socket = sockets.takeFirst()
+    let child = try ChildProcess.spawn(
+      executable: "\(programs)/imgsandboxtest",
+      arguments: ["attempt", lock.rawValue, attempt.rawValue] + scene.arguments,
+      environment: [:], descriptors: [(parent: socket.rawValue, child: STDIN_FILENO)])
+    switch child.waitForExit(until: .now + Self.patience) {
+    case .exited(0): return "allowed"
+    case .exited(Self.failedLockStatus): return "the lock failed"
+    case .exited(let code): return "refused (\(SystemError(operation: "", code: code).name))"
+    case .signalled(SIGSYS): return "killed"
+    case .signalled(let signal): return "killed by signal \(signal)"
+    case nil:
+      child.signal(SIGKILL)
+      return "no end"
+    }
+  }
+
+  // MARK: - In the child
+
+  private static let failedLockStatus: Int32 = 255
+
+  /// Locks this process, makes one attempt, and exits with its errno value, 0 for success.
+  static func perform(_ attempt: Attempt, lock: Lock, scene: Scene) -> Never {
+    do {
+      try lock.apply(in: scene)
+    } catch {
+      try? FileIO.writeAll(STDERR_FILENO, "imgsandboxtest: \(error)\n")
+      _exit(failedLockStatus)
+    }
+    do throws(SystemError) {
+      try attempt.perform(in: scene)
+      _exit(0)
+    } catch {
+      _exit(error.code)
+    }
+  }
+}
+
+extension SystemError {
+  /// The C name of the errno value.
+  fileprivate var name: String {
+    description.split(separator: "(").last.map { String($0.dropLast()) } ?? "\(code)"
+  }
+}
+
+/// What the attempts of a child process aim at: files and sockets of this process.
+struct Scene {
+  /// The process that made the scene.
+  let processID: Int32
+  /// An address that it has mapped.
+  let address: UInt
+  /// The hard limit of core files that it had at its start.
+  let coreLimit: UInt
+  let directory: String
+  /// A TCP port of 127.0.0.1.
+  let port: UInt16
+
+  var dataDirectory: String { "\(directory)/data" }
+  var storePlace: String { "\(dataDirectory)/store" }
+  var storeFile: String { "\(storePlace)/thumbnails/data.mdb" }
+  var secretsFile: String { "\(dataDirectory)/journal/headers/1" }
+  var logFile: String { "\(dataDirectory)/coordinator.log" }
+  var keyFile: String { "\(directory)/home/.ssh/id_ed25519" }
+  var socket: String { "\(directory)/control.sock" }
+  var abstractSocket: String { "@\(directory)" }
+
+  /// Makes files and sockets in a new directory. The sockets live as long as this process.
+  ///
+  /// - Returns: the scene; the caller removes its directory.
+  static func make() throws -> Scene {
+    var template = Array("/tmp/imgsandboxtest-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else { throw SystemError.last("mkdtemp") }
+    let directory = String(
+      decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    var core = rlimit()
+    unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &core)
+    var port: UInt16 = 0
+    guard unsafe attempt_listen(nil, &port) >= 0 else { throw SystemError.last("listen") }
+    let scene = Scene(
+      processID: ThisProcess.processID, address: unsafe UInt(bitPattern: environ),
+      coreLimit: core.rlim_max, directory: directory, port: port)
+    for file in [scene.storeFile, scene.secretsFile, scene.logFile, scene.keyFile] {
+      try Directory.create(String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)]))
+      _ = try FileIO.create(file)
+    }
+    for name in [scene.socket, scene.abstractSocket] {
+      guard unsafe attempt_listen(name, &port) >= 0 else { throw SystemError.last("listen") }
+    }
+    return scene
+  }
+
+  /// The scene as arguments for a child process, which ``init(arguments:)`` reads.
+  var arguments: [String] { ["\(processID)", "\(address)", "\(coreLimit)", directory, "\(port)"] }
+
+  init?(arguments: [String]) {
+    guard arguments.count == 5, let processID = Int32(arguments[0]),
+      let address = UInt(arguments[1]), let coreLimit = UInt(arguments[2]),
+      let port = UInt16(arguments[4])
+    else { return nil }
+    self.init(
+      processID: processID, address: address, coreLimit: coreLimit, directory: arguments[3],
+      port: port)
+  }
+
+  private init(
+    processID: Int32, address: UInt, coreLimit: UInt, directory: String, port: UInt16
+  ) {
+    self.processID = processID
+    self.address = address
+    self.coreLimit = coreLimit
+    self.directory = directory
+    self.port = port
+  }
+}
+
+/// The process whose sandbox an attempt is made in.
+enum Lock: String {
+  case none, decoder, worker, gateway, coordinator
+
+  /// Locks this process as the programs do.
+  func apply(in scene: Scene) throws(SandboxError) {
+    switch self {
+    case .none: break
+    case .decoder:
+      let sandbox = try Sandbox(start: .decoder(keeping: Self.streams))
+      try sandbox.limit(to: ProcessLimits(privateByteCount: 1 << 30, sharedByteCount: 0))
+      _ = try sandbox.lock(.decoder, isRequired: false)
+    case .worker:
+      let places = WorkerPlaces(
+        dataDirectories: [scene.storePlace], spoolDirectories: [], allowedDirectories: [],
+        authorityFile: nil)
+      _ = try Sandbox(start: .worker(keeping: Self.streams))
+        .lock(.worker(places), isRequired: false)
+    case .gateway:
+      let places = GatewayPlaces(
+        storePlace: scene.storePlace, listeningPath: nil, hasAbstractManager: false)
+      _ = try Sandbox(start: .gateway).lock(.gateway(places), isRequired: false)
+    case .coordinator:
+      _ = try Sandbox(start: .coordinator)
+        .lock(.coordinator(writablePaths: [scene.dataDirectory]), isRequired: false)
+    }
+  }
+
+  static let streams: Set<Int32> = [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 /// The arrows between the modules point one way.
@@ -123,5 +124,115 @@ struct LayeringTests {
     #expect(manifest.targets.map(\.directory) == directories)
     #expect(
       manifest.targets.map(\.dependencies) == [[], ["CThing", "Other"], ["Thing"], []])
+  }
+}
+
+/// What the built programs link. The network is the workers' business alone and pictures are the
+/// decoders', so that `imgctl` starts in milliseconds and a hostile picture meets neither the network
+/// nor the store.
+struct LinkageTests {
+  private static let imageLibraries = [
+    "libvips", "libjpeg", "libjxl", "libdav1d", "libde265", "libpng",
+  ]
+  private static let networkAndStore = ["libcurl", "liblmdb"]
+
+  @Test(arguments: ["imgctl", "imgcoordinator"])
+  func `imgctl and imgcoordinator link no image library and no libcurl`(program: String) throws {
+    let libraries = try neededLibraries(of: program)
+    #expect(libraries.filter(isOneOf: Self.imageLibraries + ["libcurl"]) == [])
+    #expect(libraries.filter(isOneOf: ["libFoundation.so"]) == [])
+  }
+
+  @Test func `imgworker links libcurl and LMDB, and no image library`() throws {
+    let libraries = try neededLibraries(of: "imgworker")
+    #expect(libraries.filter(isOneOf: Self.imageLibraries) == [])
+    #expect(libraries.filter(isOneOf: Self.networkAndStore).count == 2)
+  }
+
+  @Test func `imgdecoder links the image libraries, and neither libcurl nor LMDB`() throws {
+    let libraries = try neededLibraries(of: "imgdecoder")
+    #expect(libraries.filter(isOneOf: Self.networkAndStore) == [])
+    #expect(libraries.filter(isOneOf: Self.imageLibraries).count == Self.imageLibraries.count)
+  }
+
+  @Test func `imggateway links libmicrohttpd and LMDB, and neither libcurl nor an image library`()
+    throws
+  {
+    let libraries = try neededLibraries(of: "imggateway")
+    #expect(libraries.filter(isOneOf: ["libmicrohttpd", "liblmdb"]).count == 2)
+    #expect(libraries.filter(isOneOf: Self.imageLibraries + ["libcurl"]) == [])
+    #expect(libraries.filter(isOneOf: ["libFoundation.so"]) == [])
+  }
+
+  @Test func `a file that is not a program is refused`() {
+    #expect(throws: ElfImage.Malformed.self) { try ElfImage(bytes: Array("#!/bin/sh".utf8)) }
+  }
+
+  /// The programs lie beside the program that runs the tests.
+  private func neededLibraries(of program: String) throws -> [String] {
+    let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    let directory = tests.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+    let path = (directory + [program[...]]).joined(separator: "/")
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    return try ElfImage(bytes: Array(bytes)).neededLibraries
+  }
+}
+
+extension [String] {
+  fileprivate func filter(isOneOf prefixes: [String]) -> [String] {
+    filter { name in prefixes.contains(where: name.hasPrefix) }
+  }
+}
+
+/// The shared libraries that a program asks the dynamic linker for by name.
+///
+/// Reads just that much of a 64-bit little-endian ELF file: the section of type `SHT_DYNAMIC`, its
+/// entries with the tag `DT_NEEDED`, and the names they point to (elf(5)).
+struct ElfImage {
+  struct Malformed: Error {}
+
+  let neededLibraries: [String]
+
+  init(bytes: [UInt8]) throws(Malformed) {
+    let reader = Reader(bytes: bytes)
+    guard bytes.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]) else { throw Malformed() }
+    let table = try reader.integer(at: 0x28, byteCount: 8)
+    let entrySize = try reader.integer(at: 0x3A, byteCount: 2)
+    let entryCount = try reader.integer(at: 0x3C, byteCount: 2)
+    let headers = (0..<entryCount).map { table + $0 * entrySize }
+
+    var names: [String] = []
+    for header in headers where try reader.integer(at: header + 4, byteCount: 4) == 6 {
+      let linked = try reader.integer(at: header + 0x28, byteCount: 4)
+      guard headers.indices.contains(linked) else { throw Malformed() }
+      let strings = try reader.integer(at: headers[linked] + 0x18, byteCount: 8)
+      let first = try reader.integer(at: header + 0x18, byteCount: 8)
+      let byteCount = try reader.integer(at: header + 0x20, byteCount: 8)
+      for entry in stride(from: first, to: first + byteCount, by: 16)
+      where try reader.integer(at: entry, byteCount: 8) == 1 {
+        let name = try reader.integer(at: entry + 8, byteCount: 8)
+        names.append(try reader.text(at: strings + name))
+      }
+    }
+    neededLibraries = names
+  }
+
+  private struct Reader {
+    let bytes: [UInt8]
+
+    func integer(at offset: Int, byteCount: Int) throws(Malformed) -> Int {
+      guard offset >= 0, offset <= bytes.count - byteCount else { throw Malformed() }
+      let value = bytes[offset..<offset + byteCount].reversed().reduce(UInt64(0)) {
+        $0 << 8 | UInt64($1)
+      }
+      // Everything read here is a tag or a place in a file that is in memory.
+      guard let value = Int(exactly: value), value <= Int(Int32.max) else { throw Malformed() }
+      return value
+    }
+
+    func text(at offset: Int) throws(Malformed) -> String {
+      guard bytes.indices.contains(offset) else { throw Malformed() }
+      return String(decoding: bytes[offset...].prefix { $0 != 0 }, as: UTF8.self)
+    }
   }
 }

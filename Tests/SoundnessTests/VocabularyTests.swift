@@ -50,3 +50,86 @@ struct VocabularyTests {
       Self.words(in: "a setAside(x_lend) 12noting") == ["a", "setaside", "x", "lend", "noting"])
   }
 }
+
+/// The sizes of source files, and constructs that they avoid.
+struct ShapeTests {
+  private static let maximumFileLineCount = 500
+  private static let maximumFunctionLineCount = 70
+  private static let smallFileLineCount = 60
+
+  @Test(arguments: ["Sources", "Tests"])
+  func `a file has at most 500 lines, a function at most 70`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      #expect(source.lines.count <= Self.maximumFileLineCount, "\(source.path)")
+      for function in source.functions {
+        #expect(
+          function.lineCount <= Self.maximumFunctionLineCount,
+          "\(source.path):\(function.firstLine)")
+      }
+    }
+  }
+
+  /// A file is one concept with what only it needs. Many short files are one concept in pieces.
+  @Test func `at most a tenth of a module's files has fewer than 60 lines`() throws {
+    for directory in try Manifest.ours().targets.map(\.directory) {
+      let sources = try Repository.swiftSources(below: directory)
+      let small = sources.filter { $0.lines.count < Self.smallFileLineCount }
+      // One file is as small as it has to be, such as a `main.swift`.
+      #expect(small.count <= (sources.count + 9) / 10, "\(small.map(\.path))")
+    }
+  }
+
+  /// Postponed work belongs in the issue tracker, not in the code.
+  @Test func `no source contains TODO`() throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      #expect(!source.text.contains(/\b(?:TODO|FIXME|XXX)\b/), "\(source.path)")
+    }
+  }
+
+  /// DocC shows such parameters as one paragraph.
+  @Test(arguments: ["Sources", "Tests"])
+  func `each documented parameter has a line of its own`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      #expect(!source.text.contains(/\/\/\/ *- Parameters: *-/), "\(source.path)")
+    }
+  }
+
+  /// Each of these turns untrusted input into a crash, or a check of the compiler into a promise.
+  @Test(arguments: ["try!", "fatalError(", "nonisolated(unsafe)"])
+  func `no source escapes the checks`(escape: String) throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      #expect(!source.code.joined(separator: "\n").contains(escape), "\(source.path)")
+    }
+  }
+
+  /// With a pointer, the compiler cannot check that a type is safe to share, so a comment explains it.
+  @Test func `an @unchecked Sendable type explains why in its comment`() throws {
+    for source in try Repository.swiftSources(below: "Sources") {
+      for (index, line) in source.code.enumerated() where line.contains("@unchecked Sendable") {
+        let above = source.lines[..<index].reversed()
+        let comment = above.drop { !$0.contains("///") && !$0.isEmpty }
+          .prefix { $0.contains("///") }
+        #expect(comment.contains { $0.contains("Sendable") }, "\(source.path):\(index + 1)")
+      }
+    }
+  }
+
+  /// Foundation includes the data of all languages, and FoundationNetworking includes libcurl.
+  @Test(arguments: ["Sources", "Tests"])
+  func `nothing imports the whole of Foundation`(directory: String) throws {
+    for source in try Repository.swiftSources(below: directory) {
+      let whole = source.imports.intersection(["Foundation", "FoundationNetworking"])
+      #expect(whole.isEmpty, "\(source.path)")
+    }
+  }
+
+  /// A test that sleeps is slow on a fast machine and fails on a slow one. A test's own clock defines how it
+  /// waits.
+  @Test func `no test sleeps`() throws {
+    let testTargets = try Manifest.ours().targets.filter { $0.directory.hasSuffix("Tests") }
+    for source in try testTargets.flatMap({ try Repository.swiftSources(below: $0.directory) }) {
+      let code = source.code.filter { !$0.contains("func sleep(until") }.joined(separator: "\n")
+      #expect(!code.contains(/\b(?:u|nano)?sleep\(/), "\(source.path)")
+    }
+  }
+}

@@ -1,3 +1,6 @@
+import FoundationEssentials
+import Glibc
+import ImgSystem
 import SeededRandom
 import StoreCrashSupport
 import TestCluster
@@ -158,5 +161,210 @@ struct KillRun {
     let isAfter = after.differences(fromContents: contents).isEmpty
     writers[index].model = isAfter ? after : before
     return isAfter ? [] : differences
+  }
+}
+
+/// A child process that uses a store, `imgcrashtest`, connected by its standard streams. It ends
+/// with this object.
+final class StoreChild {
+  private let child: ChildProcess
+  private let stream: OwnedDescriptor
+  /// Received bytes that were not parsed yet.
+  private var received: [UInt8] = []
+
+  /// Much longer than any step, so that only a hanging process times out.
+  private static let patience = Duration.seconds(60)
+
+  struct Silence: Error {}
+  struct Refusal: Error {
+    let reason: String
+  }
+
+  init(_ arguments: String...) throws {
+    var pair = try UnixSocket.pair()
+    stream = pair.takeFirst()
+    let theirs = pair.takeSecond()
+    child = try ChildProcess.spawn(
+      executable: try Programs.path(of: "imgcrashtest"), arguments: arguments,
+      environment: ["SWIFT_BACKTRACE": "enable=no"],
+      descriptors: [
+        (parent: theirs.rawValue, child: STDIN_FILENO),
+        (parent: theirs.rawValue, child: STDOUT_FILENO),
+      ])
+  }
+
+  deinit {
+    child.signal(SIGKILL)
+    _ = child.waitForExit(until: .now + Self.patience)
+  }
+
+  func signal(_ signal: CInt) {
+    child.signal(signal)
+  }
+
+  /// Kills it.
+  ///
+  /// - Returns: received bytes that were not parsed yet.
+  func kill() throws -> [UInt8] {
+    child.signal(SIGKILL)
+    guard child.waitForExit(until: .now + Self.patience) == .signalled(SIGKILL) else {
+      throw Refusal(reason: "it ended by itself, see its standard error")
+    }
+    while try receive() {}
+    return received
+  }
+
+  /// Waits until it has said so many bytes in all.
+  func waitForBytes(_ count: Int) throws {
+    while received.count < count {
+      guard try receive() else { throw Refusal(reason: "it ended, see its standard error") }
+    }
+  }
+
+  /// How many bytes it has said until now.
+  func byteCount() throws -> Int {
+    while try UnixSocket.waitReadable(stream.rawValue, until: .now), try receive() {}
+    return received.count
+  }
+
+  // MARK: - Orders
+
+  func take(_ step: StoreStep) throws -> StepAnswer {
+    try order(.step(step))
+    return try answer()
+  }
+
+  /// Makes it keep a reader's snapshot until it is told something else, or ends.
+  func hold(_ number: Int) throws {
+    try order(.hold(number))
+    _ = try answer()
+  }
+
+  func release() throws {
+    try send([UInt8(ascii: "\n")])
+    _ = try answer()
+  }
+
+  private func order(_ order: ChildCommand) throws {
+    try send(Array(try JSONEncoder().encode(order)) + [UInt8(ascii: "\n")])
+  }
+
+  private func send(_ bytes: [UInt8]) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      guard try UnixSocket.waitWritable(stream.rawValue, until: .now + Self.patience),
+        let count = try UnixSocket.send(stream.rawValue, rest)
+      else { throw Silence() }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private func answer() throws -> StepAnswer {
+    while true {
+      if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+        let line = Data(received[..<end])
+        received.removeSubrange(...end)
+        switch try JSONDecoder().decode(ChildReply.self, from: line) {
+        case .done(let answer): return answer
+        case .failed(let reason): throw Refusal(reason: reason)
+        }
+      }
+      guard try receive() else { throw Refusal(reason: "it ended, see its standard error") }
+    }
+  }
+
+  /// - Returns: whether anything came; `false` at the end.
+  private func receive() throws -> Bool {
+    guard try UnixSocket.waitReadable(stream.rawValue, until: .now + Self.patience) else {
+      throw Silence()
+    }
+    return try UnixSocket.receive(stream.rawValue, into: &received, upTo: 1 << 16) != .closed
+  }
+}
+
+/// What a reader costs that does not end: it keeps what was freed since it began from being reused,
+/// and nothing else, and that only while it lives.
+@Suite(.timeLimit(.minutes(20)))
+struct LongReaderTests {
+  private static let pictureCount = 50
+  private static let pictureByteCount = 8_000
+  private static let cycleCount = 20
+  /// Pages of a cycle's records, indexes and free lists, over the bytes of its pictures.
+  private static let overhead = 2.0
+
+  @Test(arguments: [false, true])
+  func `the file grows during a long read and is reused afterwards`(
+    isKilled: Bool
+  ) throws {
+    let directory = try TestDirectory()
+    let store = try PictureStore(directory: directory.file("store"), budgetByteCount: 64 << 20)
+    let kept = Picture(number: Self.pictureCount, generation: 1, byteCount: 5_000)
+    try store.put([kept], at: 0)
+    let baseline = try churn(store)
+    #expect(try churn(store) == baseline)
+
+    let reader = try StoreChild("serve", directory.file("store"), "\(64 << 20)")
+    try reader.hold(kept.number)
+    let grown = try churn(store)
+    let writtenByteCount = Double(Self.cycleCount * Self.pictureCount * Self.pictureByteCount)
+    #expect(grown > baseline)
+    #expect(Double(grown - baseline) <= Self.overhead * writtenByteCount)
+
+    if isKilled {
+      _ = try reader.kill()
+      #expect(try store.clearDeadReaders() == 1)
+    } else {
+      try reader.release()
+    }
+    #expect(try churn(store) == grown)
+    #expect(try churn(store) == grown)
+    #expect(try store.defects() == [])
+    print(
+      "long reader: \(baseline) bytes of file without, \(grown) with one while "
+        + "\(Int(writtenByteCount)) bytes of pictures were replaced, and no more afterwards")
+  }
+
+  @Test(arguments: [false, true])
+  func `a stopped reader does not grow the file beyond its limit`(
+    isStopped: Bool
+  ) throws {
+    let budgetByteCount: Int64 = 10 << 20
+    let directory = try TestDirectory()
+    let store = try PictureStore(
+      directory: directory.file("store"), budgetByteCount: budgetByteCount)
+    try store.put([Picture(number: 0, generation: 1, byteCount: 5_000)], at: 0)
+    let reader = try StoreChild("serve", directory.file("store"), "\(budgetByteCount)")
+    try reader.hold(0)
+    if isStopped { reader.signal(SIGSTOP) }
+
+    // Six budgets.
+    var number = 0
+    for _ in 0..<60 {
+      let next = number..<number + 50
+      number = next.upperBound
+      try store.put(next.map { Picture(number: $0, generation: 1, byteCount: 20_000) }, at: 0)
+    }
+    let file = try store.figures().fileByteCount
+    #expect(file <= budgetByteCount / 2 * 3 + 1 << 20)
+
+    // It ends its read, and then reads what is there now.
+    if isStopped { reader.signal(SIGCONT) }
+    try reader.release()
+    let answer = try reader.take(StoreStep(.look([number - 1]), at: 0))
+    #expect(answer.found.map(\.number) == [number - 1])
+    #expect(try store.defects() == [])
+  }
+
+  /// Replaces all pictures, again and again.
+  ///
+  /// - Returns: the length of the file.
+  private func churn(_ store: PictureStore) throws -> Int64 {
+    for generation in 0..<Self.cycleCount {
+      try store.put(
+        (0..<Self.pictureCount).map {
+          Picture(number: $0, generation: generation, byteCount: Self.pictureByteCount)
+        }, at: 0)
+    }
+    return try store.figures().fileByteCount
   }
 }

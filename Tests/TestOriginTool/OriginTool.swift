@@ -1,6 +1,10 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
+import ImgDecode
+import ImgModel
 import TestOrigin
+import TestPictures
 
 /// Serves what the options say until it is told to end.
 struct OriginTool {
@@ -60,5 +64,235 @@ struct OriginTool {
     guard let query, query.hasPrefix("path=") else { return .status(400) }
     origin.release(String(query.dropFirst("path=".count)))
     return .status(204)
+  }
+}
+
+/// What is wrong with the command line, as a sentence.
+struct UsageError: Error {
+  let message: String
+}
+
+/// What the command line asks for.
+enum ToolInvocation {
+  case serve(ServeOptions)
+
+  /// Writes one PNG that shows every picture of a directory.
+  case contactSheet(directory: String, output: String)
+
+  static let usage = """
+    usage: testorigin [--port N] [--pictures N] [--size WxH] [--not-found-every K]
+                      [--not-image-every K] [--directory DIR] [--print-urls FILE]
+                      [--until-stdin-closes]
+           testorigin contact-sheet DIR OUT.png
+    """
+
+  init(_ arguments: [String]) throws(UsageError) {
+    if arguments.first == "contact-sheet" {
+      guard arguments.count == 3 else {
+        throw UsageError(message: "contact-sheet takes a directory and a file")
+      }
+      self = .contactSheet(directory: arguments[1], output: arguments[2])
+    } else {
+      self = .serve(try ServeOptions(arguments))
+    }
+  }
+}
+
+/// What is served, where and how long.
+struct ServeOptions {
+  private(set) var port: UInt16 = 0
+  private(set) var pictureCount = 0
+  private(set) var width = 320
+  private(set) var height = 240
+
+  /// Every so many-th picture is a 404, a text; nil for none.
+  private(set) var notFoundInterval: Int?
+  private(set) var notImageInterval: Int?
+
+  private(set) var directory: String?
+  private(set) var urlListPath: String?
+  private(set) var endsWithStandardInput = false
+
+  init(_ arguments: [String]) throws(UsageError) {
+    var rest = arguments[...]
+    while let flag = rest.popFirst() {
+      switch flag {
+      case "--port": port = UInt16(try Self.number(of: flag, in: &rest, 0...65_535))
+      case "--pictures": pictureCount = try Self.number(of: flag, in: &rest, 0...10_000_000)
+      case "--size": (width, height) = try Self.size(of: flag, in: &rest)
+      case "--not-found-every": notFoundInterval = try Self.number(of: flag, in: &rest, 1...Int.max)
+      case "--not-image-every": notImageInterval = try Self.number(of: flag, in: &rest, 1...Int.max)
+      case "--directory": directory = try Self.value(of: flag, in: &rest)
+      case "--print-urls": urlListPath = try Self.value(of: flag, in: &rest)
+      case "--until-stdin-closes": endsWithStandardInput = true
+      default: throw UsageError(message: "\(flag) is not known")
+      }
+    }
+  }
+
+  private static func value(
+    of flag: String, in rest: inout ArraySlice<String>
+  ) throws(UsageError) -> String {
+    guard let value = rest.popFirst() else { throw UsageError(message: "\(flag) needs a value") }
+    return value
+  }
+
+  private static func number(
+    of flag: String, in rest: inout ArraySlice<String>, _ range: ClosedRange<Int>
+  ) throws(UsageError) -> Int {
+    let text = try value(of: flag, in: &rest)
+    guard let number = Int(text), range.contains(number) else {
+      throw UsageError(message: "\(flag): \(text) is not a number within its limits")
+    }
+    return number
+  }
+
+  private static func size(
+    of flag: String, in rest: inout ArraySlice<String>
+  ) throws(UsageError) -> (width: Int, height: Int) {
+    let text = try value(of: flag, in: &rest)
+    let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
+    guard sides.count == 2, sides.allSatisfy((1...10_000).contains) else {
+      throw UsageError(message: "\(flag): \(text) is not a size such as 640x480")
+    }
+    return (sides[0], sides[1])
+  }
+}
+
+/// The numbered pictures of the origin, from 1, in all common formats by turns; some of them, if so
+/// wanted, are missing or no pictures.
+///
+/// Made before the first request, so that serving costs nothing but the copying. From the 1,001st
+/// on the bodies repeat.
+struct PictureCatalogue: Sendable {
+  private static let distinctLimit = 1_000
+  private static let formats: [(picture: PictureFormat, image: ImageFormat)] = [
+    (.jpeg, .jpeg), (.png, .png), (.webp, .webp), (.progressiveJPEG, .jpeg), (.gif, .gif),
+    (.interlacedPNG, .png), (.tiff, .tiff), (.avif, .avif),
+  ]
+
+  /// In the order of the numbers.
+  let paths: [String]
+
+  private let count: Int
+  private let notFoundInterval: Int?
+  private let notImageInterval: Int?
+  private let bodies: [[UInt8]]
+
+  init(_ options: ServeOptions) throws {
+    count = options.pictureCount
+    notFoundInterval = options.notFoundInterval
+    notImageInterval = options.notImageInterval
+    let maker = try PictureMaker.start()
+    bodies = try (0..<min(count, Self.distinctLimit)).map { index in
+      try maker.card(
+        index: index + 1, width: options.width, height: options.height,
+        format: Self.formats[index % Self.formats.count].picture)
+    }
+    paths = (0..<count).map(Self.path)
+  }
+
+  /// Nil for a path that is none of the catalogue's.
+  func behaviour(for path: String) -> Behaviour? {
+    let prefix = "/picture/"
+    guard path.hasPrefix(prefix),
+      let number = Int(path.dropFirst(prefix.count).prefix { $0 != "." }),
+      (1...max(1, count)).contains(number), path == Self.path(ofIndex: number - 1)
+    else { return nil }
+    if let notFoundInterval, number.isMultiple(of: notFoundInterval) { return .status(404) }
+    if let notImageInterval, number.isMultiple(of: notImageInterval) {
+      return .body(Array("This is not a picture.\n".utf8), contentType: "text/plain")
+    }
+    let index = (number - 1) % bodies.count
+    let format = Self.format(ofIndex: number - 1)
+    return .body(bodies[index], contentType: "image/\(format.rawValue)")
+  }
+
+  private static func path(ofIndex index: Int) -> String {
+    "/picture/\(index + 1).\(format(ofIndex: index).fileExtension)"
+  }
+
+  /// The limit on distinct bodies is a multiple of the number of formats, so a repeated body keeps
+  /// its format.
+  private static func format(ofIndex index: Int) -> ImageFormat {
+    formats[index % formats.count].image
+  }
+}
+
+/// SIGTERM and SIGINT, to be waited for. Made before the process starts threads, so that all of
+/// them leave the signals to the one that waits.
+struct EndSignal {
+  private let signals: sigset_t
+
+  init() {
+    var signals = sigset_t()
+    unsafe sigemptyset(&signals)
+    unsafe sigaddset(&signals, SIGTERM)
+    unsafe sigaddset(&signals, SIGINT)
+    unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    self.signals = signals
+  }
+
+  func wait(alsoForStandardInput: Bool) {
+    if alsoForStandardInput {
+      DispatchQueue.global().async {
+        var byte: UInt8 = 0
+        while unsafe read(STDIN_FILENO, &byte, 1) > 0 {}
+        kill(getpid(), SIGTERM)
+      }
+    }
+    var awaited = signals
+    var received: CInt = 0
+    unsafe sigwait(&awaited, &received)
+  }
+}
+
+/// All pictures of a directory on one sheet, in the order of their names, so that a person sees at
+/// one look what came out.
+struct ContactSheet {
+  private static let margin = 4
+  private static let pictureLimit = 5_000
+
+  private let pictures: [Raster]
+  private let cellWidth: Int
+  private let cellHeight: Int
+  private let columnCount: Int
+
+  /// Files that are no pictures, such as a manifest, are skipped.
+  init(directory: String) throws {
+    let reader = PictureReader(runtime: try VipsRuntime.start())
+    let names = try FileManager.default.subpathsOfDirectory(atPath: directory).sorted()
+    pictures = names.prefix(Self.pictureLimit).compactMap { name in
+      FileManager.default.contents(atPath: directory + "/" + name).flatMap { content in
+        // A file that libvips cannot read is not a picture, whatever the reason it gives.
+        try? reader.raster(of: Array(content))
+      }
+    }
+    guard let widest = pictures.map(\.width).max(), let highest = pictures.map(\.height).max()
+    else { throw UsageError(message: "there is no picture in \(directory)") }
+    cellWidth = widest + Self.margin
+    cellHeight = highest + Self.margin
+    // About two to one, which suits a screen.
+    let ideal = (2 * Double(pictures.count * cellHeight) / Double(cellWidth)).squareRoot()
+    columnCount = min(pictures.count, max(1, Int(ideal.rounded())))
+  }
+
+  /// The sheet as PNG.
+  func encoded() throws -> [UInt8] {
+    let rowCount = (pictures.count + columnCount - 1) / columnCount
+    let background = Raster.Pixel(48, 48, 48)
+    let sheet = Raster(width: columnCount * cellWidth, height: rowCount * cellHeight) { x, y in
+      let index = y / cellHeight * columnCount + x / cellWidth
+      guard index < pictures.count else { return background }
+      let picture = pictures[index]
+      let left = (cellWidth - picture.width) / 2
+      let top = (cellHeight - picture.height) / 2
+      let (column, row) = (x % cellWidth - left, y % cellHeight - top)
+      guard (0..<picture.width).contains(column), (0..<picture.height).contains(row) else {
+        return background
+      }
+      return picture[column, row]
+    }
+    return try PictureMaker.start().encode(sheet, as: .png)
   }
 }

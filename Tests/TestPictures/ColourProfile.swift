@@ -1,3 +1,5 @@
+import CZlib
+import FoundationEssentials
 import Glibc
 
 /// Colour profiles (ICC.1) made for tests: as small as a reader takes them.
@@ -109,5 +111,60 @@ package enum ColourProfile {
   /// A number of so many bytes, the most significant first.
   private static func number(_ value: Int, _ byteCount: Int) -> [UInt8] {
     (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+}
+
+/// SVGs, 32 × 24 pixels of size.
+package enum Drawing {
+  /// - Parameters:
+  ///   - prologue: what stands before the root element.
+  ///   - content: what stands inside it.
+  package static func svg(prologue: String = "", _ content: String) -> [UInt8] {
+    let start =
+      "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' "
+      + "width='32' height='24'>"
+    return Array("\(prologue)\(start)\(content)</svg>".utf8)
+  }
+
+  /// An element that shows a picture.
+  package static func image(_ location: String) -> String {
+    "<image width='32' height='24' xlink:href='\(location)'/>"
+  }
+
+  /// An element that contains a picture and shows it.
+  package static func image(
+    embedding picture: [UInt8], as mediaType: String = "image/png"
+  ) -> String {
+    image("data:\(mediaType);base64,\(Data(picture).base64EncodedString())")
+  }
+}
+
+/// Zlib data that inflates to zeros, a thousand times as many as it has bytes.
+package enum CompressedZeros {
+  /// - Parameter count: the number of zeros; at most 4 GB.
+  package static func bytes(_ count: Int) -> [UInt8] {
+    var stream = unsafe z_stream()
+    let size = unsafe CInt(MemoryLayout<z_stream>.size)
+    guard unsafe deflateInit_(&stream, Z_BEST_COMPRESSION, ZLIB_VERSION, size) == Z_OK else {
+      preconditionFailure("there is no memory for zlib")
+    }
+    defer { unsafe deflateEnd(&stream) }
+    var output = [UInt8](repeating: 0, count: count / 900 + 1_024)
+    var zeros = [UInt8](repeating: 0, count: 1 << 20)
+    let written = unsafe output.withUnsafeMutableBufferPointer { output in
+      unsafe stream.next_out = output.baseAddress
+      unsafe stream.avail_out = uInt(output.count)
+      unsafe zeros.withUnsafeMutableBufferPointer { zeros in
+        var rest = count
+        repeat {
+          unsafe stream.next_in = zeros.baseAddress
+          unsafe stream.avail_in = uInt(min(rest, zeros.count))
+          rest -= min(rest, zeros.count)
+          unsafe deflate(&stream, rest == 0 ? Z_FINISH : Z_NO_FLUSH)
+        } while rest > 0
+      }
+      return unsafe Int(stream.total_out)
+    }
+    return Array(output.prefix(written))
   }
 }

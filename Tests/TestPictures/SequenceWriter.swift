@@ -171,3 +171,119 @@ package struct SequenceWriter {
         "stco", ISOBox.long(UInt32(offsets.count)) + offsets.flatMap { ISOBox.long($0) })
   }
 }
+
+/// A box of the ISO base media file format: its length, its type, its content.
+struct ISOBox {
+  static let headByteCount = 8
+  /// Version and flags, with which the content of a full box begins.
+  static let fullHeadByteCount = 4
+
+  let whole: ArraySlice<UInt8>
+  var content: ArraySlice<UInt8> { whole.dropFirst(Self.headByteCount) }
+
+  /// The first box of that type among those that lie one behind the other.
+  init?(_ type: String, in bytes: ArraySlice<UInt8>) {
+    var rest = bytes
+    while rest.count >= Self.headByteCount {
+      let byteCount = Self.number(rest.prefix(4))
+      guard byteCount >= Self.headByteCount, byteCount <= rest.count else { return nil }
+      if rest.dropFirst(4).prefix(4).elementsEqual(type.utf8) {
+        whole = rest.prefix(byteCount)
+        return
+      }
+      rest = rest.dropFirst(byteCount)
+    }
+    return nil
+  }
+
+  static func number(_ bytes: ArraySlice<UInt8>) -> Int {
+    bytes.reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  static func short(_ value: UInt16) -> [UInt8] {
+    [UInt8(value >> 8), UInt8(truncatingIfNeeded: value)]
+  }
+
+  static func long(_ value: UInt32) -> [UInt8] {
+    short(UInt16(value >> 16)) + short(UInt16(truncatingIfNeeded: value))
+  }
+
+  static func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+    long(UInt32(headByteCount + content.count)) + Array(type.utf8) + content
+  }
+
+  static func full(
+    _ type: String, _ content: [UInt8], version: UInt8 = 0, flags: UInt8 = 0
+  ) -> [UInt8] {
+    box(type, [version, 0, 0, flags] + content)
+  }
+}
+
+/// A HEIF file of a picture and its preview, as cameras write it (ISO/IEC 23008-12 section 6.4.4), put
+/// together from two files of one picture each.
+package struct HEIFWithPreview {
+  /// What the preview's clean aperture says (ISO/IEC 14496-12 section 12.1.4): which part of it is shown.
+  package struct Aperture: Sendable {
+    /// Fractions: numerator and denominator.
+    let width, height, leftOffset: (UInt32, UInt32)
+
+    /// - Parameter leftOffset: how far its centre lies to the right of the preview's.
+    package init(
+      width: (UInt32, UInt32), height: (UInt32, UInt32), leftOffset: (UInt32, UInt32) = (0, 1)
+    ) {
+      (self.width, self.height, self.leftOffset) = (width, height, leftOffset)
+    }
+  }
+
+  /// The whole file.
+  package let bytes: [UInt8]
+
+  /// - Parameters:
+  ///   - picture: a file of ``PictureFormat/heif``, as `preview` is.
+  ///   - aperture: `nil` for a preview that is shown whole.
+  ///   - properties: boxes that describe the picture.
+  /// - Returns: `nil` when one of them has another structure.
+  package init?(
+    picture: [UInt8], preview: [UInt8], aperture: Aperture? = nil, properties: [[UInt8]] = []
+  ) {
+    let shown = aperture.map { aperture in
+      let numbers = [aperture.width, aperture.height, aperture.leftOffset, (0, 1)]
+      return ISOBox.box("clap", numbers.flatMap { ISOBox.long($0.0) + ISOBox.long($0.1) })
+    }
+    guard let picture = HEIFWriter.Item(picture, .heif, properties),
+      let preview = HEIFWriter.Item(preview, .heif, shown.map { [$0] } ?? [])
+    else { return nil }
+    bytes = HEIFWriter([picture, preview], [.init("thmb", from: 2, to: [1])]).bytes
+  }
+}
+
+/// The parts of a file that libheif has written.
+struct SinglePicture {
+  let fileType, handler, configuration, extents, data: [UInt8]
+
+  /// - Parameter configurationType: of the box that configures the codec.
+  init?(_ file: [UInt8], configurationType: String = "hvcC") {
+    guard let fileType = ISOBox("ftyp", in: file[...]), let meta = ISOBox("meta", in: file[...]),
+      case let parts = meta.content.dropFirst(ISOBox.fullHeadByteCount),
+      let handler = ISOBox("hdlr", in: parts), let locations = ISOBox("iloc", in: parts),
+      let properties = ISOBox("iprp", in: parts).flatMap({ ISOBox("ipco", in: $0.content) }),
+      let configuration = ISOBox(configurationType, in: properties.content),
+      let extents = ISOBox("ispe", in: properties.content),
+      let range = Self.firstItem(in: Array(locations.content)), range.upperBound <= file.count
+    else { return nil }
+    self.fileType = Array(fileType.whole)
+    self.handler = Array(handler.whole)
+    self.configuration = Array(configuration.whole)
+    self.extents = Array(extents.whole)
+    data = Array(file[range])
+  }
+
+  /// Where the first item's data lies: a base offset, and one extent behind it.
+  private static func firstItem(in locations: [UInt8]) -> Range<Int>? {
+    guard locations.count >= 26, locations[4] == 0x44, locations[5] == 0x40,
+      ISOBox.number(locations[16..<18]) == 1
+    else { return nil }
+    let start = ISOBox.number(locations[12..<16]) + ISOBox.number(locations[18..<22])
+    return start..<start + ISOBox.number(locations[22..<26])
+  }
+}

@@ -1,6 +1,9 @@
 import FoundationEssentials
+import ImgClient
 import ImgModel
 import ImgSystem
+import ImgTransport
+import ImgWire
 
 /// One stored thumbnail, from the map and through the socket.
 extension PeerBench {
@@ -48,5 +51,130 @@ extension PeerBench {
         .hits, "socket, pipelined", "/s", own: rates, target: .atLeast(50_000),
         command: "get requests, \(HitPipeline.depth) at a time on a connection (\(count))"),
     ]
+  }
+}
+
+/// A client that sends the next requests before the earlier ones are answered.
+struct HitPipeline {
+  /// Requests on their way.
+  static let depth = 64
+
+  private let channel: Channel<CoordinatorReply, ClientMessage>
+  private let deadline = ContinuousClock.now + .seconds(120)
+
+  init(socketPath: String) throws {
+    channel = try Channel(try UnixSocket.connect(path: socketPath))
+    try channel.send(.hello(Hello(processID: ThisProcess.processID)))
+    guard case .hello = try channel.next(until: deadline) else {
+      throw BenchError("the coordinator did not greet")
+    }
+  }
+
+  /// Gets `count` stored thumbnails, each of `urls` in turn.
+  ///
+  /// - Returns: how long that took.
+  func run(_ urls: [ImageURL], count: Int) throws -> Duration {
+    let options = RequestOptions(variant: .standard)
+    let start = ContinuousClock.now
+    var (sent, answered) = (0, 0)
+    while answered < count {
+      while sent < count, sent - answered < Self.depth {
+        let request = GetRequest(
+          id: RequestID(rawValue: UInt64(sent + 1)), url: urls[sent % urls.count].text,
+          options: options)
+        try channel.send(.get(request))
+        sent += 1
+      }
+      try channel.flush(until: deadline)
+      let reply = try channel.next(until: deadline)
+      guard case .got(let got) = reply, case .done = got.outcome else {
+        throw BenchError("a stored thumbnail was not answered with: \(reply)")
+      }
+      answered += 1
+    }
+    return start.duration(to: .now)
+  }
+}
+
+/// How long one picture takes while a list runs flat out, beside an idle machine.
+extension PeerBench {
+  private static let callCount = 200
+  /// Long enough to run for as long as all calls take.
+  private static let loadCount = 40_000
+
+  func latencyFigures() throws -> [PeerFigure] {
+    let cluster = try bench.start("latency")
+    defer { try? cluster.stop() }
+    let client = try cluster.client()
+    let callCount = bench.options.scaled(Self.callCount)
+    let callPairs = callCount * 2 * bench.options.rounds
+    let urls = try smallList(urlCount: callPairs + 1).urls.map { "\($0)-alone" }
+    let load = try smallList(urlCount: bench.options.scaled(Self.loadCount)).urls
+    var rest = urls[1...]
+    var (idle, loaded): ([LatencyTrial], [LatencyTrial]) = ([], [])
+    _ = try LatencyTrial(client, newURLs: [urls[0]], cachedURL: urls[0])
+    for round in 1...bench.options.rounds {
+      try bench.note("latency, round \(round) of \(bench.options.rounds)")
+      func trial() throws -> LatencyTrial {
+        defer { rest = rest.dropFirst(callCount) }
+        return try LatencyTrial(client, newURLs: rest.prefix(callCount), cachedURL: urls[0])
+      }
+      idle.append(try trial())
+      let list = try bench.imgctl.list(named: "load", load.map { "\($0)-\(round)" })
+      try cluster.run(["submit", list])
+      guard let job = try client.jobs().jobs.first?.job else { throw BenchError("no job") }
+      // The list runs flat out once some of it has ended.
+      _ = try cluster.client().watch(job, every: .milliseconds(20)) { $0.done < load.count / 50 }
+      loaded.append(try trial())
+      let status = try cluster.client().watch(job, every: .seconds(1)) { _ in false }
+      guard !status.hasEnded else { throw BenchError("the list ended before the calls did") }
+      try cluster.run(["cancel", "\(job)"])
+      // The next round begins on an idle machine.
+      while try client.status().transfers > 0 { ThisProcess.pause(for: .milliseconds(10)) }
+    }
+    return Self.figures(idle, loaded)
+  }
+
+  private static func figures(
+    _ idle: [LatencyTrial], _ loaded: [LatencyTrial]
+  ) -> [PeerFigure] {
+    let kinds: [(name: String, samples: (LatencyTrial) -> Samples, bounds: [Double])] = [
+      ("new picture", \.new, [2, 4]), ("stored picture", \.cached, [1.5, 3]),
+    ]
+    return kinds.flatMap { kind in
+      zip([0.5, 0.99], kind.bounds).map { share, bound in
+        PeerFigure(
+          .latency, "\(kind.name), \(share == 0.5 ? "median" : "99 %")", "ms",
+          own: loaded.map { kind.samples($0).quantile(share) }, beside: "the idle machine",
+          idle.map { kind.samples($0).quantile(share) }, target: .atMost(bound),
+          command: "Client.get while imgctl submit LIST runs : Client.get")
+      }
+    }
+  }
+}
+
+/// How long `get` takes, again and again, on a connection of its own.
+struct LatencyTrial {
+  let new: Samples
+  let cached: Samples
+
+  /// - Parameters:
+  ///   - newURLs: pictures that were never fetched; each is used once.
+  ///   - cachedURL: a stored one.
+  init(_ client: Client, newURLs: some Sequence<String>, cachedURL: String) throws {
+    let options = RequestOptions(variant: .standard)
+    func milliseconds(_ url: String) throws -> Double {
+      try Bench.microseconds {
+        guard case .done = try client.get(url, options: options).outcome else {
+          throw BenchError("\(url) has no thumbnail")
+        }
+      } / 1_000
+    }
+    var (new, cached) = (Samples(), Samples())
+    for url in newURLs {
+      new.add(try milliseconds(url))
+      cached.add(try milliseconds(cachedURL))
+    }
+    (self.new, self.cached) = (new, cached)
   }
 }

@@ -1,9 +1,10 @@
 import ImgClient
-import ImgGateway
 import ImgHTTP
 import ImgModel
 import ImgSettings
 import Testing
+
+@testable import ImgGateway
 
 /// The vectors are those of imgproxy's documentation and of its examples.
 @Suite struct RequestSignaturesTests {
@@ -166,5 +167,121 @@ import Testing
     let error = #expect(throws: InvalidValue.self) { try key(text, "00") }
     #expect("\(try #require(error))".contains("has a key of \(byteCount) byte"))
     #expect(!"\(try #require(error))".contains("abab"))
+  }
+}
+
+@Suite struct RequestTargetTests {
+  @Test(
+    arguments: [
+      ("/", "/", nil, [""]), ("/image?url=a&w=1", "/image", "url=a&w=1", ["image"]),
+      ("/a/b%2Fc//d/?", "/a/b%2Fc//d/", "", ["a", "b%2Fc", "", "d", ""]),
+      ("/plain/https://h/a?b?c", "/plain/https://h/a", "b?c", ["plain", "https:", "", "h", "a"]),
+    ] as [(String, String, String?, [Substring])])
+  func `a target is a path and maybe a query`(
+    text: String, path: String, query: String?, segments: [Substring]
+  ) throws {
+    let target = try RequestTarget(text)
+    #expect(target.text == text)
+    #expect(target.path == path)
+    #expect(target.query == query)
+    #expect(target.segments == segments)
+  }
+
+  @Test(arguments: [
+    "", "*", "image", "http://h/image", "/a b", "/a\u{7F}", "/a\n", "/a#b", "/a\0",
+    "\u{FEFF}/a",
+  ])
+  func `other targets are refused`(text: String) throws {
+    let rejection = try #require(throws: RequestRejection.self) { try RequestTarget(text) }
+    #expect(rejection.status == .badRequest)
+    #expect(rejection.code == "malformed_target")
+  }
+
+  @Test(
+    arguments: [
+      ("", []), ("a", [("a", "")]), ("a=", [("a", "")]), ("a=b=c", [("a", "b=c")]),
+      ("&&a=1&&b=2&", [("a", "1"), ("b", "2")]), ("%61=%26%3D%25", [("a", "&=%")]),
+      ("a=b+c", [("a", "b+c")]), ("a=%2541", [("a", "%41")]), ("a=%C3%BC", [("a", "ü")]),
+      ("=x", [("", "x")]), ("a=1&a=2", [("a", "1"), ("a", "2")]),
+    ] as [(String, [(String, String)])])
+  func `a query is decoded once`(query: String, expected: [(String, String)]) throws {
+    let parameters = try RequestTarget("/?" + query).parameters().parameters
+    #expect(parameters.map(\.name) == expected.map(\.0))
+    #expect(parameters.map(\.value) == expected.map(\.1))
+  }
+
+  @Test(arguments: [
+    "%", "%4", "%zz", "a=%", "a=%g1", "a=%+1", "a=%00", "%00", "a=%FF", "a=%C3", "a=%C0%AF",
+    "a=%ED%A0%80", "a=%F4%90%80%80",
+  ])
+  func `escapes that are no text are refused`(query: String) throws {
+    let target = try RequestTarget("/?" + query)
+    let rejection = try #require(throws: RequestRejection.self) { try target.parameters() }
+    #expect(rejection.status == .badRequest)
+  }
+
+  @Test func `a query has a maximum number of parameters`() throws {
+    let limit = QueryParameters.maximumCount
+    let names = (0..<limit).map { "p\($0)" }
+    #expect(try QueryParameters(names.joined(separator: "&")).parameters.count == limit)
+    #expect(throws: RequestRejection.self) {
+      try QueryParameters((names + ["q"]).joined(separator: "&"))
+    }
+  }
+}
+
+/// What a list of origins does to requests.
+struct PermittedOriginsTests {
+  private let list: OriginList
+
+  init() throws {
+    list = try OriginList(parsing: ["good.example", "data:"])
+  }
+
+  @Test func `the address and the default of a request must be permitted`() throws {
+    let queries = ImageQueries(origins: list)
+    for query in ["url=good.example/a&default=good.example/b", "url=data:,a"] {
+      _ = try queries.weserv(RequestTarget("/?" + query))
+    }
+    for query in ["url=evil.example", "url=good.example&default=evil.example", "url=file:///a"] {
+      let rejection = try #require(throws: RequestRejection.self) {
+        try queries.weserv(RequestTarget("/?" + query))
+      }
+      #expect(rejection.status == .forbidden)
+    }
+    #expect(throws: RequestRejection.self) {
+      try queries.imgproxy(
+        RequestTarget("/_/plain/https://good.example%2540evil.example/"), now: WallTime(rawValue: 0)
+      )
+    }
+  }
+
+  @Test func `redirects of a request stay on the list`() throws {
+    let queries = ImageQueries(origins: list)
+    let weserv = try queries.weserv(RequestTarget("/?url=good.example/a"))
+    let imgproxy = try queries.imgproxy(
+      RequestTarget("/_/plain/https://good.example/a"), now: WallTime(rawValue: 0))
+    #expect([weserv, imgproxy].map(\.request.redirectOrigins) == [list, list])
+    let free = try ImageQueries().weserv(RequestTarget("/?url=good.example/a"))
+    #expect(free.request.redirectOrigins == .all)
+  }
+
+  @Test func `redirects of a listed URL stay on the list if the URL is there`() {
+    #expect(list.redirectOrigins(ofListed: "https://good.example/a") == list)
+    #expect(list.redirectOrigins(ofListed: "https://other.example/a") == .all)
+    #expect(list.redirectOrigins(ofListed: "no URL") == .all)
+  }
+
+  @Test func `an entry that is no origin is named`() throws {
+    let error = try #require(throws: InvalidValue.self) {
+      try OriginList(parsing: ["good.example", "a b"])
+    }
+    #expect(error.reason.hasPrefix(#""a b" is not an origin; write https://example.org,"#))
+  }
+
+  @Test func `too many origins are refused`() {
+    #expect(throws: InvalidValue.self) {
+      try OriginList(parsing: (0...OriginList.maximumCount).map { "host\($0).example" })
+    }
   }
 }

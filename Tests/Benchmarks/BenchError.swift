@@ -1,8 +1,0 @@
-/// Why there is no figure, as a sentence.
-struct BenchError: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) {
-    self.description = description
-  }
-}

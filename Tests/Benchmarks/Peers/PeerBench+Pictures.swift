@@ -1,0 +1,281 @@
+import FoundationEssentials
+import ImgSystem
+import TestPictures
+
+/// Lists of photographs.
+extension PeerBench {
+  private static let smallURLCount = 4_000
+  private static let largeURLCount = 300
+
+  func smallFigures() throws -> [PeerFigure] {
+    let list = try smallList(urlCount: bench.options.scaled(Self.smallURLCount))
+    let count = list.urls.count
+    let rounds = try rounds(of: list) {
+      try bench.decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
+    }
+    let pictures = "\(list.pictureCount) pictures"
+    var figures = figuresBesidePeer(
+      .small, pictures, rounds, urlCount: count, target: .atLeast(2))
+    figures.append(
+      figureBesideLimit(
+        .small, pictures, rounds, urlCount: count, limit: "the same calls from memory",
+        target: .atLeast(0.75), command: "decode, resize, encode in one process"))
+    return figures
+  }
+
+  func largeFigures() throws -> [PeerFigure] {
+    let list = try largeList(urlCount: bench.options.scaled(Self.largeURLCount))
+    let count = list.urls.count
+    let rounds = try rounds(of: list) { try scaledDecodeSeconds(list) }
+    let pictures = "\(list.pictureCount) pictures"
+    var figures = [
+      figureBesideLimit(
+        .large, pictures, rounds, urlCount: count, limit: "libjpeg-turbo's scaled decode",
+        target: .atLeast(0.9),
+        command: "tjDecompress2 of as many from memory to twice the thumbnail's size or more")
+    ]
+    figures += figuresBesidePeer(
+      .large, pictures, rounds, urlCount: count, target: .atLeast(5))
+    figures.append(
+      PeerFigure(
+        .large, "peak memory of a decoder", "MiB", own: rounds.map(\.own.decoderPeakMiB),
+        target: .atMost(100), command: "\(Self.submit(count)), VmHWM of imgdecoder"))
+    return figures
+  }
+
+  private func scaledDecodeSeconds(_ list: PictureList) throws -> Double {
+    let output = try runScript(
+      "scaled-decode.py",
+      ["\(list.urls.count)", "\(ThisProcess.coreCount)", list.directory])
+    let text = String(decoding: output, as: UTF8.self)
+    guard let seconds = Double(text.filter { $0 != "\n" }) else {
+      throw BenchError("scaled-decode.py wrote \(text)")
+    }
+    return seconds
+  }
+}
+
+/// Lists of other formats than JPEG.
+extension PeerBench {
+  private static let formatURLCount = 1_000
+  private static let distinctCount = 24
+  private static let formats: [(name: String, format: PictureFormat)] = [
+    ("png", .png), ("webp", .webp), ("gif", .gif), ("avif", .avif), ("heic", .heif),
+  ]
+
+  /// A format that this machine cannot encode, or that imgctl cannot decode, does not stop the others.
+  func formatFigures() throws -> [PeerFigure] {
+    let cuts = try PhotographCuts()
+    return try Self.formats.flatMap { name, format in
+      do {
+        return try comparison(of: format, name, cuts)
+      } catch {
+        try bench.note("\(name): \(error)")
+        return [PeerFigure(.formats, name, missing: "\(error)")]
+      }
+    }
+  }
+
+  private func comparison(
+    of format: PictureFormat, _ name: String, _ cuts: PhotographCuts
+  ) throws -> [PeerFigure] {
+    let directory = "\(bench.options.workDirectory)/\(name)-pictures"
+    try cuts.write(
+      count: Self.distinctCount, as: format, extension: name, to: directory)
+    let decoding = try BareDecoding(pictureDirectory: directory)
+    let list = try PictureList(
+      name, directory: directory, origin: origin,
+      urlCount: bench.options.scaled(Self.formatURLCount))
+    let count = list.urls.count
+    let rounds = try rounds(of: list) {
+      try decoding.run(threadCount: ThisProcess.coreCount, .pixels, count: count).inSeconds
+    }
+    return figuresBesidePeer(
+      .formats, name, rounds, urlCount: count, target: .atLeast(1.2))
+      + [
+        figureBesideLimit(
+          .formats, name, rounds, urlCount: count, limit: "its library, decode alone",
+          target: nil, command: "all pixels from memory, by libvips' loader")
+      ]
+  }
+}
+
+/// How like its picture a thumbnail is.
+extension PeerBench {
+  private static let smallCount = 40
+  /// As many as there are of generated ones.
+  private static let largeCount = 11
+
+  /// Means over all thumbnails of one program, by `quality.py`.
+  private struct Quality: Decodable {
+    let ssim: Double
+    let ssimulacra2: Double
+    let bytes: Double
+    /// The largest mean difference of a channel, of 255 levels.
+    let colour: Double
+    /// How far colours are displaced against brightness, in pixels.
+    let displacement: Double
+  }
+
+  func qualityFigures() throws -> [PeerFigure] {
+    let small = try smallList(urlCount: bench.options.scaled(Self.smallCount))
+    let large = try largeList(urlCount: Self.largeCount)
+    let pictures = small.paths.prefix(small.urls.count) + large.paths.prefix(large.urls.count)
+    let urls = zip(small.urls + large.urls, pictures).map { $0.0 }
+    let directory = bench.options.workDirectory + "/quality"
+    try bench.note("quality of \(pictures.count) thumbnails")
+    try makeOwn(Array(pictures), in: "\(directory)/imgctl")
+    try makeLibvips(Array(pictures), in: "\(directory)/libvips")
+    if let peer {
+      let list = try bench.imgctl.list(named: "quality-urls", urls)
+      _ = try peer.run(list, lineCount: urls.count, output: "\(directory)/img2dataset")
+    }
+    let originals = try bench.imgctl.list(
+      named: "quality-originals", zip(pictures, urls).map { "\($0)\t\($1)" })
+    let output = try runScript("quality.py", [originals, directory])
+    let qualities = try JSONDecoder().decode([String: Quality].self, from: Data(output))
+    guard let own = qualities["imgctl"], let libvips = qualities["libvips"] else {
+      throw BenchError("quality.py wrote \(String(decoding: output, as: UTF8.self))")
+    }
+    return Self.figures(own, beside: "libvips thumbnail", libvips, hasTargets: true)
+      + (qualities["img2dataset"].map {
+        Self.figures(own, beside: "img2dataset", $0, hasTargets: false)
+      } ?? [PeerFigure(.quality, "all", missing: Self.missingPeer)])
+  }
+
+  private static func figures(
+    _ own: Quality, beside: String, _ other: Quality, hasTargets: Bool
+  ) -> [PeerFigure] {
+    func figure(
+      _ name: String, _ unit: String, _ value: (Quality) -> Double, _ target: PeerFigure.Target?
+    ) -> PeerFigure {
+      PeerFigure(
+        .quality, name, unit, own: [value(own)], beside: beside, [value(other)],
+        target: hasTargets ? target : nil,
+        command: "imgctl get FILE -o OUT, beside a Lanczos resize in linear light: "
+          + "scripts/peers/quality.py")
+    }
+    return [
+      figure("SSIM", "", \.ssim, .atLeast(1)),
+      figure("SSIMULACRA 2", "", \.ssimulacra2, .atLeast(1)),
+      figure("bytes", "B", \.bytes, nil),
+      figure("colour difference", "of 255", \.colour, nil),
+      figure("colour displacement", "px", \.displacement, nil),
+    ]
+  }
+
+  private func makeOwn(_ pictures: [String], in directory: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true)
+    let cluster = try bench.start("quality")
+    defer { try? cluster.stop() }
+    for (number, path) in pictures.enumerated() {
+      try cluster.run(["get", path, "--output", "\(directory)/\(number).jpg"])
+    }
+  }
+
+  private func makeLibvips(_ pictures: [String], in directory: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true)
+    for (number, path) in pictures.enumerated() {
+      try bench.imgctl.run(
+        program: "/usr/bin/vipsthumbnail",
+        [path, "--size", "256x256", "--output", "\(directory)/\(number).jpg[Q=80,strip]"])
+    }
+  }
+}
+
+/// Thumbnails that move, beside the programs that people make them with.
+extension PeerBench {
+  private static let frameCount = 100
+  private static let frameSize = (width: 400, height: 300)
+
+  func animationFigures() throws -> [PeerFigure] {
+    let frameCount = bench.options.scaled(Self.frameCount)
+    let (width, height) = Self.frameSize
+    let picture = "\(bench.options.workDirectory)/animation.gif"
+    try bench.note("generating an animation")
+    try FileIO.replace(
+      path: picture,
+      with: PhotographCuts().animation(frameCount: frameCount, width: width, height: height))
+    let cluster = try bench.start("animations")
+    defer { try? cluster.stop() }
+    return AnimationPeer.all.map { peer in
+      let name = "\(frameCount) frames of \(width)×\(height) to \(peer.format)"
+      do {
+        return try figure(name, picture, peer, cluster)
+      } catch {
+        return PeerFigure(.animations, "\(name), \(peer.name)", missing: "\(error)")
+      }
+    }
+  }
+
+  /// In pairs of changing order, as lists are.
+  private func figure(
+    _ name: String, _ picture: String, _ peer: AnimationPeer, _ cluster: Cluster
+  ) throws -> PeerFigure {
+    guard FileIO.isFile(peer.executable) else {
+      throw BenchError("\(peer.executable) is not installed")
+    }
+    let words = ["--animated", "--size", "256", "--format", peer.format, "--output"]
+    let output = "\(bench.options.workDirectory)/animation-output.\(peer.format)"
+    func milliseconds(_ run: () throws -> Duration) throws -> Double {
+      try? FileManager.default.removeItem(atPath: output)
+      return try run() / .milliseconds(1)
+    }
+    func runOwn() throws -> Double {
+      try milliseconds { try cluster.run(["get", picture] + words + [output]) }
+    }
+    func runPeer() throws -> Double {
+      try milliseconds {
+        try bench.imgctl.run(
+          program: peer.executable, peer.arguments(input: picture, output: output))
+      }
+    }
+    var (own, others): ([Double], [Double]) = ([], [])
+    for round in 1...bench.options.rounds {
+      try bench.note("\(name), \(peer.name), round \(round) of \(bench.options.rounds)")
+      if round.isMultiple(of: 2) { others.append(try runPeer()) }
+      own.append(try runOwn())
+      if !round.isMultiple(of: 2) { others.append(try runPeer()) }
+    }
+    return PeerFigure(
+      .animations, name, "ms", own: own, beside: peer.name, others, target: nil,
+      command: "imgctl get FILE \(words.joined(separator: " ")) OUTPUT : \(peer.command)")
+  }
+}
+
+/// A program that converts an animated GIF.
+struct AnimationPeer {
+  let name: String
+  let executable: String
+  /// What stands between the paths of the input and the output.
+  let settings: [String]
+  /// The format of the output, which is also its file's suffix.
+  let format: String
+
+  /// Which formats they write, in the quality of our thumbnails. gif2webp cannot scale.
+  static let all = [
+    AnimationPeer(
+      name: "gif2webp, which does not scale", executable: "/usr/bin/gif2webp",
+      settings: ["-lossy", "-q", "80", "-o"], format: "webp"),
+    imageMagick(format: "webp"), imageMagick(format: "gif"),
+  ]
+
+  private static func imageMagick(format: String) -> AnimationPeer {
+    AnimationPeer(
+      name: "ImageMagick", executable: "/usr/bin/convert",
+      settings: ["-coalesce", "-resize", "256x256", "-quality", "80"], format: format)
+  }
+
+  func arguments(input: String, output: String) -> [String] {
+    [input] + settings + [output]
+  }
+
+  /// The command as people would type it.
+  var command: String {
+    let program = executable.split(separator: "/").last.map(String.init) ?? executable
+    return ([program] + arguments(input: "FILE", output: "OUTPUT.\(format)"))
+      .joined(separator: " ")
+  }
+}

@@ -1,0 +1,414 @@
+import ImgClient
+import ImgModel
+import ImgSystem
+import ImgTransport
+import ImgWire
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Clients that break the protocol are closed with a reason, and other clients do not notice.
+@Suite(.timeLimit(.minutes(20)))
+struct HostileClientTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+
+  init() throws {
+    cluster = try Cluster(Cluster.inspectable)
+    origin = try ListOrigin()
+  }
+
+  @Test func `a client of another protocol version gets this version and is closed`() throws {
+    let channel = try cluster.connect()
+    try channel.send(.hello(Hello(protocolVersion: 99, version: "9.9", processID: 1)))
+    guard case .hello(let hello) = try channel.nextInTime() else {
+      Issue.record("the answer to a hello is a hello")
+      return
+    }
+    #expect(hello.protocolVersion == Build.protocolVersion)
+    expectClosed(channel)
+  }
+
+  @Test func `a client without hello is refused and closed`() throws {
+    let channel = try cluster.connect()
+    try channel.send(.status(PlainRequest(id: RequestID(rawValue: 1))))
+    try expectRefusal(on: channel, containing: "not a hello")
+    expectClosed(channel)
+  }
+
+  @Test(arguments: [
+    // A length of 2³¹, and one of 0.
+    (bytes: [0x80, 0, 0, 0] as [UInt8], reason: "a frame of 2147483648 bytes"),
+    (bytes: [0, 0, 0, 0], reason: "a frame of length 0"),
+    (bytes: Array("GET / HTTP/1.1\r\n\r\n".utf8), reason: "a frame of"),
+    (bytes: Frame.encode(Array("garbage".utf8)), reason: "not a message of a client"),
+    (bytes: Frame.encode([0xFF, 0xFE]), reason: "not a message of a client"),
+    (bytes: Frame.encode(Array("[]".utf8)), reason: "not a message of a client"),
+    (bytes: Frame.encode(Array(#"{"type":"dance"}"#.utf8)), reason: "not a message of a client"),
+    (
+      bytes: Frame.encode(Array(#"{"type":"get","id":-1,"url":7}"#.utf8)),
+      reason: "not a message of a client"
+    ),
+  ])
+  func `invalid messages close the connection with the reason`(
+    bytes: [UInt8], reason: String
+  ) throws {
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held")] + origin.pictures(10))
+    let socket = try UnixSocket.connect(path: cluster.socketPath)
+    #expect(try UnixSocket.send(socket.rawValue, bytes[...]) == bytes.count)
+    let channel = try ClientChannel(socket)
+    try expectRefusal(on: channel, containing: reason)
+    expectClosed(channel)
+    origin.origin.release("/held")
+    #expect(try cluster.finished(job).done == 11)
+    #expect(try cluster.runningCoordinator().messages().contains(reason))
+  }
+
+  @Test func `an unexpected descriptor is closed with the connection`() throws {
+    let frame = try WireCoding.frame(ClientMessage.hello(Hello(processID: 1)))
+    let file = try MemoryFile(containing: [1, 2, 3]).file
+    let socket = try UnixSocket.connect(path: cluster.socketPath)
+    _ = try UnixSocket.send(socket.rawValue, frame[...], passing: file.descriptor)
+    let channel = try ClientChannel(socket)
+    try expectRefusal(on: channel, containing: "a file beside a message that announces none")
+    expectClosed(channel)
+    #expect(openMemoryFileCount(of: try cluster.runningCoordinator().processID) == 0)
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+  }
+
+  @Test func `half a frame and half a list leave nothing`() throws {
+    do {
+      let socket = try UnixSocket.connect(path: cluster.socketPath)
+      #expect(try UnixSocket.send(socket.rawValue, [0, 0, 1, 0, 0x7B]) == 5)
+    }
+    do {
+      let channel = try cluster.greetedChannel()
+      let id = RequestID(rawValue: 1)
+      let options = RequestOptions(variant: .standard)
+      let submission = Submission(
+        id: id, name: nil, options: options, order: .firstInFirstOut)
+      try channel.send(.submit(submission))
+      try channel.send(.submitLines(SubmissionLines(id: id, lines: origin.pictures(10))))
+      try channel.flush(until: .now + ProgramRun.patience)
+    }
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    #expect(try cluster.client().jobs().jobs.count == 1)
+    #expect(origin.origin.totals().requests == 3)
+  }
+
+  @Test func `requests beyond the limit are refused one by one`() throws {
+    try origin.hold("/held")
+    let channel = try cluster.greetedChannel()
+    let maximum = 1_024
+    for number in 1...maximum + 1 {
+      try channel.send(
+        .get(
+          GetRequest(
+            id: RequestID(rawValue: UInt64(number)), url: origin.url("/held"),
+            options: RequestOptions(variant: .standard))))
+    }
+    try channel.flush(until: .now + ProgramRun.patience)
+    try expectRefusal(on: channel, containing: "\(maximum) requests of this client wait already")
+    origin.origin.release("/held")
+    for _ in 1...maximum {
+      guard case .got = try channel.nextInTime() else {
+        Issue.record("every request that was taken is answered")
+        return
+      }
+    }
+    #expect(origin.origin.counters("/held").requests == 1)
+  }
+
+  @Test func `pixels of a picture with a URL are refused, as they are never stored`() throws {
+    let channel = try cluster.greetedChannel()
+    let request = UploadRequest(
+      id: RequestID(rawValue: 1), url: origin.url("/a"), byteCount: 1,
+      options: RequestOptions(variant: .standard), wantsPixels: true)
+    try channel.send(.upload(request), with: MemoryFile(containing: [7]).file)
+    try expectRefusal(on: channel, containing: "upload the picture without a URL")
+  }
+
+  // MARK: - Answers
+
+  private func expectRefusal(on channel: ClientChannel, containing reason: String) throws {
+    guard case .refused(let refusal) = try channel.nextInTime() else {
+      Issue.record("the answer is a refusal")
+      return
+    }
+    #expect(refusal.message.contains(reason))
+  }
+
+  private func expectClosed(_ channel: ClientChannel) {
+    do {
+      _ = try channel.nextInTime()
+      Issue.record("nothing follows")
+    } catch ChannelError.closed {
+    } catch {
+      Issue.record("closed rather than: \(error)")
+    }
+  }
+}
+
+/// Many clients, and clients that ask for more than they read: each has its turn, and all of them
+/// together cost the coordinator a bounded amount of memory.
+@Suite(.timeLimit(.minutes(20)))
+struct ClientFairnessTests {
+  private static let request = RequestID(rawValue: 1)
+
+  /// The frames of a greeting and of requests for a job's results.
+  private func frames(asking job: JobID, times count: Int) throws -> [UInt8] {
+    let requests = (1...count).map { number in
+      ClientMessage.results(
+        ResultsRequest(
+          id: RequestID(rawValue: UInt64(number)), job: job, from: 0, isFailedOnly: false))
+    }
+    return try ([.hello(Hello(processID: ThisProcess.processID))] + requests)
+      .flatMap(WireCoding.frame)
+  }
+
+  /// A job of long lines that fail at once.
+  private func job(of cluster: Cluster, lines: Int, ofByteCount byteCount: Int) throws -> JobID {
+    let line = "gopher://\(String(repeating: "a", count: byteCount))"
+    let status = try cluster.run((0..<lines).map { "\(line)\($0)" })
+    #expect(status.failed == lines)
+    return status.job
+  }
+
+  private func connect(to cluster: Cluster, sending bytes: [UInt8]) throws -> ClientChannel {
+    let socket = try UnixSocket.connect(path: cluster.socketPath)
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      rest = rest.dropFirst(try UnixSocket.send(socket.rawValue, rest) ?? 0)
+    }
+    return try ClientChannel(socket)
+  }
+
+  @Test func `a client with a thousand requests does not delay another`() throws {
+    let cluster = try Cluster()
+    let count = 1_000
+    let job = try job(of: cluster, lines: 1, ofByteCount: 3_000)
+    let last = RequestID(rawValue: UInt64(count + 1))
+    let busy = try connect(
+      to: cluster,
+      sending: frames(asking: job, times: count)
+        + WireCoding.frame(ClientMessage.status(PlainRequest(id: last))))
+    // Served before the last of those requests, which shows what it has changed.
+    _ = try cluster.client().limit(LimitChange(transfers: 7))
+    guard case .hello = try busy.nextInTime() else {
+      Issue.record("the answer to a hello is a hello")
+      return
+    }
+    for number in 1...count {
+      guard case .results(let page) = try busy.nextInTime() else {
+        Issue.record("request \(number) is answered in its order")
+        return
+      }
+      #expect(page.id == RequestID(rawValue: UInt64(number)))
+    }
+    guard case .status(let reply) = try busy.nextInTime() else {
+      Issue.record("the last request is answered")
+      return
+    }
+    #expect(reply.cluster.limits.transfers == 7)
+  }
+
+  @Test func `unread replies take bounded memory`() throws {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let job = try job(of: cluster, lines: 12, ofByteCount: 8_000)
+    let count = 80
+    let bytes = try frames(asking: job, times: count)
+    let deaf = try (0..<60).map { _ in try connect(to: cluster, sending: bytes) }
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    let peak = try #require(peakByteCount(of: try cluster.runningCoordinator().processID))
+    #expect(peak < 120 << 20)
+    for _ in 0...count { _ = try deaf[0].nextInTime() }
+  }
+
+  @Test func `half-sent requests of all clients take bounded memory`() throws {
+    let cluster = try Cluster()
+    let origin = try ListOrigin()
+    let bytes = [0, 0x10, 0, 0] + [UInt8](repeating: 0x20, count: 900 << 10)
+    // Those that are closed meanwhile cannot send all of it.
+    let halves = (0..<200).compactMap { _ in try? connect(to: cluster, sending: bytes) }
+    #expect(!halves.isEmpty)
+    #expect(try cluster.run(origin.pictures(3)).done == 3)
+    let coordinator = try cluster.runningCoordinator()
+    #expect(try coordinator.messages().contains("all clients together hold too much memory"))
+    let peak = try #require(peakByteCount(of: coordinator.processID))
+    #expect(peak < 130 << 20)
+  }
+
+  @Test func `a client without hello or with a half-sent request is closed after the timeout`()
+    throws
+  {
+    let cluster = try Cluster(["CLIENT_TIMEOUT": "2s"])
+    let origin = try ListOrigin()
+    try origin.hold("/held")
+    let job = try cluster.submit([origin.url("/held")])
+    let idle = try cluster.greetedChannel()
+    let watching = try cluster.greetedChannel()
+    try watching.sendWhole(.job(JobRequest(id: Self.request, job: job, isWatching: true)))
+    let silent = try cluster.connect()
+    let hello = try frames(asking: job, times: 1)
+    let halves = try (0..<300).map { _ in
+      try connect(to: cluster, sending: hello.dropLast())
+    }
+    try expectClosed(silent, because: "it did not greet within 2s")
+    for half in halves {
+      _ = try half.nextInTime()
+      try expectClosed(half, because: "it did not send the rest of a request within 2s")
+    }
+    try idle.sendWhole(.status(PlainRequest(id: Self.request)))
+    guard case .status = try idle.nextInTime() else {
+      Issue.record("an idle client is served")
+      return
+    }
+    origin.origin.release("/held")
+    while case .job(let reply) = try watching.nextInTime(), !reply.status.hasEnded {}
+  }
+
+  @Test func `a client beyond the limit is refused with the number of clients`() throws {
+    let cluster = try Cluster(["CLIENTS": "2"])
+    var channels = [try cluster.greetedChannel(), try cluster.greetedChannel()]
+    for _ in 0..<20 {
+      let result = try cluster.imgctl("list")
+      #expect(result.exitCode == 3)
+      #expect(
+        result.messages
+          == "imgctl: 2 clients are connected already; close some, or allow more: imgctl stop, "
+          + "then imgctl start --clients N\n")
+    }
+    channels.removeLast()
+    #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })
+  }
+
+  @Test func `a new client replaces an idle one when all connections are in use`() throws {
+    let cluster = try Cluster(["CLIENTS": "1", "CLIENT_TIMEOUT": "1s"])
+    let idle = try cluster.greetedChannel()
+    #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })
+    try expectClosed(idle, because: "it was idle, and another client needs its place")
+  }
+
+  private func expectClosed(_ channel: ClientChannel, because reason: String) throws {
+    guard case .refused(let refusal) = try channel.nextInTime() else {
+      Issue.record("a client is told why it is closed")
+      return
+    }
+    #expect(refusal.message.contains(reason))
+    #expect(refusal.id == RequestRefusal.wholeConnection)
+    #expect {
+      try channel.nextInTime()
+    } throws: {
+      if case ChannelError.closed = $0 { true } else { false }
+    }
+  }
+}
+
+/// A client that no longer waits for one of its requests.
+@Suite(.timeLimit(.minutes(20)))
+struct DetachTests {
+  private let cluster: Cluster
+  private let origin: ListOrigin
+  private let channel: ClientChannel
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try ListOrigin()
+    channel = try cluster.greetedChannel()
+  }
+
+  private func get(_ path: String, as number: UInt64) throws {
+    try channel.sendWhole(
+      .get(
+        GetRequest(
+          id: RequestID(rawValue: number), url: origin.url(path),
+          options: RequestOptions(variant: .standard))))
+  }
+
+  private func detach(_ number: UInt64) throws {
+    try channel.sendWhole(.detach(PlainRequest(id: RequestID(rawValue: number))))
+  }
+
+  /// The next reply, which is the end of a request.
+  private func nextEnd() throws -> GotReply {
+    while true {
+      switch try channel.nextInTime() {
+      case .got(let reply): return reply
+      case .waiting: continue
+      case let other: throw Unexpected(reply: other)
+      }
+    }
+  }
+
+  private struct Unexpected: Error {
+    let reply: CoordinatorReply
+  }
+
+  @Test func `the transfer is aborted if no other request waits for it`() throws {
+    let body = try PictureMaker.start().noise(seed: 1, width: 200, height: 200)
+    origin.origin.serve("/drip", .body(body, delivery: .drip(bytesPerSecond: body.count / 20)))
+    try get("/drip", as: 1)
+    try #require(origin.origin.waitUntil { $0.totals.bytesSent >= body.count / 20 })
+    try detach(1)
+    let end = try nextEnd()
+    #expect(end.id.rawValue == 1)
+    #expect(end.outcome == .cancelled)
+    #expect(origin.origin.waitUntil { $0.totals.aborted == 1 })
+    #expect(origin.origin.totals().bytesSent < body.count)
+    #expect(try cluster.waitUntil { $0.viewers == 0 && $0.transfers == 0 })
+  }
+
+  @Test func `another request for the same URL goes on`() throws {
+    try origin.hold("/a")
+    try get("/a", as: 1)
+    try get("/a", as: 2)
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    try #require(try cluster.waitUntil { $0.viewers == 2 })
+    try detach(1)
+    let first = try nextEnd()
+    #expect(first.id.rawValue == 1)
+    #expect(first.outcome == .cancelled)
+    origin.origin.release("/a")
+    let second = try nextEnd()
+    #expect(second.id.rawValue == 2)
+    #expect(second.outcome.isDone)
+    #expect(origin.origin.totals().requests == 1)
+    #expect(origin.origin.totals().aborted == 0)
+  }
+
+  @Test func `other requests of the connection go on`() throws {
+    try origin.hold("/a")
+    try origin.hold("/b")
+    try get("/a", as: 1)
+    try get("/b", as: 2)
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 2 })
+    try detach(1)
+    #expect(try nextEnd().id.rawValue == 1)
+    try get("/p/1", as: 3)
+    #expect(try nextEnd().id.rawValue == 3)
+    origin.origin.release("/b")
+    let other = try nextEnd()
+    #expect(other.id.rawValue == 2)
+    #expect(other.outcome.isDone)
+  }
+
+  @Test func `a request that has ended, and one that never was, have no further end`() throws {
+    try get("/p/1", as: 1)
+    #expect(try nextEnd().outcome.isDone)
+    try detach(1)
+    try detach(7)
+    try get("/p/2", as: 2)
+    #expect(try nextEnd().id.rawValue == 2)
+    try get("/p/1", as: 1)
+    let again = try nextEnd()
+    #expect(again.id.rawValue == 1, "the number may be used again")
+    #expect(again.outcome.isDone)
+  }
+}
+
+extension Outcome {
+  fileprivate var isDone: Bool { if case .done = self { true } else { false } }
+}

@@ -1,0 +1,250 @@
+import FoundationEssentials
+import ImgModel
+import TestCluster
+import TestOrigin
+import TestPictures
+import Testing
+
+/// Pictures whose transfers break off, and those that are long, with the real processes.
+@Suite(.timeLimit(.minutes(20)))
+struct ResumedDownloadTests {
+  private static let cut = 300_000
+  private let origin: TestOrigin
+  private let picture: [UInt8]
+
+  init() throws {
+    origin = try TestOrigin()
+    picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
+  }
+
+  private var url: String { origin.baseURL + "/a" }
+
+  private func resource(_ delivery: Delivery = .whole) -> Behaviour {
+    .resource(
+      Resource(picture, contentType: "image/png", entityTag: "\"v1\"", delivery: delivery))
+  }
+
+  private struct Statistics: Decodable {
+    let entries: Int
+    let partials: Int
+  }
+
+  private func statistics(of cluster: Cluster) throws -> Statistics {
+    try cluster.imgctl("cache", "stat", "--json").decoded(Statistics.self)
+  }
+
+  @Test func `a job resumes an interrupted download without sending or counting bytes twice`()
+    throws
+  {
+    let cluster = try Cluster(["ATTEMPTS": "3", "BACKOFF": "20ms"])
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
+    let status = try cluster.run([url])
+    #expect(status.done == 1)
+    #expect(status.bytesFetched == Int64(picture.count))
+    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
+    #expect(origin.counters("/a").bytesSent == picture.count)
+    #expect(try statistics(of: cluster).partials == 0)
+  }
+
+  @Test func `another worker resumes an interrupted download`() throws {
+    let cluster = try Cluster(["WORKERS": "1"])
+    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
+    let job = try cluster.submit([url])
+    #expect(try cluster.finished(job).failed == 1)
+    let first = try #require(cluster.readyWorkers().first)
+    first.signal(9)
+    #expect(try first.hasEnded())
+    #expect(
+      try cluster.waitUntil { status in
+        status.workers.contains { $0.state == .ready && $0.processID != first.processID }
+      })
+    #expect(try statistics(of: cluster).partials == 1)
+    #expect(try cluster.imgctl("retry", "\(job)").exitCode == 0)
+    #expect(try cluster.finished(job).done == 1)
+    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
+    #expect(origin.counters("/a").bytesSent == picture.count)
+  }
+
+  @Test(arguments: [["rm"], ["reset"]])
+  func `a partial body is intact and is removed with its picture`(command: [String]) throws {
+    let cluster = try Cluster()
+    origin.serve("/a", resource(.cut(after: Self.cut)))
+    #expect(try cluster.run([url]).failed == 1)
+    #expect(try statistics(of: cluster).partials == 1)
+    #expect(try statistics(of: cluster).entries == 0)
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
+    let arguments = command == ["rm"] ? ["cache", "rm", url] : ["cache", "reset"]
+    #expect(try cluster.begin(arguments).wait().exitCode == 0)
+    #expect(try statistics(of: cluster).partials == 0)
+    #expect(try cluster.run([url]).failed == 1)
+    #expect(origin.counters("/a").ranges.isEmpty)
+  }
+
+  @Test func `a large body takes little of a worker's memory`() throws {
+    let cluster = try Cluster(["WORKERS": "1"])
+    let card = try PictureMaker.start().card(index: 1, format: .png)
+    let length = 40 << 20
+    origin.serve("/short", .body(card))
+    // What comes behind its end does not matter to a picture.
+    origin.serve("/long", .body(card + [UInt8](repeating: 7, count: length)))
+    #expect(try cluster.run([origin.baseURL + "/short"]).done == 1)
+    let worker = try #require(cluster.readyWorkers().first).processID
+    let before = try #require(peakByteCount(of: worker))
+    #expect(try cluster.run([origin.baseURL + "/long"]).done == 1)
+    let after = try #require(peakByteCount(of: worker))
+    #expect(after - before < length / 2)
+  }
+}
+
+/// Bodies that are fetched no further than to where it shows that they are no pictures.
+@Suite(.timeLimit(.minutes(20)))
+struct EarlyRejectTests {
+  private let origin: TestOrigin
+
+  init() throws {
+    origin = try TestOrigin()
+  }
+
+  @Test(arguments: [
+    ("\0\0\0\u{18}ftypisom\0\0\u{2}\0isomiso2avc1mp41", Failure.Code.notAnImage),
+    ("<!DOCTYPE html><html><body>", .notAnImage), ("PK\u{3}\u{4}", .notAnImage),
+    ("%PDF-1.7\n", .unsupportedFormat),
+  ])
+  func `a large body that is not an image is aborted after its first bytes`(
+    start: String, code: Failure.Code
+  ) throws {
+    let bytes = Array(start.utf8) + Array(repeating: 0x20, count: 1_000_000)
+    // The rest is never sent, so a client that waits for it would hang.
+    origin.serve("/a", .body(bytes, delivery: .stall(after: 1_000)))
+    let cluster = try Cluster()
+    let status = try cluster.run([origin.baseURL + "/a"])
+    #expect(try cluster.failures(of: status.job) == [origin.baseURL + "/a": code.rawValue])
+    #expect(origin.counters("/a").requests == 1)
+    #expect(origin.counters("/a").bytesSent == 1_000)
+  }
+
+  @Test func `an SVG with a late root element is fetched completely`() throws {
+    let comment = String(repeating: "drawn by hand\n", count: 60)
+    let prologue = "\u{FEFF}<?xml version='1.0'?>\n \t\r\n<!-- \(comment) -->\n"
+    let drawing =
+      "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'>"
+      + String(repeating: "<rect width='9' height='9'/>", count: 100) + "</svg>"
+    origin.serve("/a", .body(Array((prologue + drawing).utf8), delivery: .chunked))
+    let cluster = try Cluster()
+    #expect(try cluster.run([origin.baseURL + "/a"]).done == 1)
+  }
+}
+
+/// Origins that keep a worker at work without end.
+@Suite(.timeLimit(.minutes(20)))
+struct FloodTests {
+  @Test func `floods of tiny chunks do not stop the rest of a list`() throws {
+    let origin = try ListOrigin()
+    let chunks = try FloodOrigin.chunkedPicture(endingIn: "1\r\nX\r\n")
+    let extensions = try FloodOrigin.chunkedPicture(endingIn: "1;a")
+    let cluster = try Cluster.inOrder()
+    let endless = (0..<4).map { "\(extensions.baseURL)/\($0)" }
+    let floods = (0..<4).map { "\(chunks.baseURL)/\($0)" }
+    let job = try cluster.submit(endless + floods + origin.pictures(300))
+
+    #expect(
+      try eventually {
+        let status = try cluster.status(of: job)
+        return status.done == 300 && status.failed >= floods.count
+      })
+    let codes = try cluster.failures(of: job)
+    #expect(floods.allSatisfy { codes[$0] == Failure.Code.tooLarge.rawValue }, "\(codes)")
+    #expect(codes.keys.allSatisfy { (endless + floods).contains($0) }, "\(codes)")
+    #expect(try cluster.status().workers.map(\.deaths) == [0])
+  }
+}
+
+/// Transfers over TLS, by what a server in front of the origin saw.
+@Suite(.timeLimit(.minutes(20)))
+struct TLSTests {
+  private let origin: TestOrigin
+  private let front: TLSFront
+  private static let count = 12
+  private let paths = (0..<count).map { "/\($0)" }
+
+  init() throws {
+    origin = try TestOrigin()
+    // Closed at once: a port that is free.
+    let port = try TestOrigin().port
+    front = try TLSFront(port: port, originPort: origin.port)
+    for (index, path) in paths.enumerated() {
+      origin.serve(path, .body(try PictureMaker.start().card(index: index)))
+    }
+    let front = front
+    try #require(try eventually { front.isListening })
+  }
+
+  private func cluster(isTrusting: Bool = true, perHost: Int = 8) throws -> Cluster {
+    var settings = ["TRANSFERS_PER_HOST": "\(perHost)", "WORKERS": "1"]
+    if isTrusting { settings["CA_FILE"] = front.authorityPath }
+    return try Cluster(settings)
+  }
+
+  /// All requests, once the server has noted them.
+  private func requests() throws -> [TLSFront.Request] {
+    try #require(try eventually { try front.requests().count >= Self.count })
+    return try front.requests()
+  }
+
+  @Test(arguments: [1, 4])
+  func `HTTP/1.1 is used even if HTTP/2 is offered, with one connection for each transfer`(
+    perHost: Int
+  ) throws {
+    let cluster = try cluster(perHost: perHost)
+    let job = try cluster.submit(paths.map { front.baseURL + $0 })
+    #expect(try cluster.finished(job).done == Self.count)
+    let requests = try requests()
+    #expect(Set(requests.map(\.path)) == Set(paths))
+    #expect(requests.count == Self.count)
+    #expect(Set(requests.map(\.version)) == ["HTTP/1.1"])
+    #expect((1...perHost).contains(Set(requests.map(\.connection)).count))
+  }
+
+  /// More bodies than there is memory for: some wait amid their transfer until others are decoded.
+  @Test func `a body that waits for memory delays no other`() throws {
+    let cluster = try Cluster([
+      "CA_FILE": front.authorityPath, "WORKERS": "1", "WORKER_MEMORY": "128M",
+    ])
+    // What follows the end of a picture is not looked at.
+    let picture = try PictureMaker.start().card(index: 1)
+    let body = picture + [UInt8](repeating: 0, count: 16 << 20)
+    let paths = (0..<8).map { "/large/\($0)" }
+    for path in paths { origin.serve(path, .body(body)) }
+    let job = try cluster.submit(paths.map { front.baseURL + $0 })
+    #expect(try cluster.finished(job).done == paths.count)
+    #expect(try cluster.failures(of: job) == [:])
+  }
+
+  @Test func `get reports the time of TLS`() throws {
+    struct Report: Decodable {
+      let timings: [String: Int]
+    }
+    let result = try cluster().imgctl("get", front.baseURL + paths[0], "--json")
+    #expect(try result.decoded(Report.self).timings["tls"] != nil, "\(result.messages)")
+  }
+
+  @Test func `a certificate of an unknown authority is refused before a request`() throws {
+    let cluster = try cluster(isTrusting: false)
+    let url = front.baseURL + paths[0]
+    let job = try cluster.submit([url])
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(try cluster.failures(of: job) == [url: "tls_failure"])
+    #expect(origin.totals().requests == 0)
+  }
+
+  @Test func `a certificate for another name is refused`() throws {
+    let cluster = try cluster()
+    let url = "https://127.0.0.2:\(front.port)\(paths[0])"
+    let other = try TLSFront(port: front.port, originPort: origin.port, host: "127.0.0.2")
+    try #require(try eventually { other.isListening })
+    let job = try cluster.submit([url])
+    #expect(try cluster.finished(job).failed == 1)
+    #expect(try cluster.failures(of: job) == [url: "tls_failure"])
+    #expect(origin.totals().requests == 0)
+  }
+}

@@ -1,0 +1,305 @@
+import FoundationEssentials
+import ImgCommands
+import ImgModel
+import ImgWire
+import Testing
+
+@Suite(.timeLimit(.minutes(20))) struct StatusCommandTests {
+  private func output(of status: ClusterStatus, _ options: String...) async throws -> String {
+    let result = try await ScriptedCoordinator().run(["status"] + options) { request in
+      switch request {
+      case .status(let request): [.status(ClusterReply(id: request.id, cluster: status))]
+      case .jobs(let request): [.jobs(JobsPage(id: request.id, jobs: [], hasMore: false))]
+      default: [nil]
+      }
+    }
+    return result.output
+  }
+
+  private func status(
+    _ error: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = []
+  ) -> ClusterStatus {
+    ClusterStatus(
+      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
+      socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
+      wait: wait, waitingHosts: waitingHosts, limits: Limits(),
+      settings: CoordinatorSettings(
+        workerExecutable: "/imgworker", idleExit: .seconds(600),
+        allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
+        authorityFile: "/own.pem", requiresSandbox: true))
+  }
+
+  @Test func `a store error is shown with the thumbnails served but not stored`() async throws {
+    // A clock that was set back shows no age.
+    let since = WallTime(rawValue: 4_102_444_800_000)
+    let error = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
+    let line = "the store is full; 12 thumbnails served but not stored in the last 0ms"
+    #expect(try await output(of: status(error)).contains("ERROR        \(line)\n"))
+    let json = try await output(of: status(error), "--json")
+    #expect(
+      json.contains(
+        #""store_error":{"reason":"the store is full","served":12,"since":"#))
+  }
+
+  @Test func `the waits of the cluster and of hosts are shown`() async throws {
+    let status = status(
+      nil, wait: Wait(.noWorker, detail: "imgworker is missing"),
+      waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
+    let text = try await output(of: status)
+    #expect(text.contains("waiting      no worker is ready: imgworker is missing\n"))
+    #expect(text.contains("\n  12  example.org answered 503, and a transfer is probing it\n"))
+    let json = try await output(of: status, "--json")
+    #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
+    let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
+    #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
+  }
+
+  @Test func `status --limits shows all settings of the coordinator`() async throws {
+    let json = try await output(of: status(nil), "--limits", "--json")
+    for part in [
+      #""allow_network":["10.0.0.0/8"]"#, #""allow_directory":["/srv"]"#, #""idle_exit_ms":600000"#,
+      #""ca_file":"/own.pem""#, #""worker_executable":"/imgworker""#, #""socket":"/socket""#,
+      #""transfers":64"#, #""require_sandbox":true"#,
+    ] {
+      #expect(json.contains(part), "\(part)")
+    }
+    let table = try await output(of: status(nil), "--limits")
+    #expect(table.contains(#/allowed networks +--allow-network +10\.0\.0\.0/8 /#))
+    #expect(table.contains(#/sandbox required +--require-sandbox +yes +no/#))
+    #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
+  }
+
+  @Test func `a store without errors is not mentioned`() async throws {
+    #expect(try await !output(of: status(nil)).contains("ERROR"))
+    #expect(try await !output(of: status(nil), "--json").contains("store_error"))
+  }
+}
+
+/// What the commands that change one job print.
+@Suite(.timeLimit(.minutes(20))) struct JobChangeCommandTests {
+  private static let commands: [(String, [String], JobChange, JobRecord.State, String)] = [
+    (
+      "pause", [], .pause, .paused,
+      "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"
+    ),
+    ("resume", [], .resume, .queued, "job 7 continues after 0 of 20\n"),
+    ("cancel", [], .cancel, .cancelled, "job 7 cancelled: 0 done, 0 failed, 0 cancelled\n"),
+    ("priority", ["2"], .prioritise(2), .queued, "job 7 has priority 0\n"),
+  ]
+
+  private func run(
+    _ command: String, _ rest: [String], _ state: JobRecord.State
+  ) async throws -> ScriptedCoordinator.Result {
+    try await ScriptedCoordinator().run([command, "7"] + rest) { request in
+      guard case .change(let change) = request else { return [nil] }
+      return [.job(JobReply(id: change.id, status: .sample(7, state)))]
+    }
+  }
+
+  @Test func `waiting for a damaged job ends with a failure`() async throws {
+    let result = try await ScriptedCoordinator().run(["wait", "7"]) { request in
+      guard case .job(let job) = request else { return [nil] }
+      return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+    }
+    #expect(result.exitCode == .someFailed)
+    #expect(result.messages.contains("job 7 damaged"))
+  }
+
+  @Test(arguments: commands.indices)
+  func `a change prints a sentence, or the job's status with --json`(
+    index: Int
+  ) async throws {
+    let (command, rest, change, state, sentence) = Self.commands[index]
+    let plain = try await run(command, rest, state)
+    #expect(plain.exitCode == .success)
+    #expect(plain.output.isEmpty)
+    #expect(plain.messages == sentence)
+
+    let json = try await run(command, rest + ["--json"], state)
+    #expect(json.exitCode == .success)
+    #expect(json.messages.isEmpty)
+    #expect(try json.decodedLines(JobStatus.self) == [.sample(7, state)])
+    #expect(
+      json.requests
+        == [
+          .change(
+            ChangeRequest(id: RequestID(rawValue: 1), job: JobID(rawValue: 7), change: change))
+        ])
+  }
+
+  @Test(arguments: ["wait", "watch"])
+  func `--json prints an object for each change that is seen, and the end once`(
+    command: String
+  ) async throws {
+    let seen: [JobStatus] = [
+      .sample(7, .queued), .sample(7, .queued), .sample(7, .paused), .sample(7),
+    ]
+    let result = try await ScriptedCoordinator().run([command, "7", "--json"]) { request in
+      guard case .job(let job) = request else { return [nil] }
+      return seen.map { .job(JobReply(id: job.id, status: $0)) }
+    }
+    #expect(result.exitCode == .success)
+    // Changes that come at the same time may be one.
+    let printed = try result.decodedLines(JobStatus.self)
+    #expect(printed.last == .sample(7))
+    #expect(Set(printed).count == printed.count)
+    let positions = printed.compactMap { seen.lastIndex(of: $0) }
+    #expect(positions.sorted() == positions)
+    #expect(positions.count == printed.count)
+    #expect(result.messages.isEmpty)
+  }
+
+  @Test func `watch ends well whatever came of the job, and wait tells`() async throws {
+    for (command, code) in [("watch", ExitCode.success), ("wait", .someFailed)] {
+      let result = try await ScriptedCoordinator().run([command, "7"]) { request in
+        guard case .job(let job) = request else { return [nil] }
+        return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+      }
+      #expect(result.exitCode == code)
+    }
+  }
+
+  @Test func `resume --wait --json prints the ended job once`() async throws {
+    let result = try await ScriptedCoordinator().run(["resume", "7", "--wait", "--json"]) {
+      request in
+      switch request {
+      case .change(let change): [.job(JobReply(id: change.id, status: .sample(7, .queued)))]
+      case .job(let job): [.job(JobReply(id: job.id, status: .sample(7)))]
+      default: [nil]
+      }
+    }
+    #expect(result.exitCode == .success)
+    #expect(try result.decodedLines(JobStatus.self) == [.sample(7)])
+  }
+}
+
+@Suite(.timeLimit(.minutes(20))) struct RemoveCommandTests {
+  /// Runs a command against a coordinator that has jobs 3, 2 and 1, all ended, and refuses to
+  /// remove some.
+  private func run(
+    _ commandLine: [String], refusing refused: [UInt64] = [],
+    _ code: RequestRefusal.Code = .wrongState
+  ) async throws -> ScriptedCoordinator.Result {
+    try await ScriptedCoordinator().run(commandLine) { request in
+      switch request {
+      case .jobs(let jobs):
+        [.jobs(JobsPage(id: jobs.id, jobs: [3, 2, 1].map { .sample($0) }, hasMore: false))]
+      case .change(let change) where refused.contains(change.job.rawValue):
+        [
+          .refused(
+            RequestRefusal(id: change.id, code: code, message: "job \(change.job) is refused"))
+        ]
+      case .change(let change):
+        [.job(JobReply(id: change.id, status: .sample(change.job.rawValue)))]
+      default: [nil]
+      }
+    }
+  }
+
+  /// The jobs whose removal was asked for.
+  private func asked(_ result: ScriptedCoordinator.Result) -> [UInt64] {
+    result.requests.compactMap {
+      guard case .change(let change) = $0, change.change == .remove else { return nil }
+      return change.job.rawValue
+    }
+  }
+
+  @Test(arguments: [
+    (["1"], "removed 1 job\n"), (["1", "2"], "removed 2 jobs\n"),
+    (["--older-than", "0"], "removed 3 jobs\n"), (["--older-than", "36500d"], "removed 0 jobs\n"),
+  ])
+  func `remove prints the number of removed jobs`(arguments: [String], sentence: String)
+    async throws
+  {
+    let result = try await run(["remove"] + arguments)
+    #expect(result.exitCode == .success)
+    #expect(result.messages == sentence)
+  }
+
+  @Test(arguments: [RequestRefusal.Code.wrongState, .unknownJob])
+  func `remove by age skips refused jobs`(code: RequestRefusal.Code) async throws {
+    let result = try await run(["remove", "--older-than", "1d"], refusing: [2], code)
+    #expect(result.exitCode == .success)
+    #expect(asked(result) == [3, 2, 1])
+    #expect(result.messages == "removed 2 jobs\n")
+  }
+
+  @Test func `remove by number reports each refusal and removes the others`() async throws {
+    let result = try await run(["remove", "1", "2", "3", "4"], refusing: [1, 3])
+    #expect(result.exitCode == .wrongUse)
+    #expect(asked(result) == [1, 2, 3, 4])
+    #expect(
+      result.messages == """
+        imgctl: job 1 is refused
+        imgctl: job 3 is refused
+        removed 2 jobs
+
+        """)
+  }
+
+  @Test func `remove prints no count if every job is refused`() async throws {
+    let result = try await run(["remove", "1"], refusing: [1])
+    #expect(result.exitCode == .wrongUse)
+    #expect(result.messages == "imgctl: job 1 is refused\n")
+  }
+
+  @Test(arguments: [(UInt64(3), ""), (2, "removed 1 job\n")])
+  func `remove ends with a count if the coordinator stops`(
+    refused: UInt64, messages: String
+  ) async throws {
+    let result = try await run(["remove", "--older-than", "0s"], refusing: [refused], .stopping)
+    #expect(result.exitCode == nil)
+    #expect(result.error == "job \(refused) is refused")
+    #expect(asked(result).last == refused)
+    #expect(result.messages == messages)
+  }
+
+  @Test func `remove --json prints the last status of each removed job`() async throws {
+    let result = try await run(["remove", "1", "2", "3", "--json"], refusing: [2])
+    #expect(result.exitCode == .wrongUse)
+    #expect(try result.decodedLines(JobStatus.self) == [.sample(1), .sample(3)])
+    #expect(result.messages.contains(#""message":"imgctl: job 2 is refused""#))
+  }
+}
+
+/// What `--quiet` leaves.
+@Suite(.timeLimit(.minutes(20))) struct QuietTests {
+  private func run(_ commandLine: String...) async throws -> ScriptedCoordinator.Result {
+    try await ScriptedCoordinator().run(commandLine) { request in
+      switch request {
+      case .job(let job): [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+      case .change(let change) where change.job.rawValue == 1:
+        [.refused(RequestRefusal(id: change.id, code: .wrongState, message: "job 1 runs"))]
+      case .change(let change): [.job(JobReply(id: change.id, status: .sample(7, .paused)))]
+      default: [nil]
+      }
+    }
+  }
+
+  @Test(arguments: ["-q", "--quiet"])
+  func `--quiet omits notes`(option: String) async throws {
+    #expect(try await run("pause", "7").messages.hasPrefix("job 7 paused"))
+    let quiet = try await run("pause", "7", option)
+    #expect(quiet.exitCode == .success)
+    #expect(quiet.messages.isEmpty)
+  }
+
+  @Test func `--quiet omits progress and keeps the exit code`() async throws {
+    #expect(try await run("wait", "7").messages.contains("job 7"))
+    let quiet = try await run("-q", "wait", "7")
+    #expect(quiet.exitCode == .someFailed)
+    #expect(quiet.messages.isEmpty)
+  }
+
+  @Test func `--quiet keeps results`() async throws {
+    let quiet = try await run("-q", "wait", "7", "--json")
+    #expect(try quiet.decodedLines(JobStatus.self) == [.sample(7, .damaged)])
+  }
+
+  @Test func `--quiet keeps errors`() async throws {
+    let quiet = try await run("-q", "remove", "1", "2")
+    #expect(quiet.exitCode == .wrongUse)
+    #expect(quiet.messages == "imgctl: job 1 runs\n")
+  }
+}

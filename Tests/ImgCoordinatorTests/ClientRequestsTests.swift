@@ -1,0 +1,240 @@
+import ImgModel
+import ImgScheduler
+import ImgStore
+import ImgWire
+import Testing
+
+@testable import ImgCoordinator
+
+/// Requests about jobs: their status, watches and changes.
+@Suite(.timeLimit(.minutes(20)))
+struct JobRequestsTests {
+  private let parts: CoordinatorParts
+  private let client: TestClient
+
+  init() throws {
+    parts = try CoordinatorParts()
+    client = try parts.greetedClient()
+  }
+
+  private func change(_ job: JobID, _ change: JobChange) throws -> CoordinatorReply? {
+    try client.ask(.change(ChangeRequest(id: client.newRequest(), job: job, change: change)))
+  }
+
+  @Test func `a job that does not exist is unknown to every request`() throws {
+    let job = JobID(rawValue: 9)
+    let requests: [(RequestID) -> ClientMessage] = [
+      { .job(JobRequest(id: $0, job: job)) },
+      { .results(ResultsRequest(id: $0, job: job, from: 0, isFailedOnly: false)) },
+      { .change(ChangeRequest(id: $0, job: job, change: .pause)) },
+    ]
+    for request in requests {
+      let refusal = try client.ask(request(client.newRequest()))?.refusal
+      #expect(refusal?.code == .unknownJob)
+      #expect(refusal?.message == "there is no job 9")
+    }
+  }
+
+  @Test func `a change is answered with the job once it is durable`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    #expect(try change(job, .pause)?.job?.state == .paused)
+    #expect(try parts.journal.stored.job(job)?.state == .paused)
+    #expect(try change(job, .resume)?.job?.state == .queued)
+  }
+
+  @Test func `a change that the job's state forbids is refused`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let refusal = try change(job, .resume)?.refusal
+    #expect(refusal?.code == .wrongState)
+    #expect(refusal?.message == "job \(job) is queued; only a paused job can be resumed")
+  }
+
+  @Test func `a job takes one change at a time`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let other = try parts.greetedClient()
+    for client in [client, other] {
+      try client.send(
+        .change(ChangeRequest(id: client.newRequest(), job: job, change: .pause)))
+    }
+    let replies = [try client.next(), try other.next()]
+    let refusals = replies.compactMap(\.?.refusal)
+    #expect(replies.compactMap(\.?.job).map(\.state) == [.paused])
+    #expect(refusals.map(\.message) == ["job \(job) is being changed already; ask again"])
+  }
+
+  @Test func `a watch sends the state at once and the end, then it is over`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watcher = try parts.greetedClient()
+    let id = watcher.newRequest()
+    let first = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    #expect(first?.job?.hasEnded == false)
+    let again = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    #expect(again?.refusal?.message == "a request of this number waits already")
+    #expect(parts.requests.jobs.hasWatches)
+    #expect(try change(job, .cancel)?.job?.state == .cancelled)
+    var last = try watcher.next()?.job
+    while last?.hasEnded == false { last = try watcher.next()?.job }
+    #expect(last?.state == .cancelled)
+    #expect(!parts.requests.jobs.hasWatches)
+  }
+
+  @Test func `a client that detaches from a watch is sent no more of the job`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watcher = try parts.greetedClient()
+    let id = watcher.newRequest()
+    _ = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    let reply = try watcher.ask(.detach(PlainRequest(id: id)))
+    #expect(reply == .detached(PlainRequest(id: id)))
+    #expect(!parts.requests.jobs.hasWatches)
+    // Neither a second detach nor the change of the job is told.
+    try watcher.send(.detach(PlainRequest(id: id)))
+    #expect(try change(job, .cancel)?.job?.state == .cancelled)
+    let other = watcher.newRequest()
+    let status = try watcher.ask(.job(JobRequest(id: other, job: job)))
+    #expect(status?.job?.state == .cancelled)
+  }
+
+  /// As the loop does it.
+  private func updateWatches() {
+    parts.requests.jobs.updateWatches()
+    parts.performEffects()
+  }
+
+  @Test func `all watches of a job are sent its newest status, and only a change of it`() throws {
+    let job = try #require(try client.submit(["http://h/1"]))
+    let watchers = [try parts.greetedClient(), try parts.greetedClient()]
+    for watcher in watchers {
+      let id = watcher.newRequest()
+      let status = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))?.job
+      #expect(status?.state != .paused)
+    }
+    _ = try change(job, .pause)
+    updateWatches()
+    for watcher in watchers { #expect(try watcher.next()?.job?.state == .paused) }
+    updateWatches()
+    _ = try change(job, .resume)
+    updateWatches()
+    for watcher in watchers { #expect(try watcher.next()?.job?.state != .paused) }
+  }
+}
+
+@Suite struct PendingChangesTests {
+  private let job = JobID(rawValue: 1)
+
+  private var change: PendingChanges.Change {
+    PendingChanges.Change(
+      requester: Requester(client: ClientID(rawValue: 1), request: RequestID(rawValue: 1)),
+      status: JobStatus(.damaged(job)))
+  }
+
+  @Test func `a job's change is pending until it is removed`() {
+    var changes = PendingChanges()
+    #expect(!changes.contains(job))
+    changes.add(change, of: job)
+    #expect(changes.contains(job))
+    #expect(!changes.contains(JobID(rawValue: 2)))
+    #expect(changes.remove(job)?.requester == change.requester)
+    #expect(!changes.contains(job))
+    #expect(changes.remove(job) == nil)
+  }
+
+  @Test func `a second change of a job is a bug of the caller`() async {
+    await #expect(processExitsWith: .failure) {
+      let job = JobID(rawValue: 1)
+      let change = PendingChanges.Change(requester: nil, status: JobStatus(.damaged(job)))
+      var changes = PendingChanges()
+      changes.add(change, of: job)
+      changes.add(change, of: job)
+    }
+  }
+}
+
+/// Lists that clients send.
+@Suite(.timeLimit(.minutes(20)))
+struct SubmissionsTests {
+  private let parts: CoordinatorParts
+
+  init() throws {
+    parts = try CoordinatorParts()
+  }
+
+  @Test func `a list becomes a job once its last part is durable`() throws {
+    let client = try parts.greetedClient()
+    let first = try #require(try client.submit(["no URL", "no URL"]))
+    let record = try #require(try parts.journal.stored.job(first))
+    #expect(record.counts.total == 2)
+    #expect(parts.scheduler.state.status(of: first) != nil)
+    let second = try #require(try client.submit(["no URL"]))
+    #expect(second > first)
+  }
+
+  @Test func `one list at a time is received on a connection`() throws {
+    let client = try parts.greetedClient()
+    try client.send(.submit(.list(client.newRequest())))
+    let reply = try client.ask(.submit(.list(client.newRequest())))
+    #expect(reply?.refusal?.message == "one list at a time on one connection")
+  }
+
+  @Test func `a list with too many lines in a frame is refused, and its rest is skipped`() throws {
+    let client = try parts.greetedClient()
+    let id = client.newRequest()
+    try client.send(.submit(.list(id)))
+    let lines = [String](repeating: "a", count: SubmissionLines.maximumCount + 1)
+    let reply = try client.ask(.submitLines(SubmissionLines(id: id, lines: lines)))
+    #expect(reply?.refusal?.message == "more than 1000 lines in one frame")
+    try client.send(.submitLines(SubmissionLines(id: id, lines: ["a"])))
+    try client.send(.submitEnd(PlainRequest(id: id)))
+    #expect(try client.submit(["no URL"]) == JobID(rawValue: 2))
+  }
+
+  @Test func `a name of more than 200 bytes is refused`() throws {
+    let client = try parts.greetedClient()
+    let name = String(repeating: "é", count: 101)
+    let reply = try client.ask(.submit(.list(client.newRequest(), name: name)))
+    #expect(reply?.refusal?.message == "a job's name has at most 200 bytes")
+  }
+
+  @Test func `a coordinator that drains takes no list`() throws {
+    let client = try parts.greetedClient()
+    parts.lifecycle.drain()
+    let reply = try client.ask(.submit(.list(client.newRequest())))
+    #expect(reply?.refusal?.code == .stopping)
+  }
+
+  @Test func `the list of a client that leaves in the middle is discarded`() throws {
+    do {
+      let client = try parts.greetedClient()
+      let id = client.newRequest()
+      try client.send(.submit(.list(id)))
+      try client.send(.submitLines(SubmissionLines(id: id, lines: ["a"])))
+    }
+    while !parts.clients.isEmpty { try parts.round() }
+    parts.journal.finish()
+    #expect(try parts.journal.stored.jobs(after: nil, limit: 10).isEmpty)
+  }
+}
+
+@Suite struct SubmitterTableTests {
+  private let job = JobID(rawValue: 1)
+  private let other = JobID(rawValue: 2)
+  private let client = ClientID(rawValue: 7)
+
+  @Test func `a job's submitter is known until it is removed`() {
+    var table = SubmitterTable()
+    table.add(client, of: job)
+    table.add(client, of: other)
+    #expect(table[job] == client)
+    #expect(table.remove(job) == client)
+    #expect(table[job] == nil)
+    #expect(table.remove(job) == nil)
+    #expect(table[other] == client)
+  }
+
+  @Test func `a second submitter of a job is a bug of the caller`() async {
+    await #expect(processExitsWith: .failure) {
+      var table = SubmitterTable()
+      table.add(ClientID(rawValue: 7), of: JobID(rawValue: 1))
+      table.add(ClientID(rawValue: 8), of: JobID(rawValue: 1))
+    }
+  }
+}

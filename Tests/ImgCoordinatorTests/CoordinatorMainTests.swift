@@ -1,0 +1,141 @@
+import FoundationEssentials
+import ImgModel
+import ImgSettings
+import ImgSystem
+import ImgTransport
+import TestCluster
+import TestFiles
+import Testing
+
+@testable import ImgCoordinator
+
+@Suite struct DataDirectoryTests {
+  private let directory: TestDirectory
+
+  init() throws {
+    directory = try TestDirectory()
+  }
+
+  private static func take(_ path: String) throws(DataDirectoryError) -> DataDirectory {
+    try DataDirectory(taking: path, socketPath: "/socket")
+  }
+
+  /// In a process of its own: children of this one, which other tests start, hold its locks from
+  /// their fork to their exec.
+  @Test func `one coordinator owns a directory, and its end frees it`() async {
+    await #expect(processExitsWith: .success) { [path = directory.file("data") as String] in
+      do {
+        let first = try Self.take(path)
+        #expect(first.isOwned)
+        let error = #expect(throws: DataDirectoryError.self) { _ = try Self.take(path) }
+        let text = error?.description ?? ""
+        #expect(text.hasPrefix("another coordinator (process \(ThisProcess.processID)) owns"))
+        #expect(text.contains("--socket /socket"))
+      }
+      #expect(try Self.take(path).isOwned)
+    }
+  }
+
+  @Test(arguments: ["data", "data/coordinator.lock"])
+  func `a directory whose lock was removed is owned no longer`(part: String) throws {
+    let owner = try Self.take(directory.file("data"))
+    try directory.remove(part)
+    #expect(!owner.isOwned)
+    #expect(try Self.take(directory.file("data")).isOwned)
+    #expect(!owner.isOwned)
+  }
+
+  @Test func `a directory that cannot be made is named with the reason`() {
+    let error = #expect(throws: DataDirectoryError.self) {
+      _ = try DataDirectory(taking: "/dev/null/data", socketPath: "/socket")
+    }
+    #expect(
+      error?.description.hasPrefix("the data directory /dev/null/data cannot be used") == true)
+  }
+}
+
+/// What a low hard limit of descriptors (RLIMIT_NOFILE) permits.
+@Suite struct DescriptorLimitsTests {
+  private func settings(transfers: Int = 64) -> Settings {
+    var settings = Settings(socketPath: "/s", dataDirectory: "/d")
+    settings.limits.transfers = transfers
+    settings.limits.workers = 2
+    return settings
+  }
+
+  @Test func `more transfers than fit are refused, with the number that does`() throws {
+    let low = DescriptorLimits(maximum: 1_024)
+    var many = settings(transfers: 16_384)
+    let error = #expect(throws: StartError.self) { try low.limitTransfers(of: &many) }
+    #expect(
+      error?.description
+        == "--transfers: 16384 transfers need 50432 open files, but a process may have 1024 here; raise "
+        + "the hard limit (ulimit -H -n, LimitNOFILE=), or use at most 109 transfers")
+    #expect(low.reasonForRefusing(transfers: 109) == nil)
+    #expect(low.reasonForRefusing(transfers: 110) != nil)
+    #expect(DescriptorLimits(maximum: 1 << 20).reasonForRefusing(transfers: 16_384) == nil)
+  }
+
+  @Test func `the default number of transfers and of clients shrinks to what fits`() throws {
+    let tight = DescriptorLimits(maximum: 358)
+    var settings = settings()
+    #expect(try tight.limitTransfers(of: &settings)?.contains("use at most 14 transfers") == true)
+    #expect(settings.limits.transfers == 14)
+    #expect(tight.limitClients(of: &settings)?.contains("clients may connect, not 512") == true)
+    #expect(settings.limits.clients < 358)
+    #expect(try tight.limitTransfers(of: &settings) == nil)
+    #expect(tight.limitClients(of: &settings) == nil)
+  }
+}
+
+/// What the processes that wait for a coordinator are sent.
+@Suite struct NotificationTests {
+  /// The text on a readiness connection, read to its end.
+  private func text(
+    _ send: (ReadinessNotification) -> Void, in name: String = ReadinessMessage.variable
+  ) throws -> String {
+    var pair = try UnixSocket.pair()
+    let ours = pair.takeFirst()
+    let theirs = pair.takeSecond()
+    let descriptor = try theirs.duplicate().release()
+    send(ReadinessNotification(environment: [name: String(descriptor)]))
+    var bytes: [UInt8] = []
+    _ = try UnixSocket.receive(ours.rawValue, into: &bytes, upTo: 4_096)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  @Test func `the command that waits is told once that the coordinator listens`() throws {
+    let text = try text {
+      $0.sendReady()
+      $0.sendFailure("too late")
+    }
+    #expect(text == "ready")
+  }
+
+  @Test func `the command that waits is told why the coordinator does not listen`() throws {
+    #expect(try text { $0.sendFailure("no room") } == "no room")
+  }
+
+  @Test(arguments: [nil, "", "2", "three"])
+  func `without a connection of its own there is no command to tell`(value: String?) {
+    let environment = value.map { [ReadinessMessage.variable: $0] } ?? [:]
+    ReadinessNotification(environment: environment).sendReady()
+  }
+
+  @Test func `the service manager receives states with a status for people`() throws {
+    let directory = try TestDirectory()
+    let manager = try DatagramReceiver(address: directory.file("notify"))
+    let client = ServiceManager(environment: [ServiceManager.variable: directory.file("notify")])
+    client.notify(.ready, status: "listening")
+    #expect(try manager.next() == "READY=1\nSTATUS=listening")
+    client.notify(.stopping, status: "finishing")
+    #expect(try manager.next() == "STOPPING=1\nSTATUS=finishing")
+  }
+
+  @Test func `without a manager, or with one that has gone, a state is dropped`() throws {
+    for address in [nil, "", "/nowhere"] {
+      let environment = address.map { [ServiceManager.variable: $0] } ?? [:]
+      ServiceManager(environment: environment).notify(.ready, status: "listening")
+    }
+  }
+}

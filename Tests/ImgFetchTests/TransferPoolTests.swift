@@ -1,0 +1,262 @@
+import ImgModel
+import TestOrigin
+import Testing
+
+@testable import ImgFetch
+
+@Suite(.timeLimit(.minutes(20))) struct LoopTurnsTests {
+  @Test func `a transfer has a part of each turn, whatever the others take`() {
+    let turns = LoopTurns()
+    for _ in 0..<LoopTurns.maximumCallCount {
+      #expect(turns.permitsCall(of: 1, byteCount: 16_384))
+    }
+    #expect(!turns.permitsCall(of: 1, byteCount: 16_384))
+    #expect(turns.permitsCall(of: 2, byteCount: 16_384))
+    _ = turns.begin()
+    #expect(turns.permitsCall(of: 1, byteCount: 16_384))
+  }
+
+  @Test func `transfers that wait continue in the next turn, the oldest first`() {
+    let turns = LoopTurns()
+    for id in [9, 3, 5] as [UInt64] { _ = turns.wait(id) }
+    turns.end(5)
+    #expect(turns.isAnyWaiting)
+    #expect(turns.begin() == [3, 9])
+    #expect(!turns.isAnyWaiting)
+    #expect(turns.begin().isEmpty)
+  }
+
+  @Test(arguments: [(64, 0, false), (33, 31, false), (32, 32, true), (0, 64, true), (0, 0, true)])
+  func `a turn is wasted on small calls by half, or without any call`(
+    large: Int, small: Int, isWasted: Bool
+  ) {
+    let turns = LoopTurns()
+    for _ in 0..<large { _ = turns.permitsCall(of: 1, byteCount: 16) }
+    for _ in 0..<small { _ = turns.permitsCall(of: 1, byteCount: 15) }
+    #expect(turns.wait(1) == isWasted)
+  }
+}
+
+@Suite(.timeLimit(.minutes(20))) struct TurnShareTests {
+  @Test func `a transfer has a part of each turn`() {
+    let turns = LoopTurns()
+    let share = TurnShare(of: 1, in: turns)
+    for _ in 0..<LoopTurns.maximumCallCount { #expect(share.permitCall(byteCount: 100)) }
+    #expect(!share.permitCall(byteCount: 100))
+    _ = turns.begin()
+    #expect(share.permitCall(byteCount: 100))
+  }
+
+  @Test func `a transfer ends after 128 wasted turns, and useful turns do not count`() {
+    let turns = LoopTurns()
+    var share = TurnShare(of: 1, in: turns)
+    for turn in 0..<2 * TurnShare.maximumWastedCount {
+      _ = share.permitCall(byteCount: turn.isMultiple(of: 2) ? 100 : 1)
+      let isPaused = share.awaitNext()
+      #expect(isPaused)
+      #expect(turns.begin() == [1])
+    }
+    let isPaused = share.awaitNext()
+    #expect(!isPaused)
+  }
+}
+
+@Suite(.timeLimit(.minutes(20))) struct HostCooldownsTests {
+  private let now = ContinuousClock.now
+
+  @Test func `an origin cools down until its time has passed, and no other origin does`() {
+    let cooldowns = HostCooldowns()
+    cooldowns.record(HostCooldown(host: "h", origin: "a", seconds: 60, httpStatus: 503), at: now)
+    #expect(cooldowns.isCoolingDown("a", at: now + .milliseconds(59_999)))
+    #expect(!cooldowns.isCoolingDown("a", at: now + .seconds(60)))
+    #expect(!cooldowns.isCoolingDown("b", at: now))
+  }
+
+  @Test func `a shorter cooldown does not replace a longer one`() {
+    let cooldowns = HostCooldowns()
+    cooldowns.record(HostCooldown(host: "h", origin: "a", seconds: 60, httpStatus: 503), at: now)
+    cooldowns.record(HostCooldown(host: "h", origin: "a", seconds: 5, httpStatus: 503), at: now)
+    #expect(cooldowns.isCoolingDown("a", at: now + .seconds(59)))
+  }
+
+  @Test func `each cooldown is reported once`() {
+    let cooldowns = HostCooldowns()
+    let recorded = [
+      HostCooldown(host: "h", origin: "a", seconds: 60, httpStatus: 503),
+      HostCooldown(host: "h", origin: "b", seconds: 5, httpStatus: 503),
+    ]
+    for cooldown in recorded { cooldowns.record(cooldown, at: now) }
+    #expect(cooldowns.takeUnreported() == recorded)
+    #expect(cooldowns.takeUnreported().isEmpty)
+  }
+
+  @Test func `among many origins only those whose cooldown is over are removed`() {
+    let cooldowns = HostCooldowns()
+    for host in 0..<2_000 {
+      cooldowns.record(
+        HostCooldown(host: "h", origin: "\(host)", seconds: 60, httpStatus: 503), at: now)
+    }
+    #expect((0..<2_000).allSatisfy { cooldowns.isCoolingDown("\($0)", at: now) })
+  }
+}
+
+/// Origins that send Retry-After.
+@Suite(.timeLimit(.minutes(20))) struct CooldownTests {
+  private let origin: TestOrigin
+  private let fetcher: Fetcher
+
+  init() throws {
+    origin = try TestOrigin()
+    fetcher = try Fetcher()
+    origin.serve("/a", .body([7]))
+    origin.serve("/busy", .status(503, retryAfter: "60"))
+  }
+
+  private func cooldown(_ seconds: Int64, httpStatus: Int = 429) -> HostCooldown {
+    HostCooldown(
+      host: "127.0.0.1", origin: origin.baseURL, seconds: seconds, httpStatus: httpStatus)
+  }
+
+  @Test func `a cooldown is reported once`() throws {
+    let transfer = try fetcher.fetch(origin.baseURL + "/busy")
+    #expect(transfer.failure?.httpStatus == 503)
+    #expect(fetcher.pool.takeCooldowns() == [cooldown(60, httpStatus: 503)])
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test(arguments: [("999999999", 300), ("301", 300), ("299", 299)])
+  func `a cooldown lasts at most five minutes`(seconds: String, expected: Int64) throws {
+    origin.serve("/a", .status(429, retryAfter: seconds))
+    _ = try fetcher.fetch(origin.baseURL + "/a")
+    #expect(fetcher.pool.takeCooldowns() == [cooldown(expected)])
+  }
+
+  @Test func `a cooldown is of the origin as the URL spells it`() throws {
+    _ = try fetcher.fetch("http://0x7F.1:\(origin.port)/busy")
+    #expect(
+      fetcher.pool.takeCooldowns() == [
+        HostCooldown(
+          host: "0x7f.1", origin: "http://0x7f.1:\(origin.port)", seconds: 60, httpStatus: 503)
+      ])
+  }
+
+  @Test(arguments: ["0", "-1", "soon"])
+  func `a Retry-After without a time is ignored`(value: String) throws {
+    origin.serve("/a", .status(429, retryAfter: value))
+    _ = try fetcher.fetch(origin.baseURL + "/a")
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test func `a cooldown starts before the body of its response is in`() throws {
+    origin.serve(
+      "/a",
+      .response(
+        Response(
+          status: 429, headers: [Header("Retry-After", "60")], body: [1, 2],
+          delivery: .stall(after: 1))))
+    let id = try fetcher.start(origin.baseURL + "/a")
+    var cooldowns: [HostCooldown] = []
+    try fetcher.run {
+      cooldowns += fetcher.pool.takeCooldowns()
+      return !cooldowns.isEmpty
+    }
+    #expect(cooldowns == [cooldown(60)])
+    #expect(fetcher.finished[id] == nil)
+  }
+
+  @Test func `an origin in its cooldown is sent nothing, and another port of its host is`() throws {
+    let other = try TestOrigin()
+    other.serve("/a", .body([7]))
+    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    let transfer = try fetcher.fetch(origin.baseURL + "/a")
+    #expect(transfer.isDeferred)
+    #expect(transfer.failure?.isRetryable == true)
+    #expect(try fetcher.fetchRobots(of: origin.baseURL).isDeferred)
+    #expect(origin.totals().requests == 1)
+    #expect(try !fetcher.fetch(other.baseURL + "/a").isDeferred)
+    #expect(try !fetcher.fetch("http://localhost:\(origin.port)/a").isDeferred)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `a cooldown is also of the origins of the host whose redirects lead to it`() throws {
+    let other = try TestOrigin()
+    other.serve("/to", .redirect(to: origin.baseURL + "/busy"))
+    other.serve("/a", .body([7]))
+    #expect(try fetcher.fetch(other.baseURL + "/to").failure?.httpStatus == 503)
+    #expect(fetcher.pool.takeCooldowns().map(\.origin) == [other.baseURL, origin.baseURL])
+    #expect(try fetcher.fetch(other.baseURL + "/a").isDeferred)
+  }
+
+  @Test func `a transfer that is under way when a cooldown starts continues`() throws {
+    origin.serve("/a", .body([7], delivery: .hold))
+    origin.serve("/b", .body([8]))
+    let id = try fetcher.start(origin.baseURL + "/a")
+    _ = try fetcher.fetch(origin.baseURL + "/b")
+    try #require(origin.waitUntil { $0["/a"].inFlight == 1 })
+    _ = try fetcher.fetch(origin.baseURL + "/busy")
+    origin.release("/a")
+    try fetcher.run { fetcher.finished[id] != nil }
+    #expect(fetcher.finished[id]?.body?.bytes == [7])
+  }
+
+  @Test
+  func `an origin in its cooldown is not sent a request again that was lost with a connection`()
+    throws
+  {
+    let listener = try RawListener()
+    let first = try fetcher.start(listener.baseURL + "/")
+    try fetcher.run { listener.acceptsConnection() }
+    listener.say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+    try fetcher.run { fetcher.finished[first] != nil }
+    let second = try fetcher.start(listener.baseURL + "/")
+    // Once of the first request, then of the second.
+    try fetcher.run { listener.receivedRequestCount == 2 }
+    let third = try fetcher.start(listener.baseURL + "/busy")
+    try fetcher.run { listener.receivedRequestCount == 3 }
+    listener.say("HTTP/1.1 503 Busy\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n")
+    try fetcher.run { fetcher.finished[third] != nil }
+    listener.closeConnections()
+    try fetcher.run { fetcher.finished[second] != nil }
+    #expect(fetcher.finished[second]?.isDeferred == true)
+    #expect(listener.receivedRequestCount == 3)
+  }
+
+  @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
+  func `a cooldown behind a redirect is of the origin that it leads to`(
+    options: FetchOptions
+  ) throws {
+    let to = "http://localhost:\(origin.port)"
+    origin.serve("/to", .redirect(to: "\(to)/busy"))
+    let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
+    #expect(transfer.failure?.httpStatus == 503)
+    #expect(
+      fetcher.pool.takeCooldowns() == [
+        HostCooldown(host: "localhost", origin: to, seconds: 60, httpStatus: 503)
+      ])
+    #expect(try !fetcher.fetch(origin.baseURL + "/a").isDeferred)
+    #expect(try fetcher.fetch("\(to)/a").isDeferred)
+  }
+
+  @Test func `the Retry-After of a redirect is ignored`() throws {
+    let location = Header("Location", "http://localhost:\(origin.port)/none")
+    origin.serve(
+      "/to", .response(Response(status: 302, headers: [location, Header("Retry-After", "60")])))
+    #expect(try fetcher.fetch(origin.baseURL + "/to").failure?.httpStatus == 404)
+    #expect(fetcher.pool.takeCooldowns().isEmpty)
+  }
+
+  @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
+  func `an origin in its cooldown is sent nothing behind a redirect either`(
+    options: FetchOptions
+  ) throws {
+    origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))
+    _ = try fetcher.fetch("http://localhost:\(origin.port)/busy")
+    let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
+    #expect(transfer.failure?.isRetryable == true)
+    #expect(transfer.failure?.detail.hasPrefix("localhost sent Retry-After") == true)
+    // An attempt at once would fail again, and be one more request to the host that redirects.
+    #expect(!transfer.isDeferred)
+    #expect(transfer.wasRedirected)
+    #expect(origin.counters("/a").requests == 0)
+  }
+}

@@ -1,0 +1,413 @@
+import ImgModel
+import Testing
+
+@testable import ImgWire
+
+@Suite struct FrameTests {
+  private static let payloads: [[UInt8]] = [
+    Array("{}".utf8), Array(#"{"type":"drain"}"#.utf8), [UInt8](repeating: 0x20, count: 70_000),
+  ]
+  private static let stream = payloads.flatMap { Frame.encode($0) }
+
+  private func frames(
+    of stream: [UInt8], inPiecesOf size: Int
+  ) throws(FrameError) -> [[UInt8]] {
+    var decoder = FrameDecoder()
+    var frames: [[UInt8]] = []
+    for start in stride(from: 0, to: stream.count, by: size) {
+      decoder.append(stream[start..<min(start + size, stream.count)])
+      while let frame = try decoder.next() { frames.append(Array(frame)) }
+    }
+    return frames
+  }
+
+  @Test(arguments: [1, 2, 3, 5, 7, 4_096, 1 << 20])
+  func `frames are decoded from pieces of any size`(size: Int) throws {
+    #expect(try frames(of: Self.stream, inPiecesOf: size) == Self.payloads)
+  }
+
+  @Test func `the header is the length in big-endian order`() {
+    #expect(Frame.encode([UInt8](repeating: 7, count: 0x0102)).prefix(4) == [0, 0, 1, 2])
+  }
+
+  @Test(
+    arguments: [
+      ([0, 0, 0, 0], FrameError.empty),
+      ([0x00, 0x10, 0x00, 0x01], .tooLong(byteCount: Frame.maximumByteCount + 1)),
+      ([0xFF, 0xFF, 0xFF, 0xFF], .tooLong(byteCount: 0xFFFF_FFFF)),
+    ] as [([UInt8], FrameError)])
+  func `an invalid length is an error before the payload arrives`(
+    header: [UInt8], error: FrameError
+  ) {
+    var decoder = FrameDecoder()
+    decoder.append(header)
+    #expect(throws: error) { try decoder.next() }
+  }
+
+  @Test func `a frame of the maximum length is decoded`() throws {
+    let payload = [UInt8](repeating: 0x20, count: Frame.maximumByteCount)
+    #expect(try frames(of: Frame.encode(payload), inPiecesOf: 65_536) == [payload])
+  }
+
+  @Test func `memory is held for buffered bytes only`() throws {
+    let frame = Frame.encode([UInt8](repeating: 0x20, count: 100_000))
+    var decoder = FrameDecoder()
+    #expect(!decoder.hasNext && !decoder.isWithinFrame)
+    decoder.append(frame + frame[..<50_000])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+    #expect(decoder.heldByteCount >= 150_000)
+    _ = try decoder.next()
+    #expect(!decoder.hasNext && decoder.isWithinFrame)
+    #expect((50_000..<80_000).contains(decoder.heldByteCount))
+    decoder.append(frame[50_000...])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+    _ = try decoder.next()
+    #expect(!decoder.hasNext && !decoder.isWithinFrame)
+    #expect(decoder.heldByteCount == 0)
+  }
+
+  @Test func `an error counts as a next frame`() {
+    var decoder = FrameDecoder()
+    decoder.append([0, 0, 0, 0])
+    #expect(decoder.hasNext && !decoder.isWithinFrame)
+  }
+
+  @Test func `an error is permanent`() {
+    var decoder = FrameDecoder()
+    decoder.append([0, 0, 0, 0])
+    #expect(throws: FrameError.empty) { try decoder.next() }
+    decoder.append(Frame.encode(Array("{}".utf8)))
+    #expect(throws: FrameError.empty) { try decoder.next() }
+  }
+
+  @Test func `an incomplete frame is not decoded`() throws {
+    for count in 0..<6 {
+      var decoder = FrameDecoder()
+      decoder.append(Frame.encode(Array("{}".utf8)).prefix(count))
+      #expect(try decoder.next() == nil || count == 6)
+    }
+  }
+}
+
+@Suite struct MessageErrorTests {
+  @Test(arguments: [
+    "", "null", "[]", "7", "{", #"{"type":7}"#, #"{"type":"nonsense"}"#, #"{}"#,
+    #"{"type":"get","id":1}"#, #"{"type":"get","id":-1,"url":"","options":{}}"#,
+    #"{"type":"results","id":1,"job":1,"from":0.5,"failed_only":true}"#,
+    String(repeating: "[", count: 100_000),
+  ])
+  func `an invalid message is an error`(text: String) {
+    #expect(throws: MessageError.self) {
+      try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
+    }
+  }
+
+  @Test func `invalid UTF-8 is an error`() {
+    #expect(throws: MessageError.self) {
+      try WireCoding.message(ClientMessage.self, from: [0x7B, 0xFF, 0xFE, 0x7D])
+    }
+  }
+
+  @Test func `the error names the missing member`() throws {
+    let error = try #require(throws: MessageError.self) {
+      try WireCoding.message(ClientMessage.self, from: ArraySlice(#"{"type":"stop"}"#.utf8))
+    }
+    #expect(error.description == #"not a message of a client: "id" is missing"#)
+  }
+
+  @Test func `unknown members are ignored`() throws {
+    let text = #"{"type":"stop","id":1,"later":{"x":[1]}}"#
+    let message = try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
+    #expect(message == .stop(PlainRequest(id: RequestID(rawValue: 1))))
+  }
+
+  @Test func `a variant out of range is not decoded`() {
+    let text = """
+      {"type":"get","id":1,"url":"http://a/","options":{"priority":0,"delay_ms":0,"variant":
+      {"width":0,"height":1,"mode":"fit","crop":false,"format":"auto","quality":80}}}
+      """
+    #expect(throws: MessageError.self) {
+      try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
+    }
+  }
+
+  @Test func `a message that exceeds a frame is not encoded`() {
+    let lines = SubmissionLines(
+      id: RequestID(rawValue: 1), lines: [String(repeating: "a", count: Frame.maximumByteCount)])
+    #expect(throws: MessageError.self) { try WireCoding.frame(ClientMessage.submitLines(lines)) }
+  }
+}
+
+/// The messages for each picture, which are lists of numbers.
+@Suite struct NumberRecordTests {
+  private func payload(_ message: some WireMessage) throws -> ArraySlice<UInt8> {
+    try WireCoding.frame(message).dropFirst(Frame.headerByteCount)
+  }
+
+  private static let facts = RenderedFacts(
+    thumbnails: [
+      Thumbnail(format: .webp, width: 256, height: 171, byteCount: 9_182, isDamaged: true)
+    ],
+    source: SourceFacts(
+      format: .jp2, width: 4_000, height: 3_000, frames: 330, decodePath: .planar),
+    thumbHash: GoldenMessages.thumbHash)
+
+  @Test func `numbers are 8 bytes each, little-endian, behind a byte 0`() {
+    let payload = NumberRecord.encode([1, 0x0102_0304_0506_0708])
+    #expect(payload == [0, 1, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1])
+    #expect(NumberRecord.decode(payload[...]) == [1, 0x0102_0304_0506_0708])
+    #expect(NumberRecord.decode(payload.dropLast()) == nil)
+  }
+
+  @Test(arguments: DecodeRequest.Output.allCases)
+  func `a request says what becomes of its picture`(output: DecodeRequest.Output) throws {
+    let order = DecoderOrder.decode(
+      DecodeRequest(
+        picture: 1, variants: [.standard], isLenient: false, output: output, byteCount: 9))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
+  @Test(arguments: Variant.Mode.allCases, Variant.Format.allCases)
+  func `a request comes back as it was sent`(mode: Variant.Mode, format: Variant.Format) throws {
+    let variant = try Variant(
+      width: 16_383, height: 1, mode: mode, crop: mode.coversBox ? .entropy : nil, format: format,
+      quality: 100)
+    let order = DecoderOrder.decode(
+      DecodeRequest(
+        picture: .max, variants: [variant], isLenient: mode == .fit, byteCount: 81_920))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
+  @Test func `every part of a variant comes back as it was sent`() throws {
+    let frames: [FrameSelection] = [.first, .number(999_999), .time(86_400_000), .poster, .all]
+    let crops: [Crop?] = [
+      nil, .centre, .attention, .entropy, .point(x: .one, y: Thousandths(count: 7)),
+    ]
+    let uses = EmbeddedUse.allCases
+    for index in 0..<frames.count {
+      let variant = try Variant(
+        width: 1, height: 2, mode: .fill, crop: crops[index], enlarges: index % 2 == 0,
+        frames: frames[index], embeddedUse: uses[index % uses.count],
+        effects: Effects(
+          isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: .one,
+          sharpenAmounts: SharpenAmounts(flat: .one, edges: Thousandths(count: index)),
+          radius: index,
+          background: index == 3 ? nil : RGBColour(red: 1, green: 2, blue: UInt8(index))),
+        keptData: KeptData(
+          profile: index % 2 == 0, metadata: index > 2, copyright: index == 1),
+        sizing: Sizing(
+          density: Thousandths(count: 500 + index), maximumPixelCount: index == 0 ? nil : index,
+          keepsDrawingSize: index == 2))
+      let order = DecoderOrder.decode(
+        DecodeRequest(picture: 1, variants: [variant], isLenient: false, byteCount: 3))
+      #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+    }
+  }
+
+  @Test func `a report comes back as it was sent`() throws {
+    let report = DecoderReport.decoded(Self.facts, picture: 7)
+    #expect(
+      try payload(report)
+        == NumberRecord.encode([
+          7, 9, 0, 4_000, 3_000, 330, 24, 0x07_0208_20, 0, 0, 0, 2, 1, 256, 171, 9_182,
+        ])[...])
+    #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
+  }
+
+  @Test func `requests and reports have as many thumbnails as variants, one to eight`() throws {
+    let thumbnail = Self.facts.thumbnails[0]
+    for count in 0...9 {
+      let variants = try (0..<count).map { try Variant(width: 10 + $0, height: 10) }
+      let request = DecodeRequest(
+        picture: 1, variants: variants, isLenient: false, byteCount: 3)
+      let facts = RenderedFacts(
+        thumbnails: Array(repeating: thumbnail, count: count), source: Self.facts.source,
+        thumbHash: Self.facts.thumbHash)
+      let isValid = (1...8).contains(count)
+      #expect((DecoderOrder(numbers: request.numbers) == .decode(request)) == isValid)
+      #expect((RenderedFacts(numbers: facts.numbers) == facts) == isValid)
+    }
+  }
+
+  /// Sizes are checked by the receiver, which knows the limits: a picture may control its decoder.
+  @Test(arguments: 0..<20, [UInt64.max, 1 << 63, 1 << 40])
+  func `a number that no format, mode, variant or mark has is no message`(
+    index: Int, number: UInt64
+  ) throws {
+    var report = [7] + Self.facts.numbers
+    if index < report.count {
+      report[index] = number
+      // The last byte of the hash has an unused half.
+      let isValid = index == 9 ? number == 1 << 40 : [0, 3, 4, 5, 8, 13, 14, 15].contains(index)
+      #expect((DecoderReport(numbers: report) != nil) == isValid)
+    }
+    var request = DecodeRequest(
+      picture: 7, variants: [.standard], isLenient: false, byteCount: 10
+    ).numbers
+    request[index] = number
+    #expect((DecoderOrder(numbers: request) != nil) == (index < 2))
+  }
+
+  @Test func `a ThumbHash comes back as it was sent, and none other is taken`() throws {
+    let numbers = [7] + Self.facts.numbers
+    let hash = 6..<11
+    for (index, number) in [
+      // Its length, a shape of no frequencies, bytes behind its end.
+      (hash.lowerBound, 23), (hash.lowerBound, 25), (hash.lowerBound, 0), (hash.lowerBound, 26),
+      (hash.lowerBound + 1, 0x0208_20), (hash.lowerBound + 1, 0x02_0208_20),
+      (hash.upperBound - 1, 1),
+    ] as [(Int, UInt64)] {
+      var report = numbers
+      report[index] = number
+      #expect(DecoderReport(numbers: report) == nil, "\(index) \(number)")
+    }
+    let bytes = Self.facts.thumbHash.bytes.prefix(5) + (5..<24).map { UInt8($0 * 10) }
+    let other = RenderedFacts(
+      thumbnails: Self.facts.thumbnails, source: Self.facts.source,
+      thumbHash: try #require(ThumbHash(bytes: Array(bytes.dropLast() + [7]))))
+    let report = DecoderReport.decoded(other, picture: 7)
+    #expect(try WireCoding.message(DecoderReport.self, from: payload(report)) == report)
+  }
+
+  @Test func `sizes below 0 stay below 0`() throws {
+    let order = DecoderOrder.decode(
+      DecodeRequest(picture: 1, variants: [.standard], isLenient: false, byteCount: -5))
+    #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
+  }
+
+  @Test func `a record of another length is no message`() {
+    for numbers in [[], [7], [7] + Self.facts.numbers + [0]] {
+      #expect(DecoderReport(numbers: numbers) == nil)
+      #expect(DecoderOrder(numbers: numbers) == nil)
+    }
+    #expect(throws: MessageError.self) {
+      try WireCoding.message(CoordinatorReply.self, from: NumberRecord.encode([7])[...])
+    }
+  }
+}
+
+/// Decoding validates the values of requests.
+@Suite struct RequestValueTests {
+  private func error(of text: String) throws -> String {
+    let error = try #require(throws: MessageError.self) {
+      try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
+    }
+    return error.description
+  }
+
+  private func message(_ text: String) throws -> ClientMessage {
+    try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
+  }
+
+  private func limit(_ members: String) -> String {
+    #"{"type":"limit","id":1,"limits":{\#(members)}}"#
+  }
+
+  private func get(_ members: String, isSliding: Bool = false) -> String {
+    #"{"type":"get","id":1,"url":"http://a/","incremental":false,"no_cache":false,"progress":false,"options":"#
+      + #"{"priority":0,\#(members)"#
+      + #""expire_on_access":\#(isSliding),"lenient":false,"keep":"thumbnail","#
+      + #""fetch":{"headers":[],"ignore_query":[],"cache_policy":"reload","respect_opt_out":false,"#
+      + #""respect_robots":false},"variant":{"width":1,"height":1,"mode":"fit","crop":false,"#
+      + #""format":"auto","quality":80}}}"#
+  }
+
+  private func change(_ members: String) -> String {
+    #"{"type":"change","id":1,"job":3,"change":{\#(members)}}"#
+  }
+
+  @Test(arguments: [
+    (#""transfers":0"#, "the limit must be from 1 to 16384"),
+    (#""transfers":16385"#, "the limit must be from 1 to 16384"),
+    (#""transfers_per_host":0"#, "the limit must be from 1 to 16384"),
+    (#""host_rate_per_minute":-1"#, "the limit must be from 0 to 600000"),
+    (#""host_rate_per_minute":600001"#, "the limit must be from 0 to 600000"),
+    (#""default_expiry_ms":0"#, "the limit must be from 1 to 3153600000000"),
+    (#""default_expiry_ms":3153600000001"#, "the limit must be from 1 to 3153600000000"),
+    (#""transfers":1.5"#, "not a message of a client"),
+  ])
+  func `a limit out of range is not decoded`(members: String, reason: String) throws {
+    #expect(try error(of: limit(members)).contains(reason))
+  }
+
+  @Test func `a limit that is not set is unchanged`() throws {
+    guard case .limit(let request) = try message(limit(#""transfers_per_host":1024"#)) else {
+      Issue.record("no limit")
+      return
+    }
+    var limits = Limits()
+    limits.apply(request.limits)
+    var expected = Limits()
+    expected.transfersPerHost = 1_024
+    #expect(limits == expected)
+    limits.apply(LimitChange(transfers: 2, hostRatePerMinute: 0))
+    expected.transfers = 2
+    #expect(limits == expected)
+    limits.apply(LimitChange(defaultExpiry: .seconds(3_600)))
+    expected.defaultExpiry = .seconds(3_600)
+    #expect(limits == expected)
+  }
+
+  @Test(arguments: [
+    (#""expire_after_ms":0,"#, false, "the expiry must be from 1 ms to 100 years"),
+    (#""expire_after_ms":3153600000001,"#, false, "the expiry must be from 1 ms to 100 years"),
+    (
+      #""expire_after_ms":1,"expire_at":"2027-01-01T00:00:00.000Z","#, false,
+      "the expiry must be a duration or a date"
+    ),
+    (#""expire_at":"2027-01-01T00:00:00.000Z","#, true, "a date cannot slide"),
+    (#""expire_at":"tomorrow","#, false, "tomorrow"),
+  ])
+  func `an invalid expiry is not decoded`(
+    members: String, isSliding: Bool, reason: String
+  ) throws {
+    let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
+    #expect(try error(of: text).contains(reason))
+  }
+
+  @Test(
+    arguments: [
+      ("", false, .standard), ("", true, Expiry(.standard, isSliding: true)),
+      (#""expire_after_ms":1,"#, false, Expiry(.after(.milliseconds(1)))),
+      (#""expire_after_ms":9,"#, true, Expiry(.after(.milliseconds(9)), isSliding: true)),
+      (
+        #""expire_at":"2027-01-01T00:00:00.001Z","#, false,
+        Expiry(.at(WallTime(rawValue: 1_798_761_600_001)))
+      ),
+    ] as [(String, Bool, Expiry)])
+  func `an expiry is decoded`(members: String, isSliding: Bool, expiry: Expiry) throws {
+    let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
+    guard case .get(let request) = try message(text) else {
+      Issue.record("no get")
+      return
+    }
+    #expect(request.options.expiry == expiry)
+  }
+
+  @Test(arguments: [
+    (#""delay_ms":-1,"#, "the delay must be at most one day"),
+    (#""delay_ms":86400001,"#, "the delay must be at most one day"),
+    ("", #""delay_ms" is missing"#),
+  ])
+  func `a delay out of range is not decoded`(members: String, reason: String) throws {
+    #expect(try error(of: get(members)).contains(reason))
+  }
+
+  @Test(arguments: [0, 250, 86_400_000] as [Int64])
+  func `a delay of up to one day is decoded`(milliseconds: Int64) throws {
+    guard case .get(let request) = try message(get(#""delay_ms":\#(milliseconds),"#)) else {
+      Issue.record("no get")
+      return
+    }
+    #expect(request.options.delay == .milliseconds(milliseconds))
+    #expect(request.viewer == nil)
+  }
+
+  @Test(arguments: [
+    #""change":"prioritise","priority":3"#, #""change":"prioritise""#, #""change":"retry""#,
+    #""change":"explode""#, #""priority":1"#,
+  ])
+  func `an invalid change is not decoded`(members: String) {
+    #expect(throws: MessageError.self) { try message(change(members)) }
+  }
+}
