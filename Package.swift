@@ -77,21 +77,15 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - ImgCollections: generic containers
-
-    .target(name: "ImgCollections", swiftSettings: settings),
-    .testTarget(
-      name: "ImgCollectionsTests",
-      dependencies: [
-        "ImgCollections",
-        "SeededRandom",
-      ],
-      swiftSettings: settings),
-
     // MARK: - ImgModel: the values of the domain; no I/O
 
     .target(name: "ImgModel", dependencies: ["CIDN2"], swiftSettings: settings),
-    .testTarget(name: "ImgModelTests", dependencies: ["ImgModel"], swiftSettings: settings),
+    .testTarget(
+      name: "ImgModelTests",
+      dependencies: [
+        "ImgModel",
+        "SeededRandom",
+      ], swiftSettings: settings),
 
     // MARK: - ImgSandbox: the rights that a process gives up
 
@@ -105,13 +99,19 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // MARK: - ImgWire: frames and messages; no I/O
+    // MARK: - ImgWire: frames and messages, and the channels that carry them
 
-    .target(name: "ImgWire", dependencies: ["ImgModel"], swiftSettings: settings),
+    .target(
+      name: "ImgWire",
+      dependencies: [
+        "ImgModel",
+        "ImgSystem",
+      ], swiftSettings: settings),
     .testTarget(
       name: "ImgWireTests",
       dependencies: [
         "ImgModel",
+        "ImgSystem",
         "ImgWire",
         "SeededRandom",
       ],
@@ -228,30 +228,13 @@ let package = Package(
       path: "Tests/CrashTestTool",
       swiftSettings: settings),
 
-    // MARK: - ImgSniff: formats by their first bytes
-
-    .target(
-      name: "ImgSniff",
-      dependencies: [
-        "CZlib",
-        "ImgModel",
-      ],
-      swiftSettings: settings),
-    .testTarget(
-      name: "ImgSniffTests",
-      dependencies: [
-        "ImgModel",
-        "ImgSniff",
-      ],
-      swiftSettings: settings),
-
     // MARK: - ImgFacts: what a file tells of its picture without its pixels
 
     .target(
       name: "ImgFacts",
       dependencies: [
+        "CZlib",
         "ImgModel",
-        "ImgSniff",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -311,7 +294,9 @@ let package = Package(
         "CXML",
         "ImgFacts",
         "ImgModel",
-        "ImgSniff",
+        "ImgSandbox",
+        "ImgSystem",
+        "ImgWire",
       ],
       swiftSettings: settings),
     .testTarget(
@@ -320,33 +305,12 @@ let package = Package(
         "ImgDecode",
         "ImgFacts",
         "ImgModel",
-        "ImgSniff",
         "ImgSystem",
         "SeededRandom",
         "TestFiles",
         "TestPictures",
       ],
       exclude: ["Colours/Samples"],
-      swiftSettings: settings),
-
-    // MARK: - ImgTransport: typed messages over Unix sockets
-
-    .target(
-      name: "ImgTransport",
-      dependencies: [
-        "ImgModel",
-        "ImgSystem",
-        "ImgWire",
-      ],
-      swiftSettings: settings),
-    .testTarget(
-      name: "ImgTransportTests",
-      dependencies: [
-        "ImgModel",
-        "ImgSystem",
-        "ImgTransport",
-        "ImgWire",
-      ],
       swiftSettings: settings),
 
     // MARK: - ImgCoordinator: the process that schedules
@@ -360,7 +324,6 @@ let package = Package(
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
       ],
       swiftSettings: settings),
@@ -375,7 +338,6 @@ let package = Package(
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "TestCluster",
         "TestFiles",
@@ -384,27 +346,20 @@ let package = Package(
 
     // MARK: - ImgDecoder: the process that decodes
 
-    .target(
-      name: "ImgDecoder",
+    .executableTarget(
+      name: "imgdecoder",
       dependencies: [
         "CAllocation",
         "ImgDecode",
-        "ImgModel",
-        "ImgSandbox",
-        "ImgSystem",
-        "ImgTransport",
-        "ImgWire",
       ],
       swiftSettings: settings),
-    .executableTarget(name: "imgdecoder", dependencies: ["ImgDecoder"], swiftSettings: settings),
     .testTarget(
       name: "ImgDecoderTests",
       dependencies: [
         "CAllocation",
+        "ImgFacts",
         "ImgModel",
-        "ImgSniff",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "TestCluster",
         "TestPictures",
@@ -450,10 +405,8 @@ let package = Package(
         "ImgFetch",
         "ImgModel",
         "ImgSandbox",
-        "ImgSniff",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "ImgWorkerMachine",
       ],
@@ -466,10 +419,8 @@ let package = Package(
         "ImgFacts",
         "ImgFetch",
         "ImgModel",
-        "ImgSniff",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "ImgWorker",
         "ImgWorkerMachine",
@@ -485,13 +436,11 @@ let package = Package(
     .target(
       name: "ImgClient",
       dependencies: [
-        "ImgCollections",
         "ImgFacts",
         "ImgModel",
         "ImgSettings",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
       ],
       exclude: ["ImgClient.api"],
@@ -566,7 +515,6 @@ let package = Package(
       name: "ImgGateway",
       dependencies: [
         "ImgClient",
-        "ImgCollections",
         "ImgCrypto",
         "ImgFacts",
         "ImgHTTP",
@@ -616,7 +564,7 @@ let package = Package(
         "CVips",
         "CZlib",
         "ImgDecode",
-        "ImgSniff",
+        "ImgFacts",
       ],
       path: "Tests/TestPictures",
       swiftSettings: optimized),
@@ -668,7 +616,6 @@ let package = Package(
         "ImgModel",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "SeededRandom",
         "TestPictures",
@@ -683,7 +630,6 @@ let package = Package(
         "ImgClient",
         "ImgModel",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "TestFiles",
       ],
@@ -718,11 +664,10 @@ let package = Package(
       dependencies: [
         "ImgClient",
         "ImgDecode",
+        "ImgFacts",
         "ImgModel",
-        "ImgSniff",
         "ImgStore",
         "ImgSystem",
-        "ImgTransport",
         "ImgWire",
         "SeededRandom",
         "TestCluster",
@@ -793,7 +738,6 @@ let package = Package(
         "ImgFetch",
         "ImgGateway",
         "ImgModel",
-        "ImgSniff",
         "ImgWire",
         "SeededRandom",
       ],

@@ -1,4 +1,3 @@
-import ImgCollections
 import ImgModel
 import ImgSystem
 import Synchronization

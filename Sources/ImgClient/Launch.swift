@@ -2,7 +2,7 @@ import Glibc
 import ImgModel
 package import ImgSettings
 package import ImgSystem
-import ImgTransport
+import ImgWire
 import Synchronization
 
 /// A process that starts coordinators for one that is confined and may start no process. That one

@@ -4,7 +4,7 @@ import ImgSandbox
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgTransport
+import ImgWire
 
 /// The program `imgcoordinator`: from the command line to a running loop.
 package enum CoordinatorMain {

@@ -1,7 +1,6 @@
 import CXML
 import ImgFacts
 import ImgModel
-import ImgSniff
 
 /// A JPEG or PNG inside an SVG.
 struct EmbeddedPicture {

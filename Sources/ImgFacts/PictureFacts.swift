@@ -1,5 +1,4 @@
 package import ImgModel
-import ImgSniff
 
 /// What a file tells of its picture without its pixels. What is unknown is `nil`, and left out in
 /// JSON.

@@ -1,5 +1,4 @@
 import ImgModel
-import ImgSniff
 
 /// The first bytes of a file, in memory that belongs to the caller.
 ///

@@ -2,7 +2,7 @@ import ImgFacts
 import ImgFetch
 import ImgModel
 import ImgSystem
-import ImgTransport
+import ImgWire
 import ImgWorkerMachine
 
 /// Performs the machine's effects on transfers, and holds what they leave until the machine releases

@@ -1,10 +1,9 @@
+import ImgFacts
 import ImgFetch
 import ImgModel
 import ImgSandbox
-import ImgSniff
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import ImgWorkerMachine
 

@@ -3,7 +3,6 @@ import ImgFetch
 import ImgModel
 import ImgSandbox
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The program `imgworker`: started by a coordinator, which passes on what ``WorkerDescriptor``

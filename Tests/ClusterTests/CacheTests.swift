@@ -325,7 +325,7 @@ struct SharedStoreTests {
   @Test func `an interrupted transfer stores no thumbnail`() throws {
     let cluster = try Cluster()
     let body = try PictureMaker.start().card(index: 1)
-    let part = Delivery.cut(after: body.count * 9 / 10)
+    let part = BodyDelivery.cut(after: body.count * 9 / 10)
     origin.origin.serve("/cut", .body(body, delivery: part))
     #expect(try cluster.run(origin.pictures(1)).done == 1)
     let before = try entries(of: cluster)

@@ -1,7 +1,6 @@
 import ImgClient
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestOrigin

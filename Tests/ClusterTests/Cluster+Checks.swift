@@ -3,7 +3,6 @@ import ImgClient
 import ImgDecode
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestOrigin

@@ -3,7 +3,7 @@ import Glibc
 import ImgClient
 import ImgModel
 import ImgSystem
-import ImgTransport
+import ImgWire
 import TestCluster
 import TestFiles
 import TestOrigin

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import ImgDecode
+import ImgFacts
 import ImgModel
-import ImgSniff
 import TestCluster
 import TestFiles
 import TestOrigin

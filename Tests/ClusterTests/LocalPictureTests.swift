@@ -2,7 +2,6 @@ import FoundationEssentials
 import ImgDecode
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestFiles

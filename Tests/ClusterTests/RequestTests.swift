@@ -1,6 +1,5 @@
 import ImgClient
 import ImgModel
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestOrigin

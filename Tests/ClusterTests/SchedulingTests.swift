@@ -329,7 +329,7 @@ struct HostileOrigin {
     }
   }
 
-  private static func picture(_ body: [UInt8], _ delivery: Delivery) -> Behaviour {
+  private static func picture(_ body: [UInt8], _ delivery: BodyDelivery) -> Behaviour {
     .resource(Resource(body, entityTag: "\"\(body.count)\"", delivery: delivery))
   }
 }

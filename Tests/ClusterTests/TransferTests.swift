@@ -19,7 +19,7 @@ struct ResumedDownloadTests {
 
   private var url: String { origin.baseURL + "/a" }
 
-  private func resource(_ delivery: Delivery = .whole) -> Behaviour {
+  private func resource(_ delivery: BodyDelivery = .whole) -> Behaviour {
     .resource(
       Resource(picture, contentType: "image/png", entityTag: "\"v1\"", delivery: delivery))
   }

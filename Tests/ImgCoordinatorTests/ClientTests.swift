@@ -2,7 +2,6 @@ import FoundationEssentials
 import ImgModel
 import ImgScheduler
 import ImgSettings
-import ImgTransport
 import ImgWire
 import TestFiles
 import Testing

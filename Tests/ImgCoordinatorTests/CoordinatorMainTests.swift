@@ -2,7 +2,7 @@ import FoundationEssentials
 import ImgModel
 import ImgSettings
 import ImgSystem
-import ImgTransport
+import ImgWire
 import TestCluster
 import TestFiles
 import Testing

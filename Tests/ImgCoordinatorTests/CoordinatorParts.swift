@@ -3,7 +3,6 @@ import ImgScheduler
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestFiles
 

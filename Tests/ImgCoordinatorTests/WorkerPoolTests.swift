@@ -2,7 +2,6 @@ import Glibc
 import ImgModel
 import ImgScheduler
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestFiles

@@ -1,9 +1,8 @@
 import CAllocation
 import Glibc
+import ImgFacts
 import ImgModel
-import ImgSniff
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestPictures

@@ -85,9 +85,9 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct BodyBudgetTransferTests {
   private static let mebibyte = 1 << 20
 
-  @Test(arguments: [Delivery.chunked, .whole])
+  @Test(arguments: [BodyDelivery.chunked, .whole])
   func `bodies larger than the budget arrive, and what is held stays near it`(
-    delivery: Delivery
+    delivery: BodyDelivery
   ) throws {
     let origin = try TestOrigin { path, _ in
       .body(noise(2 * Self.mebibyte, seed: UInt64(path.utf8.count)), delivery: delivery)
@@ -190,7 +190,8 @@ import Testing
     origin.serve("/picture", .body([9]))
   }
 
-  private func page(_ status: Int, _ byteCount: Int, _ delivery: Delivery = .whole) -> Behaviour {
+  private func page(_ status: Int, _ byteCount: Int, _ delivery: BodyDelivery = .whole) -> Behaviour
+  {
     .response(
       Response(
         status: status, headers: [Header("Location", "/picture")], body: noise(byteCount),

@@ -203,8 +203,8 @@ extension BodyBuffer {
     #expect(origin.waitUntil { $0["/a"].aborted == 1 })
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
-  func `a body whose first bytes are accepted comes in whole`(delivery: Delivery) throws {
+  @Test(arguments: [BodyDelivery.whole, .chunked])
+  func `a body whose first bytes are accepted comes in whole`(delivery: BodyDelivery) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(100_000), delivery: delivery))
     var examinationCount = 0
@@ -254,9 +254,9 @@ extension BodyBuffer {
     origin = try TestOrigin()
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
+  @Test(arguments: [BodyDelivery.whole, .chunked])
   func `a body of more than 4 MiB comes in byte for byte, in a file`(
-    delivery: Delivery
+    delivery: BodyDelivery
   ) throws {
     let picture = noise(6 * Self.mebibyte)
     origin.serve("/a", .body(picture, delivery: delivery))
@@ -277,8 +277,8 @@ extension BodyBuffer {
     #expect(fetcher.pool.heldFileByteCount == 0)
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
-  func `a body of 4 MiB stays in memory`(delivery: Delivery) throws {
+  @Test(arguments: [BodyDelivery.whole, .chunked])
+  func `a body of 4 MiB stays in memory`(delivery: BodyDelivery) throws {
     origin.serve("/a", .body(noise(4 * Self.mebibyte), delivery: delivery))
     let fetcher = try Fetcher()
     let body = try #require(fetcher.fetch(origin.baseURL + "/a").body)

@@ -188,22 +188,24 @@ struct ContentCodingsTests {
   }
 
   private func serve(
-    _ bytes: [UInt8], as codings: String, _ delivery: Delivery = .whole, path: String = "/a"
+    _ bytes: [UInt8], as codings: String, _ delivery: BodyDelivery = .whole, path: String = "/a"
   ) {
     origin.serve(
       path, .body(bytes, headers: [Header("Content-Encoding", codings)], delivery: delivery))
   }
 
   /// The file of ``picture`` as an origin has it that stores it encoded.
-  private func encoded(_ bytes: [UInt8], _ delivery: Delivery = .whole) -> Behaviour {
+  private func encoded(_ bytes: [UInt8], _ delivery: BodyDelivery = .whole) -> Behaviour {
     .resource(
       Resource(
         Compressed.zstd(bytes), entityTag: Self.tag, delivery: delivery,
         headers: [Header("Content-Encoding", "zstd")]))
   }
 
-  @Test(arguments: Compressed.samples, [Delivery.whole, .chunked])
-  func `an encoded picture comes in decoded`(sample: Compressed.Sample, delivery: Delivery) throws {
+  @Test(arguments: Compressed.samples, [BodyDelivery.whole, .chunked])
+  func `an encoded picture comes in decoded`(sample: Compressed.Sample, delivery: BodyDelivery)
+    throws
+  {
     serve(sample.bytes, as: sample.codings, delivery)
     let fetcher = try Fetcher()
     let transfer = try fetcher.fetch(url)

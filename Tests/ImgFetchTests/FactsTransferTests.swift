@@ -111,8 +111,8 @@ import Testing
     #expect(origin.counters("/a").requests == 1)
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
-  func `what lies between the parts is passed over`(delivery: Delivery) throws {
+  @Test(arguments: [BodyDelivery.whole, .chunked])
+  func `what lies between the parts is passed over`(delivery: BodyDelivery) throws {
     origin.serve("/a", .body(Self.jpeg(segments: 3, scan: 20), delivery: delivery))
     let record = try #require(facts().body?.facts)
     #expect(record.facts.width == 64 && record.status == .complete)

@@ -164,8 +164,8 @@ import Testing
     #expect(transfer.bytesReceived == 0)
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
-  func `a body of exactly the limit is taken`(delivery: Delivery) throws {
+  @Test(arguments: [BodyDelivery.whole, .chunked])
+  func `a body of exactly the limit is taken`(delivery: BodyDelivery) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: delivery))
     let transfer = try Fetcher { $0.maxBodyByteCount = 10_000 }.fetch(origin.baseURL + "/a")
@@ -183,10 +183,10 @@ import Testing
   // MARK: Broken bodies
 
   @Test(arguments: [
-    Delivery.cut(after: 5_000), .cut(after: 5_000, declaresLength: false), .reset(after: 5_000),
+    BodyDelivery.cut(after: 5_000), .cut(after: 5_000, declaresLength: false), .reset(after: 5_000),
     .wrongLength(declared: 20_000),
   ])
-  func `a body that breaks off is truncated`(delivery: Delivery) throws {
+  func `a body that breaks off is truncated`(delivery: BodyDelivery) throws {
     let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: delivery))
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)

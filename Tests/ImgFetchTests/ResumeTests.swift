@@ -244,8 +244,8 @@ import Testing
     #expect(transfer.partialBody?.content.byteCount == picture.count - 1)
   }
 
-  @Test(arguments: [Delivery.whole, .chunked])
-  func `a picture that has changed comes in whole`(delivery: Delivery) throws {
+  @Test(arguments: [BodyDelivery.whole, .chunked])
+  func `a picture that has changed comes in whole`(delivery: BodyDelivery) throws {
     let other = noise(900_000, seed: 2)
     let changed = Resource(other, entityTag: "\"v2\"", delivery: delivery)
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .resource(changed)]))
@@ -346,7 +346,7 @@ extension ResumableDownload {
 
   var url: String { origin.baseURL + "/a" }
 
-  func resource(_ delivery: Delivery = .whole) -> Behaviour {
+  func resource(_ delivery: BodyDelivery = .whole) -> Behaviour {
     .resource(Resource(picture, entityTag: Self.tag, delivery: delivery))
   }
 

@@ -208,10 +208,10 @@ extension Leftover {
   @Test(
     .ownThread,
     arguments: [
-      Delivery.cut(after: cut), .cut(after: cut, declaresLength: false), .reset(after: cut),
+      BodyDelivery.cut(after: cut), .cut(after: cut, declaresLength: false), .reset(after: cut),
       .stall(after: cut),
     ])
-  func `a transfer that breaks off leaves a partial body`(delivery: Delivery) throws {
+  func `a transfer that breaks off leaves a partial body`(delivery: BodyDelivery) throws {
     origin.serve("/a", resource(delivery))
     let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
     let transfer = try fetcher.fetch(url)

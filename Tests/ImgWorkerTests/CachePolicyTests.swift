@@ -25,13 +25,14 @@ import Testing
 
   private func serve(
     _ cacheControl: String, entityTag: String? = "\"1\"", picture: Int = 0,
-    delivery: Delivery = .whole
+    delivery: BodyDelivery = .whole
   ) {
     origin.serve("/a", .resource(resource(cacheControl, entityTag, picture, delivery)))
   }
 
   private func resource(
-    _ cacheControl: String, _ entityTag: String?, _ picture: Int = 0, _ delivery: Delivery = .whole
+    _ cacheControl: String, _ entityTag: String?, _ picture: Int = 0,
+    _ delivery: BodyDelivery = .whole
   ) -> Resource {
     Resource(
       pictures[picture], entityTag: entityTag, delivery: delivery,

@@ -1,9 +1,7 @@
 import Glibc
 import ImgFacts
 import ImgModel
-import ImgSniff
 import ImgSystem
-import ImgTransport
 import ImgWire
 import ImgWorkerMachine
 import TestPictures

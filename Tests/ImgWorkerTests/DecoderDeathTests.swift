@@ -1,9 +1,8 @@
 import Dispatch
 import Glibc
+import ImgFacts
 import ImgModel
-import ImgSniff
 import ImgSystem
-import ImgTransport
 import ImgWire
 import ImgWorkerMachine
 import TestCluster

@@ -147,7 +147,8 @@ import Testing
     serve(damaged)
   }
 
-  private func serve(_ body: [UInt8], entityTag: String = "\"1\"", delivery: Delivery = .whole) {
+  private func serve(_ body: [UInt8], entityTag: String = "\"1\"", delivery: BodyDelivery = .whole)
+  {
     let resource = Resource(
       body, entityTag: entityTag, delivery: delivery,
       headers: [Header("Cache-Control", "max-age=0")])

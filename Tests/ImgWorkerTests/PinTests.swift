@@ -42,7 +42,7 @@ import Testing
       bytes: [UInt8](repeating: 0, count: byteCount))
   }
 
-  private func serve(_ delivery: Delivery) {
+  private func serve(_ delivery: BodyDelivery) {
     guard let picture = try? PictureMaker.start().card(index: 1) else { return }
     origin.serve(
       "/a",

@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func `a resumed download counts the bytes that were there before`() throws {
-    func resource(_ delivery: Delivery) -> Behaviour {
+    func resource(_ delivery: BodyDelivery) -> Behaviour {
       .resource(
         Resource(picture, contentType: "image/png", entityTag: "\"v1\"", delivery: delivery))
     }

@@ -4,7 +4,6 @@ import ImgFacts
 import ImgModel
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import ImgWorkerMachine
 import TestCluster

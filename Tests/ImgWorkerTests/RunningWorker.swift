@@ -2,7 +2,6 @@ import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import TestCluster
 import TestFiles

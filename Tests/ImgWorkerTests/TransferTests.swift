@@ -131,7 +131,7 @@ import Testing
     url = try ImageURL(parsing: origin.baseURL + "/a")
   }
 
-  private func resource(_ delivery: Delivery = .whole) -> Behaviour {
+  private func resource(_ delivery: BodyDelivery = .whole) -> Behaviour {
     .resource(
       Resource(picture, contentType: "image/png", entityTag: Self.tag, delivery: delivery))
   }

@@ -2,7 +2,7 @@ import FoundationEssentials
 package import ImgClient
 package import ImgModel
 import ImgSystem
-import ImgTransport
+import ImgWire
 package import TestFiles
 
 /// A cluster of the real processes for one test: places of its own, `imgctl` as a person would call

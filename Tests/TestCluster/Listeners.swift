@@ -1,6 +1,5 @@
 import Glibc
 import ImgSystem
-import ImgTransport
 package import ImgWire
 import TestFiles
 

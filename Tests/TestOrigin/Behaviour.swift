@@ -19,7 +19,7 @@ extension Behaviour {
     _ bytes: [UInt8],
     contentType: String = "image/jpeg",
     headers: [Header] = [],
-    delivery: Delivery = .whole,
+    delivery: BodyDelivery = .whole,
     headerDelay: Duration = .zero
   ) -> Behaviour {
     .response(
@@ -93,7 +93,7 @@ extension Behaviour {
 }
 
 /// How the body of an answer goes out. Positions are body bytes.
-package enum Delivery: Sendable, Hashable {
+package enum BodyDelivery: Sendable, Hashable {
   /// At once, with its length declared.
   case whole
 
@@ -128,7 +128,7 @@ package enum Delivery: Sendable, Hashable {
   case endless
 }
 
-extension Delivery {
+extension BodyDelivery {
   /// What happens next, when the client can take more of a body.
   enum Step: Equatable {
     case send(byteCount: Int)
@@ -214,7 +214,7 @@ package struct Response: Sendable {
   package var status: Int
   package var headers: [Header]
   package var body: [UInt8]
-  package var delivery: Delivery
+  package var delivery: BodyDelivery
 
   /// How long the client waits for the status line.
   package var headerDelay: Duration
@@ -223,7 +223,7 @@ package struct Response: Sendable {
     status: Int = 200,
     headers: [Header] = [],
     body: [UInt8] = [],
-    delivery: Delivery = .whole,
+    delivery: BodyDelivery = .whole,
     headerDelay: Duration = .zero
   ) {
     self.status = status

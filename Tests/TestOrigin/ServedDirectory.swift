@@ -118,7 +118,7 @@ package struct Resource: Sendable {
 
   /// How a 200 or 206 goes out; positions count within the bytes of that answer. A 304 can only be
   /// held.
-  package var delivery: Delivery
+  package var delivery: BodyDelivery
 
   /// Sent with every answer, such as `Cache-Control`.
   package var headers: [Header]
@@ -129,7 +129,7 @@ package struct Resource: Sendable {
     entityTag: String? = nil,
     lastModified: String? = nil,
     acceptsRanges: Bool = true,
-    delivery: Delivery = .whole,
+    delivery: BodyDelivery = .whole,
     headers: [Header] = []
   ) {
     self.body = body

@@ -62,7 +62,7 @@ package final class TestOrigin: Sendable {
     server.release(path, step: 0)
   }
 
-  /// The same for one of ``Delivery/steps(_:)``, counted from 0.
+  /// The same for one of ``BodyDelivery/steps(_:)``, counted from 0.
   package func release(_ path: String, step: Int) {
     server.release(path, step: step)
   }

@@ -209,13 +209,13 @@ struct DeliveryTests {
   }
 
   @Test func `a dripped body goes out in slices, each after its share of a second`() {
-    let delivery = Delivery.drip(bytesPerSecond: 1_000)
+    let delivery = BodyDelivery.drip(bytesPerSecond: 1_000)
     #expect(
       delivery.step(at: 0, of: 120, room: 9_999) == .sendAfter(.milliseconds(50), byteCount: 50))
     #expect(
       delivery.step(at: 100, of: 120, room: 9_999) == .sendAfter(.milliseconds(20), byteCount: 20))
     #expect(
-      Delivery.drip(bytesPerSecond: 5).step(at: 0, of: 9, room: 9)
+      BodyDelivery.drip(bytesPerSecond: 5).step(at: 0, of: 9, room: 9)
         == .sendAfter(.milliseconds(200), byteCount: 1))
   }
 }

@@ -1,5 +1,5 @@
 import CJXL
-import ImgSniff
+import ImgFacts
 
 /// Writes animated PNGs (PNG Specification, third edition, section 11.3.6).
 package struct APNGWriter: Sendable {

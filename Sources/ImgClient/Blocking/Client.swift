@@ -1,6 +1,5 @@
 package import ImgModel
 package import ImgSystem
-import ImgTransport
 package import ImgWire
 
 /// The coordinator as a program uses it: one request at a time, each call waits for its answer.

@@ -1,7 +1,6 @@
 import Glibc
 import ImgModel
 import ImgSystem
-package import ImgTransport
 package import ImgWire
 
 /// Why the coordinator could not be asked, or did not do as asked. Each is a sentence for people.

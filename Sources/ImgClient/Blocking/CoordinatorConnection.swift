@@ -1,7 +1,6 @@
 import Glibc
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// A greeted connection to the coordinator. Requests are numbered, and each reply is matched with its

@@ -1,6 +1,5 @@
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The coordinator as many tasks use it at the same time: over one connection, which a thread of its own

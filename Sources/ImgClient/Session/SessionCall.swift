@@ -1,6 +1,5 @@
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import Synchronization
 

@@ -1,5 +1,4 @@
 import ImgModel
-import ImgTransport
 import ImgWire
 
 /// Requests about jobs share the connection of the loads. A list goes over a connection of its own.

@@ -4,7 +4,6 @@ package import ImgModel
 package import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import Synchronization
 

@@ -1,7 +1,6 @@
 import ImgModel
 import ImgScheduler
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// One client: its connection and what it asked for that is not answered.

@@ -2,7 +2,6 @@ import ImgModel
 import ImgScheduler
 import ImgSettings
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The clients that are connected: admitted, read in turn, sent replies, closed.

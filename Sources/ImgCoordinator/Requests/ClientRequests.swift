@@ -3,7 +3,6 @@ import ImgScheduler
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The parts that answer the requests of clients. Hands each request, and each answer of the journal,

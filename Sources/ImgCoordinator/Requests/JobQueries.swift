@@ -1,7 +1,6 @@
 import ImgModel
 import ImgScheduler
 import ImgStore
-import ImgTransport
 import ImgWire
 
 /// Requests that read jobs: lists, statuses, results, and watches that last until the job ends.

@@ -1,7 +1,6 @@
 import ImgModel
 import ImgScheduler
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The viewers: clients that wait for one thumbnail.

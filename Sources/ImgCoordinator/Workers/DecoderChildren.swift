@@ -2,7 +2,6 @@ import Glibc
 import ImgModel
 import ImgScheduler
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The decoder processes of all workers: started when a worker asks, killed when it says so or ends,

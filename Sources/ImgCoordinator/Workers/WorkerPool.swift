@@ -4,7 +4,6 @@ import ImgScheduler
 import ImgSettings
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The worker processes: started, sent messages, heard and reaped. What they say and how they end

@@ -2,7 +2,6 @@ import Glibc
 import ImgModel
 import ImgScheduler
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// One worker process as its coordinator sees it: the child, the connection and the heartbeat page.

@@ -1,7 +1,6 @@
 import CVips
 import ImgFacts
 import ImgModel
-import ImgSniff
 
 /// The chunks of an animated PNG, sorted by the frames they belong to (PNG Specification, third
 /// edition, sections 4.9 and 11.3.6).

@@ -1,6 +1,5 @@
 import ImgFacts
 package import ImgModel
-import ImgSniff
 
 /// Makes thumbnails: bytes of a picture in, bytes of a thumbnail out, within limits. It opens no
 /// file.

@@ -1,5 +1,4 @@
 import ImgModel
-import ImgSniff
 
 /// The chunks of a PNG file (PNG Specification, third edition, section 5).
 package struct PNGChunks {

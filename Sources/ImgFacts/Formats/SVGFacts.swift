@@ -1,5 +1,4 @@
 import ImgModel
-import ImgSniff
 
 /// Reads the root element of an SVG (SVG 1.1 section 5.1.2).
 package struct SVGFacts {

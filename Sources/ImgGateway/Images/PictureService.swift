@@ -1,5 +1,4 @@
 import ImgClient
-import ImgCollections
 import ImgHTTP
 import ImgModel
 import Synchronization

@@ -1,6 +1,5 @@
 import Dispatch
 import ImgClient
-import ImgCollections
 import ImgHTTP
 import ImgModel
 import Synchronization

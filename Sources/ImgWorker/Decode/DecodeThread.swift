@@ -2,7 +2,6 @@ import ImgFacts
 import ImgModel
 import ImgStore
 import ImgSystem
-import ImgTransport
 import ImgWire
 import ImgWorkerMachine
 

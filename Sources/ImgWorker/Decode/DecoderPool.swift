@@ -1,7 +1,6 @@
 import Glibc
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The decoders of a worker: one in use and, once that is ready, a spare that takes over when the

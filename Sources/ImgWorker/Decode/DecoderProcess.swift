@@ -1,9 +1,7 @@
 import Glibc
 import ImgFacts
 import ImgModel
-import ImgSniff
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// One decoder process as its worker sees it: the connection, and the memory that both share. Belongs

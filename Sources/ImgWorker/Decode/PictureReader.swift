@@ -4,7 +4,7 @@ import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
-import ImgTransport
+import ImgWire
 import ImgWorkerMachine
 import Synchronization
 

@@ -2,7 +2,6 @@ import FoundationEssentials
 import ImgClient
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// One stored thumbnail, from the map and through the socket.

@@ -1,6 +1,5 @@
 import ImgFacts
 import ImgModel
-import ImgSniff
 
 @testable import ImgDecode
 

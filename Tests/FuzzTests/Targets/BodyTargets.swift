@@ -3,7 +3,6 @@ import ImgModel
 @testable import ImgDecode
 @testable import ImgFacts
 @testable import ImgFetch
-@testable import ImgSniff
 
 /// Bodies with a Content-Encoding.
 extension FuzzTarget {

@@ -1,5 +1,5 @@
+import ImgFacts
 import ImgModel
-import ImgSniff
 import ImgSystem
 import TestPictures
 import Testing

@@ -1,4 +1,4 @@
-import ImgCollections
+import ImgModel
 import SeededRandom
 import Testing
 

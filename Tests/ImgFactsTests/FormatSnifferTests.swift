@@ -1,5 +1,5 @@
+import ImgFacts
 import ImgModel
-import ImgSniff
 import Testing
 
 @Suite struct FormatSnifferTests {

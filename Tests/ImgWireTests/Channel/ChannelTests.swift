@@ -1,7 +1,6 @@
 import Glibc
 import ImgModel
 import ImgSystem
-import ImgTransport
 import ImgWire
 import Testing
 

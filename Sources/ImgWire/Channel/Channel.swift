@@ -1,6 +1,5 @@
 import Glibc
 package import ImgSystem
-package import ImgWire
 
 /// One connection over which typed messages go both ways, some with a file beside them. What the peer
 /// has not read waits in a bounded queue, so a peer cannot take more memory or open files than that.

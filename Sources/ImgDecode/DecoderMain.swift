@@ -1,10 +1,7 @@
-import CAllocation
 import Glibc
-import ImgDecode
 import ImgModel
 import ImgSandbox
 import ImgSystem
-import ImgTransport
 import ImgWire
 
 /// The program `imgdecoder`: decodes pictures for one worker. A coordinator starts it with the
@@ -15,9 +12,11 @@ package enum DecoderMain {
   /// How long the worker may take to send its first messages.
   private static let startTime = Duration.seconds(30)
 
+  /// - Parameter record: has the size of each allocation that is refused from then on written to the 64-bit word
+  ///   at an address. A parameter, because the functions that record replace malloc(3) of the whole program.
   /// - Returns: the exit status: 0 if the worker closed the channel, 1 on an error, 2 if no
   ///   coordinator started it.
-  package static func run() -> Int32 {
+  package static func run(recordingRefusedAllocationsBy record: (UInt) -> Void) -> Int32 {
     guard (try? UnixSocket.credentials(of: DecoderDescriptor.channel)) != nil else {
       note("started by imgcoordinator, not by hand")
       return 2
@@ -27,7 +26,7 @@ package enum DecoderMain {
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.keepFreedMemory()
       let channel = try WorkerChannel(OwnedDescriptor(adopting: DecoderDescriptor.channel))
-      var server = try start(channel, in: sandbox)
+      var server = try start(channel, in: sandbox, recordingRefusedAllocationsBy: record)
       try server.serve()
       return 0
     } catch ChannelError.closed {
@@ -41,7 +40,8 @@ package enum DecoderMain {
   /// From the worker's first messages to `ready`. A decoder that cannot start sends the reason before
   /// it exits.
   private static func start(
-    _ channel: WorkerChannel, in sandbox: consuming Sandbox
+    _ channel: WorkerChannel, in sandbox: consuming Sandbox,
+    recordingRefusedAllocationsBy record: (UInt) -> Void
   ) throws -> PictureServer {
     let deadline = ContinuousClock.now + startTime
     let first = try channel.nextDelivery(until: deadline)
@@ -55,7 +55,7 @@ package enum DecoderMain {
     do {
       let thumbnail = try ThumbnailMemory(mapping: first.announcedFile)
       let picture = try PictureMemory(mapping: second.announcedFile)
-      thumbnail.recordRefusedAllocations(by: img_record_refused_allocations)
+      thumbnail.recordRefusedAllocations(by: record)
       try sandbox.limit(
         to: ProcessLimits(
           privateByteCount: start.limits.decoderMemoryByteCount,

@@ -1,6 +1,6 @@
 import ImgModel
 import ImgSystem
-import ImgTransport
+import ImgWire
 import Testing
 
 /// Files beside messages: each arrives with its own.
