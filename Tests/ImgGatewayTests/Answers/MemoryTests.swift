@@ -415,22 +415,36 @@ struct SharedImageTests {
     }
   }
 
-  @Test func `among many slow groups, a host without loads is refused only while none is slow`()
+  @Test
+  func
+    `among many slow groups, a host is refused only until they are known to be slow`()
     async
   {
     let clock = Mutex(ContinuousClock.now)
     let limit = LoadLimit(8) { clock.withLock(\.self) }
-    var loads: [Load] = []
-    for number in 0..<90 { loads += await fill(limit, "slow\(number)", atMost: 8) }
+    func beginSlowOnes() async {
+      for number in 0..<20 { _ = await begin("slow\(number)", in: limit) }
+    }
+    await beginSlowOnes()
     #expect(limit.count == 8)
     // Each is of another host, as where many people look at many hosts, and the first ones soon end.
     #expect(await begin("new", in: limit) == nil)
-    clock.withLock { $0 += .seconds(10) }
+    for _ in 1...3 {
+      clock.withLock { $0 += .seconds(10) }
+      await beginSlowOnes()
+    }
     for number in 0..<20 {
       let load = await begin("new\(number)", in: limit)
+      // Those that are slow have nothing to take from others.
+      await beginSlowOnes()
       load?.end()
       #expect(await load?.isWhole == true)
+      clock.withLock { $0 += .seconds(5) }
     }
+    clock.withLock { $0 += .seconds(600) }
+    let load = await begin("slow19", in: limit)
+    load?.end()
+    #expect(await load?.isWhole == true)
   }
 
   @Test func `a load that has ended makes room for one of its host`() async {
