@@ -55,6 +55,7 @@ struct DiskTests {
       atPath: "\(cluster.dataDirectory)/store", withDestinationPath: mountPoint)
     try cluster.start(on: SmallDisk(directory: mountPoint, kibibytes: 64 << 10))
     let coordinator = try cluster.runningCoordinator().processID
+    try #require(cluster.waitUntil { $0.workers.contains { $0.state == .ready } })
     let status = try cluster.imgctl(besides: coordinator, "status")
     #expect(status.output.contains(" of 16.0 MiB"), "\(status.output)")
   }
