@@ -43,6 +43,25 @@ struct PinTests {
     #expect(try store.defects().isEmpty)
   }
 
+  @Test func `a record that a job pins while its pins are removed keeps the job in the report`()
+    throws
+  {
+    // Small ones, of which the pins are removed in more than one step.
+    try put(0..<1, pinnedBy: Self.other, byteCount: 1_000)
+    try put(1..<1_000, pinnedBy: Self.job, byteCount: 1_000)
+    var next = try store.unpinPart(of: Self.job, from: 0)
+    try #require(next != nil)
+    let late = try ThumbnailAccess(
+      key: ContentKey(picture: 0), retention: Retention(pins: [Self.job]), at: .now)
+    #expect(try store.extend([late]).isEmpty)
+    while let sequence = next { next = try store.unpinPart(of: Self.job, from: sequence) }
+    #expect(try store.report().pinningJobs == [Self.job, Self.other])
+    next = 0
+    while let sequence = next { next = try store.unpinPart(of: Self.job, from: sequence) }
+    #expect(try store.report().pinningJobs == [Self.other])
+    #expect(try store.defects().isEmpty)
+  }
+
   @Test func `what two jobs pin stays until both have released it, and counts once`() throws {
     try put(0..<2, pinnedBy: Self.job)
     let access = try ThumbnailAccess(
@@ -114,13 +133,15 @@ struct PinTests {
     try NewThumbnail(large: number, byteCount: Self.byteCount, pins: [Self.job])
   }
 
-  private func put(_ numbers: Range<Int>, pinnedBy job: JobID? = nil) throws {
+  private func put(
+    _ numbers: Range<Int>, pinnedBy job: JobID? = nil, byteCount: Int = byteCount
+  ) throws {
     for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: 20) {
       let group = start..<min(start + 20, numbers.upperBound)
       try store.put(
         group.map {
           try NewThumbnail(
-            large: $0, byteCount: Self.byteCount, pins: [job].compactMap(\.self))
+            large: $0, byteCount: byteCount, pins: [job].compactMap(\.self))
         }, at: .now)
     }
   }

@@ -308,10 +308,11 @@ package struct StoreReport: Hashable, Sendable, Codable {
   package let diskByteCount: Int64?
   /// What pinned records take, see ``footprint(ofRecord:)``.
   package let pinnedByteCount: Int64
-  /// Jobs that pin records, those with the lowest numbers; at most ``maximumJobCount``.
+  /// Jobs that pin records, those with the lowest numbers; at most ``maximumJobCount``. Pins of an ended job are
+  /// removed once the job is among them.
   package let pinningJobs: [JobID]
 
-  package static let maximumJobCount = 256
+  package static let maximumJobCount = 1_024
 
   package init(
     budgetByteCount: Int64, diskByteCount: Int64?, pinnedByteCount: Int64, pinningJobs: [JobID]

@@ -66,7 +66,8 @@ extension ThumbnailTables {
   /// - Parameters:
   ///   - sequence: where to begin in the order of pinned records.
   ///   - limit: the maximum number of records that are looked at.
-  /// - Returns: where to go on; `nil` if the job pins nothing any more.
+  /// - Returns: where to go on; `nil` after the last of them. What a put has pinned meanwhile behind that place
+  ///   stays in the job's ``PinTotals``, by which the job is found again.
   func unpinAll(
     of job: JobID, from sequence: UInt64, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> UInt64? {
@@ -76,12 +77,10 @@ extension ThumbnailTables {
     for entry in slice.entries where entry.pin?.jobs.contains(job) == true {
       try unpin(entry.key, for: job, transaction)
     }
-    guard slice.count == limit, let last = slice.entries.last else {
-      // Also what damaged entries leave in the counts.
-      try transaction.delete(PinTotals.key(of: job), from: pins)
-      return nil
-    }
-    return last.sequence + 1
+    if slice.count == limit, let last = slice.entries.last { return last.sequence + 1 }
+    // All were looked at in this transaction, so damaged entries have left what is still counted.
+    if sequence == 0 { try transaction.delete(PinTotals.key(of: job), from: pins) }
+    return nil
   }
 
   /// Removes the entry of a record in the order of arrival, with its pins.
