@@ -119,7 +119,7 @@ struct SwiftSource: Sendable {
     return code.indices.compactMap { first in
       guard let kind = code[first].prefixMatch(of: kinds) else { return nil }
       let declared = code[first][kind.range.upperBound...].prefix { $0 != "{" }
-      let end = code[first...].firstIndex { $0 == "}" || $0.hasSuffix("{}") } ?? first
+      let end = code[first].hasSuffix("}") ? first : code[first...].firstIndex(of: "}") ?? first
       return TypeDeclaration(
         name: String(declared.prefix { $0.isLetter || $0.isNumber || $0 == "_" }),
         isExtension: kind.1 == "extension", declaration: String(declared),
@@ -218,6 +218,28 @@ struct SwiftSourceTests {
 
   @Test func `the final line feed starts no line`() {
     #expect(source("let one = 1\nlet two = 2\n").lines == ["let one = 1", "let two = 2"])
+  }
+
+  @Test func `a type reaches from its declaration to its closing brace`() {
+    let types = source(
+      """
+      package struct Example: Command, Sendable {
+        init() {}
+
+        struct Inner {}
+      }
+
+      enum Empty {}
+
+      extension Example: Hashable {
+        var system: FileIO
+      }
+      """
+    ).types
+    #expect(types.map(\.name) == ["Example", "Empty", "Example"])
+    #expect(types.map(\.isExtension) == [false, false, true])
+    #expect(types.map(\.code.count) == [5, 1, 3])
+    #expect(types.map { $0.inherits("Command") } == [true, false, false])
   }
 
   @Test func `a function reaches from its declaration to its closing brace`() {
