@@ -378,3 +378,101 @@ final class MemoryFileTable {
     precondition(file != nil, "a memory file is released once")
   }
 }
+
+/// What an event of the poller is about, packed into its 64 bits. Numbers are not reused, so an event
+/// for a connection that was closed in the same round finds nothing.
+enum Token {
+  case listener
+  case signals
+  case journal
+  case client(ClientID)
+  case workerChannel(WorkerID)
+  case workerExit(WorkerID)
+  case decoderExit(DecoderNumber)
+  case errors(ErrorSource)
+
+  private var kind: UInt64 {
+    switch self {
+    case .listener: 0
+    case .signals: 1
+    case .journal: 2
+    case .client: 3
+    case .workerChannel: 4
+    case .workerExit: 5
+    case .decoderExit: 6
+    case .errors(.worker): 7
+    case .errors(.decoder): 8
+    }
+  }
+
+  var rawValue: UInt64 {
+    switch self {
+    case .listener, .signals, .journal: kind << 32
+    case .client(let client): kind << 32 | UInt64(client.rawValue)
+    case .workerChannel(let worker), .workerExit(let worker), .errors(.worker(let worker)):
+      kind << 32 | UInt64(worker.rawValue)
+    case .decoderExit(let decoder), .errors(.decoder(let decoder)):
+      kind << 32 | UInt64(decoder.rawValue)
+    }
+  }
+
+  /// Whether an event is about a client, or about one that wants to connect.
+  static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
+    switch Token(rawValue: rawValue) {
+    case .listener, .client: true
+    case .signals, .journal, .workerChannel, .workerExit, .decoderExit, .errors, nil: false
+    }
+  }
+
+  init?(rawValue: UInt64) {
+    let number = UInt32(truncatingIfNeeded: rawValue)
+    switch rawValue >> 32 {
+    case 0: self = .listener
+    case 1: self = .signals
+    case 2: self = .journal
+    case 3: self = .client(ClientID(rawValue: number))
+    case 4: self = .workerChannel(WorkerID(rawValue: number))
+    case 5: self = .workerExit(WorkerID(rawValue: number))
+    case 6: self = .decoderExit(DecoderNumber(rawValue: number))
+    case 7: self = .errors(.worker(WorkerID(rawValue: number)))
+    case 8: self = .errors(.decoder(DecoderNumber(rawValue: number)))
+    default: return nil
+    }
+  }
+}
+
+/// The scheduler and its effects that are not performed yet.
+///
+/// An event changes the scheduler at once. Its effects wait here until the loop takes them, in the
+/// order of their events: an effect never runs inside another one.
+final class SchedulerDriver {
+  /// What the scheduler knows, for reports.
+  private(set) var state: Scheduler
+  private var effects: [Effect] = []
+  /// Index in `effects` of the first that was not taken.
+  private var next = 0
+
+  init(limits: Limits, seed: UInt64 = .random(in: 0...UInt64.max)) {
+    state = Scheduler(limits: limits, seed: seed, at: .now)
+  }
+
+  func handle(_ event: Event) {
+    effects += state.handle(event, at: .now)
+  }
+
+  /// Takes the oldest effect; `nil` when none waits.
+  func nextEffect() -> Effect? {
+    guard next < effects.count else {
+      effects.removeAll(keepingCapacity: true)
+      next = 0
+      return nil
+    }
+    defer { next += 1 }
+    return effects[next]
+  }
+
+  /// What viewers wait for, as far as it is news to their clients.
+  func takeWaitReports(at now: ContinuousClock.Instant) -> [(viewer: ViewerID, wait: Wait)] {
+    state.takeWaitReports(at: now)
+  }
+}

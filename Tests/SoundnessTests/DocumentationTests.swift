@@ -128,7 +128,7 @@ struct DocumentationTests {
   }
 
   @Test func `the guide to failure codes explains every code`() throws {
-    let source = try Repository.text("Sources/ImgModel/Outcomes/Failure.swift")
+    let source = try Repository.text("Sources/ImgModel/Failure.swift")
     let end = try #require(source.firstRange(of: "package let stage")).lowerBound
     let codes = source[..<end]
     let cases = codes.matches(of: /\n    case `?(\w+)`?(?: = "(\w+)")?(?=\n)/)

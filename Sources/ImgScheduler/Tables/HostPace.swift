@@ -131,3 +131,13 @@ package struct TokenBucket {
     fullAt = fullAt.map { min($0, now + rate.interval * (2 * rate.burst)) }
   }
 }
+
+/// What the transfers of a host have shown of its pace.
+enum HostPace: CaseIterable {
+  /// The last one was soon over.
+  case responsive
+  /// Nothing, or that the last one took its time.
+  case unproven
+  /// One of its group is slow right now.
+  case slow
+}

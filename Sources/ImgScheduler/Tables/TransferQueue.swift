@@ -436,13 +436,3 @@ struct TransferSlots {
     otherUnderWay += isResponsive ? -count : count
   }
 }
-
-/// What the transfers of a host have shown of its pace.
-enum HostPace: CaseIterable {
-  /// The last one was soon over.
-  case responsive
-  /// Nothing, or that the last one took its time.
-  case unproven
-  /// One of its group is slow right now.
-  case slow
-}

@@ -1,0 +1,119 @@
+import ImgFetch
+import ImgModel
+import ImgStore
+import ImgWire
+import ImgWorkerMachine
+
+/// A change of the store.
+enum StoreWrite: Sendable {
+  case put(StorePut)
+  case renew(StoreRenewal)
+  case putPartial(PartialPut)
+  /// The partial body of the picture, which its origin no longer continues.
+  case removePartial(PictureName)
+  /// A record that a look-up found expired or damaged.
+  case removeStale(ContentKey)
+  /// Accesses by which records are kept for longer, of one look-up.
+  ///
+  /// - answer: what the look-up found, if it is answered only after this.
+  case extend([ThumbnailAccess], answer: LookupResults?)
+  /// The same for jobs that pin what was found.
+  case pin([PinnedHit], answer: PinnedAnswer)
+  /// The rules of an origin's robots.txt. The leases that wait for them continue once they are
+  /// written.
+  case putRobots(RobotsRecord, origin: String)
+  /// All records that have expired at this moment.
+  case sweep(WallTime)
+  /// All pins of these jobs.
+  case unpin([JobID])
+}
+
+/// The records that were found for a lease, which are to be pinned before it is answered.
+struct PinnedHit: Sendable {
+  let lease: LeaseID
+  let accesses: [ThumbnailAccess]
+}
+
+/// What is answered once all that was found is pinned.
+enum PinnedAnswer: Sendable {
+  case lookup(LookupResults)
+  /// The thumbnail that is used although the transfer failed.
+  case stale(LeaseID, Thumbnail)
+}
+
+/// The records that a lease stores.
+struct StorePut: Sendable {
+  let lease: LeaseID
+  /// The thumbnails, the original, or both: all of them are stored, or none.
+  let records: [NewThumbnail]
+  /// The accesses by which records are kept for longer that the store has already.
+  let accesses: [ThumbnailAccess]
+  /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
+  let thumbnail: [UInt8]
+
+  /// Whether a job pins them.
+  var isPinned: Bool {
+    records.contains { !$0.retention.pins.isEmpty }
+      || accesses.contains { !$0.retention.pins.isEmpty }
+  }
+
+  /// The same, pinned by no job.
+  var withoutPins: StorePut {
+    StorePut(
+      lease: lease, records: records.map(\.withoutPins), accesses: accesses.map(\.withoutPins),
+      thumbnail: thumbnail)
+  }
+}
+
+/// The records that a lease found confirmed by their origin.
+struct StoreRenewal: Sendable {
+  /// The lease whose result waits for it; `nil` if none does.
+  let lease: LeaseID?
+  /// All of them are renewed, or none.
+  let renewals: [Renewal]
+}
+
+/// A partial body, for the next transfer of the picture.
+struct PartialPut: Sendable {
+  /// The transfer that left it.
+  let transfer: TransferID
+  let name: PictureName
+  let body: PartialBody
+}
+
+extension StoreRefusal {
+  init(_ error: StoreError) {
+    self.init(
+      failure: Failure(
+        stage: .store, code: error.isFull ? .storeFull : .internal, detail: error.description),
+      isStoreDegraded: error.reason != .tooLarge && error.reason != .pinned)
+  }
+}
+
+extension NewThumbnail {
+  init(_ record: NewRecord, of order: FetchOrder, bytes: [UInt8]) {
+    let resultKeys = ContentKey.results(of: order.name, for: order.request)
+    let originalKey = ContentKey(originalOf: order.name)
+    let (key, other) =
+      switch record.kind {
+      case .thumbnail(let index): (resultKeys[index], originalKey)
+      case .original: (originalKey, resultKeys[0])
+      }
+    self.init(
+      key: key, url: order.name.recordText, thumbnail: record.picture,
+      sourceFormat: record.source.format, sourceWidth: record.source.width,
+      sourceHeight: record.source.height, decodePath: record.source.decodePath,
+      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
+      retention: record.retention, terms: record.terms,
+      replaces: record.replacesOther ? other : nil, bytes: bytes)
+  }
+}
+
+extension StoredPartial {
+  init(_ state: ResumeState, of name: PictureName) {
+    self.init(
+      url: name.recordText, validator: state.validator, issuer: state.issuer,
+      completeByteCount: state.completeByteCount.map { Int64($0) },
+      receivedByteCount: Int64(state.receivedByteCount))
+  }
+}
