@@ -186,7 +186,7 @@ final class LastCoordinator: Sendable {
     let processID = client.coordinatorProcessID
     guard known.withLock({ $0?.processID != processID }) else { return }
     // If the connection is lost, the next request of the client finds that out.
-    guard let status = try? client.status(),
+    guard let status = try? client.answer(.status),
       let settings = try? Settings(runningAs: status)
     else { return }
     known.withLock { $0 = Known(processID: processID, settings: settings) }
@@ -246,7 +246,7 @@ package enum WorkerStart: Sendable {
   private static func firstOutcome(_ client: Client) throws -> WorkerStart {
     let deadline = ContinuousClock.now + startTime
     repeat {
-      let status = try client.status()
+      let status = try client.answer(.status)
       if status.workers.contains(where: { $0.state == .ready }) { return .ready }
       if let wait = status.wait, wait.kind == .noWorker, let reason = wait.detail,
         status.workers.allSatisfy({ $0.deaths >= failureMaximum })

@@ -1,6 +1,4 @@
 import ImgModel
-import ImgSystem
-import ImgWire
 import Synchronization
 
 /// The decoded pixels of an image: 8 bits a sample, in sRGB, upright.
@@ -100,21 +98,13 @@ public struct ImagePixels: Hashable, Sendable {
   }
 }
 
-/// The call that has an image decoded. It is uploaded without a URL, and the pixels come back in a sealed memory
-/// file.
-struct PixelCall: Sendable {
-  let call: SessionCall
-
-  /// - Parameter frame: see ``ImageClient/pixels(of:frame:)``.
-  /// - Throws: ``ImageError/Code/frameOutOfRange``, and ``ImageError/Code/internal`` if the process has no
-  ///   memory or descriptors left.
-  init(_ image: LoadedImage, frame: Int) throws(ImageError) {
-    let options = RequestOptions(variant: try Self.variant(showing: frame), keep: .none)
-    call = try UploadCall(image.bytes, as: nil, options, wantsPixels: true).call
-  }
-
+/// An image is decoded by an upload without a URL. The pixels come back in a sealed memory file.
+extension ImagePixels {
   /// The whole frame in its own size.
-  private static func variant(showing frame: Int) throws(ImageError) -> Variant {
+  ///
+  /// - Parameter frame: see ``ImageClient/pixels(of:frame:)``.
+  /// - Throws: ``ImageError/Code/frameOutOfRange``.
+  static func variant(showing frame: Int) throws(ImageError) -> Variant {
     let side = Variant.sideRange.upperBound
     do throws(VariantError) {
       return try Variant(
@@ -124,30 +114,17 @@ struct PixelCall: Sendable {
     }
   }
 
-  /// The pixels in an answer to the call.
-  static func pixels(in answer: SessionReply) throws(ImageError) -> ImagePixels {
-    guard case .got(let got) = answer.message else {
-      throw ImageError(ClientError.unexpectedReply, url: nil)
-    }
-    switch got.outcome {
+  /// The pixels that the upload has made.
+  init(_ result: GetResult) throws(ImageError) {
+    switch result.outcome {
     case .cancelled: throw .cancelled(nil)
     case .failed(let failure, _): throw ImageError(failure, url: nil)
     case .done(let thumbnail, _, _):
-      guard let contents = answer.contents,
+      guard let made = result.uncached,
         let pixels = ImagePixels(
-          width: thumbnail.width, height: thumbnail.height, bytes: try bytes(in: contents))
+          width: thumbnail.width, height: thumbnail.height, bytes: made.bytes)
       else { throw ImageError(ClientError.unexpectedReply, url: nil) }
-      return pixels
-    }
-  }
-
-  private static func bytes(
-    in contents: Result<[UInt8], SystemError>
-  ) throws(ImageError) -> [UInt8] {
-    do throws(SystemError) {
-      return try contents.get()
-    } catch {
-      throw ImageError(ClientError.connection(.system(error)), url: nil)
+      self = pixels
     }
   }
 }

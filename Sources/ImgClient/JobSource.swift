@@ -23,7 +23,7 @@ package enum JobSource {
   /// - Throws: ``ClientError/refused(_:message:)`` where there is no such job.
   package func status(of job: JobID) throws -> JobStatus {
     switch self {
-    case .coordinator(let client): return try client.status(of: job)
+    case .coordinator(let client): return try client.answer(.job(job))
     case .journal(let journal):
       guard let record = try journal.job(job), record.state != .submitting else {
         throw Self.unknown(job)
@@ -133,7 +133,7 @@ package final class FinishedLines {
     var pageCount = 0
     while hasEnded || pageCount < Self.pageMaximum {
       pageCount += 1
-      let page = try client.results(of: job, from: cursor)
+      let page = try client.answer(.results(of: job, from: cursor))
       let ended = page.entries.filter { $0.outcome != nil }
       for entry in ended where see(entry.index) {
         if try !body(entry) { hasFailures = true }

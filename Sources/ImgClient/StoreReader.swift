@@ -1,6 +1,7 @@
 package import ImgModel
 import ImgSettings
 package import ImgStore
+import ImgWire
 
 /// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
 /// call reads the store that the directory has at that time.
@@ -301,6 +302,20 @@ package struct VariantChoice: Hashable, Sendable {
   }
 }
 
+/// What a picture looks like before all of it has arrived.
+package struct PicturePreview: Sendable {
+  /// Counts the previews of the request from 1.
+  package let number: Int
+  package let thumbnail: Thumbnail
+  package let bytes: [UInt8]
+
+  package init(number: Int, thumbnail: Thumbnail, bytes: [UInt8]) {
+    self.number = number
+    self.thumbnail = thumbnail
+    self.bytes = bytes
+  }
+}
+
 /// Finds the thumbnail of a URL, or its facts: in the store, else through the coordinator.
 package struct ThumbnailFinder {
   /// What the coordinator reports of a request until it answers. What is `nil` is not asked for.
@@ -310,6 +325,18 @@ package struct ThumbnailFinder {
     package var onWait: (Wait) -> Void = { _ in }
 
     package init() {}
+
+    func take(_ reply: ReceivedReply) throws(ClientError) {
+      switch reply.message {
+      case .waiting(let reply): onWait(reply.wait)
+      case .progress(let reply): onProgress?(reply.progress)
+      case .preview(let preview):
+        onPreview?(
+          PicturePreview(
+            number: preview.number, thumbnail: preview.thumbnail, bytes: try reply.bytes()))
+      default: break
+      }
+    }
   }
 
   private let choice: VariantChoice
@@ -348,9 +375,11 @@ package struct ThumbnailFinder {
     let options = try resolved(given, for: url)
     if let hit = try stored(url, options) { return .stored(hit, isFromCache: true, nil) }
     let asked = WallTime.now
-    let result = try connect().get(
-      url.text, viewer: viewer, options: options, bypassesStore: bypassesStore,
-      onPreview: observers.onPreview, onProgress: observers.onProgress, onWait: observers.onWait)
+    let result = try connect().answer(
+      .get(
+        url.text, viewer: viewer, options: options, bypassesStore: bypassesStore,
+        wantsPreviews: observers.onPreview != nil, wantsProgress: observers.onProgress != nil),
+      onUpdate: observers.take)
     if let picture = result.uncached { return .uncached(picture) }
     guard case .done(_, let isFromCache, _) = result.outcome else {
       let failure = result.outcome.failure(cancelledBecause: reasonOfCancel)

@@ -183,7 +183,7 @@ package struct CommandContext {
   ///
   /// - Returns: whether it does; `false` if no coordinator answers.
   func sweepsInBackground() -> Bool {
-    requestIfRunning { (client) throws(ClientError) in try client.sweep() }
+    requestIfRunning { (client) throws(ClientError) in try client.answer(.sweep) }
   }
 
   /// Sends a request to the coordinator of this store, if it runs.

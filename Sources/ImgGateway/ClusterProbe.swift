@@ -33,7 +33,7 @@ struct ClusterProbe: Sendable {
     let result = await withTaskGroup(of: Result<ClusterStatus, ImageError>.self) { group in
       group.addTask {
         do throws(ImageError) {
-          return .success(try await transport.clusterStatus())
+          return .success(try await transport.answer(.status))
         } catch {
           return .failure(error)
         }

@@ -76,7 +76,7 @@ extension Bench {
     var (bare, byTask) = (Samples(), Samples())
     for call in 0..<self.options.scaled(Self.missCount) {
       let url = "http://127.0.0.1:9/missing/\(call)"
-      bare.add(try Self.microseconds { _ = try blocking.get(url, options: options) })
+      bare.add(try Self.microseconds { _ = try blocking.answer(.get(url, options: options)) })
       byTask.add(
         try Self.blocking {
           var request = ImageRequest(url: url)
@@ -219,7 +219,7 @@ extension Bench {
       let url = urls[call % urls.count]
       bare.add(
         try Self.microseconds {
-          guard case .done = try blocking.get(url.text, options: options).outcome,
+          guard case .done = try blocking.answer(.get(url.text, options: options)).outcome,
             try reader.thumbnail(for: PictureName(url), variant: .standard) != nil
           else { throw BenchError("\(url.text) is not stored") }
         })

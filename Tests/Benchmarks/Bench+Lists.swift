@@ -118,7 +118,7 @@ struct ListTrial {
   private func awaitDeath() {
     while true {
       do throws(ClientError) {
-        _ = try cluster.client().status()
+        _ = try cluster.client().answer(.status)
       } catch .unreachable {
         return
       } catch {
@@ -130,7 +130,9 @@ struct ListTrial {
   /// Watches the newest job until it ends or `goesOn` does not hold.
   private mutating func follow(while goesOn: (JobStatus) -> Bool) throws -> JobStatus {
     let client = try cluster.client()
-    guard let job = try client.jobs().jobs.first?.job else { throw BenchError("there is no job") }
+    guard let job = try client.answer(.jobs()).jobs.first?.job else {
+      throw BenchError("there is no job")
+    }
     let status = try client.watch(job, every: .milliseconds(100), goesOn)
     let expected = list.shape == .stored ? status.fromCache : status.failed
     guard status.total == list.lineCount, expected == status.done + status.failed else {
@@ -437,7 +439,7 @@ final class StatusSampler: Sendable {
     repeat {
       seen.processes.add(try cluster.run(["status", "--json"]) / .milliseconds(1))
       let start = ContinuousClock.now
-      let processID = try client.status().processID
+      let processID = try client.answer(.status).processID
       seen.answers.add(start.duration(to: .now) / .milliseconds(1))
       guard let memory = ThisProcess.memoryUse(of: processID) else {
         throw BenchError("the coordinator, process \(processID), is gone")

@@ -127,7 +127,7 @@ extension Bench {
       let url = urls[call % urls.count]
       asked.add(
         try Self.microseconds {
-          guard case .done = try client.get(url.text, options: request).outcome else {
+          guard case .done = try client.answer(.get(url.text, options: request)).outcome else {
             throw BenchError("\(url.text) is not stored")
           }
         })
@@ -199,7 +199,7 @@ extension Bench {
   /// So that the end of one round is not measured in the next.
   private func awaitJobs(of cluster: Cluster) throws {
     let client = try cluster.client()
-    for job in try client.jobs().jobs where !job.hasEnded {
+    for job in try client.answer(.jobs()).jobs where !job.hasEnded {
       _ = try client.watch(job.job, every: .seconds(1)) { _ in true }
     }
   }

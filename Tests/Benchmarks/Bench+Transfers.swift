@@ -227,13 +227,13 @@ extension Bench {
       let client = try cluster.client()
       // The rest of the places is for hosts that are known to be prompt.
       let limits = Limits()
-      while try client.status().transfers < limits.transfers - limits.transfersPerHost {
+      while try client.answer(.status).transfers < limits.transfers - limits.transfersPerHost {
         ThisProcess.pause(for: .milliseconds(10))
       }
     }
     let duration = try cluster.run(["submit", "--wait", options.listPath])
     // What the slow hosts have left to do is of no interest.
-    for job in try cluster.client().jobs().jobs where !job.hasEnded {
+    for job in try cluster.client().answer(.jobs()).jobs where !job.hasEnded {
       try cluster.run(["cancel", "\(job.job)"])
     }
     try cluster.stop()

@@ -26,7 +26,7 @@ struct Cluster {
   private func awaitWorkers() throws {
     let client = try client()
     let deadline = ContinuousClock.now + .seconds(30)
-    while try client.status().workers.contains(where: { $0.state != .ready }) {
+    while try client.answer(.status).workers.contains(where: { $0.state != .ready }) {
       guard ContinuousClock.now < deadline else { throw BenchError("the workers do not start") }
       ThisProcess.pause(for: .milliseconds(10))
     }
@@ -57,7 +57,7 @@ struct Cluster {
 
   /// The processor time that each part of the way has taken so far.
   func processorTime(originProcessID: Int32) throws -> ProcessorTime {
-    let status = try client().status()
+    let status = try client().answer(.status)
     return ProcessorTime(
       workers: try status.workers.compactMap(\.processID)
         .reduce(0) { try $0 + ProcessorTime.seconds(of: $1) },

@@ -277,7 +277,7 @@ struct CacheTests {
       }
       #expect(notes.count == round)
     }
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
   }
 
   @Test func `readers report a damaged store, and writers recreate it`() throws {

@@ -93,7 +93,7 @@ struct HostileClientTests {
       try channel.flush(until: .now + ProgramRun.patience)
     }
     #expect(try cluster.run(origin.pictures(3)).done == 3)
-    #expect(try cluster.client().jobs().jobs.count == 1)
+    #expect(try cluster.client().answer(.jobs()).jobs.count == 1)
     #expect(origin.origin.totals().requests == 3)
   }
 
@@ -194,7 +194,7 @@ struct ClientFairnessTests {
       sending: frames(asking: job, times: count)
         + WireCoding.frame(ClientMessage.status(PlainRequest(id: last))))
     // Served before the last of those requests, which shows what it has changed.
-    _ = try cluster.client().limit(LimitChange(transfers: 7))
+    _ = try cluster.client().answer(.limit(LimitChange(transfers: 7)))
     guard case .hello = try busy.nextInTime() else {
       Issue.record("the answer to a hello is a hello")
       return

@@ -80,7 +80,7 @@ extension Cluster {
   /// - Returns: whether it did before a program's patience ended.
   func waitUntil(_ condition: (ClusterStatus) throws -> Bool) throws -> Bool {
     let client = try client()
-    return try eventually { try condition(try client.status()) }
+    return try eventually { try condition(try client.answer(.status)) }
   }
 }
 

@@ -47,7 +47,7 @@ struct DataDirectoryTests {
     let status = try cluster.finished(job)
     #expect(status.total == 600)
     #expect(status.done == 600)
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
     // The first picture went with the store.
     #expect(try cluster.imgctl("get", origin.url("/p/0")).exitCode == 0)
     #expect(origin.origin.counters("/p/0").requests == 2)
@@ -191,7 +191,7 @@ struct SocketRemovalTests {
     let coordinator = try cluster.runningCoordinator()
     #expect(try eventually { try coordinator.messages().contains(Self.sentence) })
     #expect(try Directory.requireExclusive(directory) == ThisProcess.userID)
-    #expect(try early.status().processID == coordinator.processID)
+    #expect(try early.answer(.status).processID == coordinator.processID)
     #expect(try cluster.status().processID == coordinator.processID)
     origin.origin.release("/held")
     #expect(try cluster.finished(job).done == 6)

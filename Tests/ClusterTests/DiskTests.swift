@@ -71,7 +71,7 @@ struct DiskTests {
     #expect(status.done + status.failed == 600)
     let codes = Set(try cluster.failures(of: status.job).values)
     #expect(codes == [Failure.Code.storeFull.rawValue])
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
   }
 
   @Test func `when the journal cannot grow, status shows the error and no outcome is lost`()
@@ -174,7 +174,7 @@ struct FillUpTests {
     #expect(status.done + status.failed == Self.pictureCount)
     let codes = Set(try cluster.failures(of: status.job).values)
     #expect(codes.subtracting([Failure.Code.storeFull.rawValue]) == [])
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
   }
 
   /// Expects that a retry makes every thumbnail, and that all are in a sound store.
@@ -187,7 +187,7 @@ struct FillUpTests {
     let status = try cluster.finished(job)
     #expect(status.done == Self.pictureCount)
     #expect(status.failed == 0)
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
     let verification = try cache("verify")
     #expect(verification.exitCode == 0, "\(verification)")
     let listed = try cache("ls")
@@ -228,7 +228,7 @@ struct TightDiskTests {
     let text = try cluster.imgctl(besides: coordinator, "status").output
     #expect(text.contains("; the budget is 400 MiB, but the disk has no space"))
     #expect(try cluster.imgctl(besides: coordinator, "cache", "verify").exitCode == 0)
-    #expect(try cluster.client().status().workers.map(\.deaths) == [0, 0])
+    #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
   }
 
   @Test func `on a full disk, jobs can change and end, and a reset frees space`()

@@ -103,6 +103,6 @@ struct PinTests {
     for number in 0..<Self.count {
       #expect(FileIO.isFile("\(directory)/\("000000\(number)".suffix(7)).jpg"))
     }
-    #expect(try cluster.client().status(of: other.job).done == other.done)
+    #expect(try cluster.client().answer(.job(other.job)).done == other.done)
   }
 }

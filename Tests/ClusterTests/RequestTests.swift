@@ -285,7 +285,7 @@ struct CancelTests {
     let slow = try ListOrigin(headerDelay: .milliseconds(20))
     let job = try cluster.submit(slow.pictures(500))
     try #require(slow.origin.waitUntil { $0.totals.requests >= 50 })
-    let final = try cluster.client().change(job, .cancel)
+    let final = try cluster.client().answer(.change(job, .cancel))
     #expect(final.state == .cancelled)
     #expect(final.finished == 500)
     #expect(final.cancelled > 0)

@@ -143,7 +143,7 @@ import Testing
     // What has both filters, its worker's and its own, has started.
     try #require(
       try eventually {
-        let decoders = try client.status().workers.flatMap(\.decoderProcessIDs)
+        let decoders = try client.answer(.status).workers.flatMap(\.decoderProcessIDs)
         return decoders.count == 4 && decoders.allSatisfy { filterCount(of: $0) == 2 }
       })
     let children = childProcessIDs(of: coordinator)
@@ -378,7 +378,7 @@ struct LesserKernelTests {
   private func decoderSandbox(of cluster: Cluster) throws -> SandboxReport {
     let isKnown = try cluster.waitUntil { $0.sandboxes.decoders != nil }
     try #require(isKnown)
-    return try #require(try cluster.client().status().sandboxes.decoders)
+    return try #require(try cluster.client().answer(.status).sandboxes.decoders)
   }
 
   @Test(arguments: [

@@ -153,7 +153,7 @@ struct ListTests {
       #expect(result.messages.contains(reason), "\(result.messages)")
       #expect(result.outputBytes.isEmpty)
     }
-    #expect(try cluster.client().jobs().jobs.isEmpty)
+    #expect(try cluster.client().answer(.jobs()).jobs.isEmpty)
   }
 
   @Test func `a line that is not a URL fails alone with its code`() throws {

@@ -40,7 +40,7 @@ struct WorkerDeathTests {
     while killed.count < 20 {
       var next: Int32?
       let isReady = try eventually {
-        next = try client.status().workers.first { $0.state == .ready }?.processID
+        next = try client.answer(.status).workers.first { $0.state == .ready }?.processID
         return next != nil && next != killed.last
       }
       try #require(isReady, "\(killed.count) kills")
@@ -50,7 +50,7 @@ struct WorkerDeathTests {
       killed.append(victim.processID)
     }
     #expect(try cluster.run(origin.pictures(3)).done == 3)
-    #expect(try client.status().workers.map(\.deaths) == [20])
+    #expect(try client.answer(.status).workers.map(\.deaths) == [20])
   }
 
   @Test(.tags(.slow)) func `a stopped worker is replaced, and the job finishes`()
@@ -121,7 +121,7 @@ struct WorkerDeathTests {
     let client = try cluster.client()
     func areWorkersReady() throws -> Bool {
       try eventually {
-        try client.status().workers.allSatisfy {
+        try client.answer(.status).workers.allSatisfy {
           $0.state == .ready && $0.decoderProcessIDs.count == 2
         }
       }
@@ -136,7 +136,7 @@ struct WorkerDeathTests {
     try #require(try areWorkersReady())
     #expect(try eventually { openDescriptorCount(of: processID) == before })
     #expect(childProcessIDs(of: processID).count == 2 * 3)
-    #expect(try client.status().workers.map(\.deaths).reduce(0, +) == 1)
+    #expect(try client.answer(.status).workers.map(\.deaths).reduce(0, +) == 1)
   }
 }
 
@@ -153,13 +153,13 @@ struct DecoderDeathTests {
 
   /// The decoders that run at this moment.
   private func decoders(of client: Client) throws -> [WatchedProcess] {
-    try client.status().workers.flatMap(\.decoderProcessIDs).compactMap(WatchedProcess.init)
+    try client.answer(.status).workers.flatMap(\.decoderProcessIDs).compactMap(WatchedProcess.init)
   }
 
   /// Whether each worker has a decoder and a spare one.
   private func areDecodersComplete(of client: Client) throws -> Bool {
     try eventually {
-      try client.status().workers.allSatisfy {
+      try client.answer(.status).workers.allSatisfy {
         $0.state == .ready && $0.decoderProcessIDs.count == 2
       }
     }
@@ -200,7 +200,7 @@ struct DecoderDeathTests {
     #expect(try areDecodersComplete(of: client))
     #expect(try eventually { openDescriptorCount(of: coordinator) == before })
     #expect(childProcessIDs(of: coordinator).count == 6)
-    let status = try client.status()
+    let status = try client.answer(.status)
     #expect(status.workers.map(\.deaths) == [0, 0])
     let deaths = status.workers.map(\.decoderDeaths).reduce(0, +)
     #expect(deaths > 0)
@@ -233,7 +233,7 @@ struct DecoderDeathTests {
     #expect(status.done == list.count)
     for decoder in stopped { #expect(try decoder.hasEnded()) }
     #expect(origin.origin.totals().requests == list.count)
-    #expect(try client.status().workers.map(\.deaths) == [0])
+    #expect(try client.answer(.status).workers.map(\.deaths) == [0])
   }
 
   @Test func `decoders end with their worker, and with the coordinator`() throws {
@@ -301,7 +301,7 @@ struct DecodeDeathTests {
     #expect(end.contains(#/worker \d's decoder \(process \d+\) was killed by signal /#))
     // What GLib said before it ended the process.
     #expect(end.contains("failed to allocate"))
-    let workers = try cluster.client().status().workers
+    let workers = try cluster.client().answer(.status).workers
     #expect(workers.map(\.deaths) == [0, 0])
     #expect(workers.map(\.decoderDeaths).reduce(0, +) == 2)
     #expect(origin.origin.counters("/large.gif").requests == 1)

@@ -103,10 +103,10 @@ struct CoordinatorStartTests {
     let picture = fixture.picture
     fixture.origin.fallback = { _, _ in .body(picture) }
     #expect(try await fixture.image("/a").status == 200)
-    let first = try fixture.cluster.client().status()
+    let first = try fixture.cluster.client().answer(.status)
     try fixture.cluster.killCoordinator()
     #expect(try await fixture.image("/b").status == 200)
-    let second = try fixture.cluster.client().status()
+    let second = try fixture.cluster.client().answer(.status)
     #expect(second.processID != first.processID)
     #expect(second.settings == first.settings)
     #expect(second.limits == first.limits)
@@ -153,7 +153,8 @@ struct CoordinatorStartTests {
     #expect(try await fixture.image("/a").status == 503)
     try fixture.cluster.killCoordinator()
     #expect(try await fixture.image("/a").status == 200)
-    #expect(try fixture.cluster.client().status().dataDirectory == fixture.cluster.dataDirectory)
+    #expect(
+      try fixture.cluster.client().answer(.status).dataDirectory == fixture.cluster.dataDirectory)
   }
 }
 

@@ -85,8 +85,8 @@ struct ClientTests {
     }
     do {
       let client = try Client(socketPath: path)
-      #expect(try client.status(of: JobID(rawValue: 3)).job == JobID(rawValue: 3))
-      #expect(try client.status(of: JobID(rawValue: 4)).job == JobID(rawValue: 4))
+      #expect(try client.answer(.job(JobID(rawValue: 3))).job == JobID(rawValue: 3))
+      #expect(try client.answer(.job(JobID(rawValue: 4))).job == JobID(rawValue: 4))
     }
     #expect(coordinator.requests().count == 2)
   }
@@ -99,7 +99,7 @@ struct ClientTests {
       }
       do {
         let client = try Client(socketPath: place)
-        let error = #expect(throws: ClientError.self) { try client.sweep() }
+        let error = #expect(throws: ClientError.self) { try client.answer(.sweep) }
         #expect(error?.description == "it is stopping")
       }
       #expect(coordinator.requests() == [.sweep(PlainRequest(id: RequestID(rawValue: 1)))])
@@ -112,7 +112,7 @@ struct ClientTests {
     }
     do {
       let client = try Client(socketPath: path)
-      let error = #expect(throws: ClientError.self) { try client.status() }
+      let error = #expect(throws: ClientError.self) { try client.answer(.status) }
       #expect(error?.description.contains("an answer to another question") == true)
     }
     _ = coordinator.requests()

@@ -44,10 +44,6 @@ struct CoordinatorSessionTests {
     return (session, route)
   }
 
-  private func question(isRepeatable: Bool = true) -> SessionCall {
-    SessionCall(isRepeatable: isRepeatable, request: { .sweep(PlainRequest(id: $0)) })
-  }
-
   /// Answers every question.
   private func coordinator(_ name: String) throws -> ScriptedCoordinator {
     try ScriptedCoordinator(socketPath: directory.file(name)) { request in
@@ -62,7 +58,7 @@ struct CoordinatorSessionTests {
     let silent = try ScriptedCoordinator(socketPath: directory.file("silent")) { _ in [] }
     let next = try coordinator("next")
     let (session, route) = try session(over: ["silent", "next"], patience: .seconds(1))
-    _ = try await session.answer(to: question())
+    try await session.answer(.sweep)
     #expect(route.leftCount == 0)
     #expect(
       silent.requests().contains { if case .status = $0 { true } else { false } },
@@ -80,11 +76,7 @@ struct CoordinatorSessionTests {
     }
     let next = try coordinator("next")
     let (session, _) = try session(over: ["stopping", "next"])
-    let reply = try await session.answer(to: question())
-    guard case .sweeping = reply.message else {
-      Issue.record("\(reply.message)")
-      return
-    }
+    try await session.answer(.sweep)
     #expect(stopping.requests().count == 1)
     withExtendedLifetime(next) {}
   }
@@ -92,8 +84,7 @@ struct CoordinatorSessionTests {
   @Test func `a call that must not be repeated is not sent to the next coordinator`() async throws {
     let lost = try ScriptedCoordinator(socketPath: directory.file("lost")) { _ in [nil] }
     let (session, route) = try session(over: ["lost", "next"])
-    let question = question(isRepeatable: false)
-    let error = await #expect(throws: SessionError.self) { try await session.answer(to: question) }
+    let error = await #expect(throws: SessionError.self) { try await session.answer(.stop) }
     guard case .client(.connection) = error else {
       Issue.record("\(String(describing: error))")
       return
@@ -108,11 +99,9 @@ struct CoordinatorSessionTests {
       if case .detach = request { [nil] } else { [] }
     }
     let (session, _) = try session(over: ["silent"])
-    let call = SessionCall(
-      request: { .sweep(PlainRequest(id: $0)) }, detachment: { .detach(PlainRequest(id: $0)) })
     let deadline = ContinuousClock.now + .milliseconds(100)
     let error = await #expect(throws: SessionError.self) {
-      try await session.answer(to: call, until: deadline)
+      try await session.answer(.watch(JobID(rawValue: 1)), until: deadline)
     }
     guard case .timedOut = error else {
       Issue.record("\(String(describing: error))")
@@ -126,14 +115,14 @@ struct CoordinatorSessionTests {
   @Test func `a call that ended before its task waits is not sent`() async throws {
     let next = try coordinator("next")
     var session: CoordinatorSession? = try session(over: ["next"]).0
-    let call = question()
+    let call = SessionCall(CoordinatorRequest.sweep.exchange)
     call.end(.failure(.timedOut))
-    let error = await #expect(throws: SessionError.self) { try await session?.answer(to: call) }
+    let error = await #expect(throws: SessionError.self) { try await session?.lastReply(to: call) }
     guard case .timedOut = error else {
       Issue.record("\(String(describing: error))")
       return
     }
-    _ = try await session?.answer(to: question())
+    try await session?.answer(.sweep)
     session = nil
     #expect(next.requests().count == 1)
   }
@@ -157,12 +146,13 @@ struct CallTableTests {
   private var lastNumber: UInt64 = 0
 
   private static func call(isRepeatable: Bool = true) -> SessionCall {
-    SessionCall(isRepeatable: isRepeatable, request: { .status(PlainRequest(id: $0)) })
+    SessionCall(Exchange(isRepeatable: isRepeatable) { .status(PlainRequest(id: $0)) })
   }
 
   private static func load(from host: String, priority: Int = 0) -> SessionCall {
-    SessionCall(
-      request: { .status(PlainRequest(id: $0)) }, turn: .load(host: host, priority: priority))
+    var exchange = CoordinatorRequest.status.exchange
+    exchange.turn = .load(host: host, priority: priority)
+    return SessionCall(exchange)
   }
 
   /// Sends what may be sent.

@@ -146,8 +146,8 @@ struct ImageCacheTests {
     try backend.serve("a")
     let connection = try (unsafe backend.cluster).client()
     for keep in [Keep.original, .facts] {
-      _ = try connection.get(
-        backend.url("a"), options: RequestOptions(variant: .standard, keep: keep))
+      let options = RequestOptions(variant: .standard, keep: keep)
+      try connection.answer(.get(backend.url("a"), options: options))
     }
     let client = try backend.makeClient()
     let records = try await records(of: client)

@@ -31,7 +31,7 @@ struct LifetimeTests {
     try backend.serve("after")
     #expect(try await client.image(for: backend.url("after"), size: 256).width == 256)
     guard let real = backend as? RealBackend else { return }
-    #expect(unsafe try real.cluster.client().status().viewers == 0)
+    #expect(unsafe try real.cluster.client().answer(.status).viewers == 0)
   }
 
   /// Another process makes the loads, so that no other test changes what it has open.
@@ -72,7 +72,7 @@ struct LifetimeTests {
     }
     #expect(try await eventually { backend.activeFetchCount == 0 })
     #expect(try await eventually { openDescriptorCount(of: coordinator) ?? 0 <= openCount })
-    #expect(unsafe try backend.cluster.client().status().viewers == 0)
+    #expect(unsafe try backend.cluster.client().answer(.status).viewers == 0)
   }
 
   @Test func `clients, viewers, prefetchers and clusters end with their last users`() async throws {

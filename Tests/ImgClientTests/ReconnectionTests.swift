@@ -50,7 +50,8 @@ struct ReconnectionTests {
     #expect(try await eventually { backend.fetchCount(of: "held") == 1 })
     let waitingURL = backend.url("waiting")
     let waiting = Task { try await client.image(for: waitingURL, size: 256) }
-    #expect(try await eventually { unsafe try backend.cluster.client().status().viewers == 2 })
+    #expect(
+      try await eventually { unsafe try backend.cluster.client().answer(.status).viewers == 2 })
     let stop = unsafe try backend.cluster.begin(["stop"])
     for step in 0..<RealBackend.stepCount { backend.release("held", step: step) }
     #expect(try await held.value.width == 256)

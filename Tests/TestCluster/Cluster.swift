@@ -174,7 +174,7 @@ package final class Cluster {
 
   /// The workers that are ready at this moment.
   package func readyWorkers() throws -> [WatchedProcess] {
-    try client().status().workers.compactMap { worker in
+    try client().answer(.status).workers.compactMap { worker in
       worker.state == .ready ? worker.processID.flatMap(WatchedProcess.init) : nil
     }
   }

@@ -17,17 +17,14 @@ extension ClusterTransport: JobTransport {
 
   /// A job as it stands now.
   public func job(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
-    let call = SessionCall(request: { .job(JobRequest(id: $0, job: JobID(rawValue: id))) })
-    return try Self.job(in: await reply(to: call))
+    ImageJob(try await answer(.job(JobID(rawValue: id))))
   }
 
   /// A page of up to 500 jobs.
   public func jobs(
     before id: ImageJob.ID?
   ) async throws(ImageError) -> (jobs: [ImageJob], hasMore: Bool) {
-    let call = SessionCall(
-      request: { .jobs(JobsRequest(id: $0, before: id.map(JobID.init(rawValue:)))) })
-    guard case .jobs(let page) = try await reply(to: call) else { throw .unexpectedReply }
+    let page = try await answer(.jobs(before: id.map(JobID.init(rawValue:))))
     return (page.jobs.map { ImageJob($0) }, page.hasMore)
   }
 
@@ -35,27 +32,18 @@ extension ClusterTransport: JobTransport {
   public func watchJob(
     _ id: ImageJob.ID, onUpdate: @escaping @Sendable (ImageJob) -> Void
   ) async throws(ImageError) {
-    let call = SessionCall(
-      request: { .job(JobRequest(id: $0, job: JobID(rawValue: id), isWatching: true)) },
-      detachment: { .detach(PlainRequest(id: $0)) },
-      step: { reply in
-        guard case .job(let reply) = reply.message else { return .answer }
-        onUpdate(ImageJob(reply.status))
-        return reply.status.hasEnded ? .answer : .more(nil)
-      })
-    _ = try Self.job(in: await reply(to: call))
+    let end = try await answer(.watch(JobID(rawValue: id))) { reply in
+      if case .job(let reply) = reply.message { onUpdate(ImageJob(reply.status)) }
+    }
+    onUpdate(ImageJob(end))
   }
 
   /// A page of up to 500 URLs.
   public func jobResults(
     of id: ImageJob.ID, from index: Int, failedOnly: Bool
   ) async throws(ImageError) -> (results: [ImageJobResult], next: Int?) {
-    let job = JobID(rawValue: id)
-    let call = SessionCall(
-      request: {
-        .results(ResultsRequest(id: $0, job: job, from: max(0, index), isFailedOnly: failedOnly))
-      })
-    guard case .results(let page) = try await reply(to: call) else { throw .unexpectedReply }
+    let page = try await answer(
+      .results(of: JobID(rawValue: id), from: max(0, index), isFailedOnly: failedOnly))
     let results = page.entries.map { line in
       ImageJobResult(
         index: line.index, url: line.url,
@@ -69,27 +57,13 @@ extension ClusterTransport: JobTransport {
     _ id: ImageJob.ID, _ change: ImageJobChange
   ) async throws(ImageError) -> ImageJob {
     let job = JobID(rawValue: id)
-    let call = SessionCall(
-      isRepeatable: false,
-      request: { .change(ChangeRequest(id: $0, job: job, change: JobChange(change))) })
     do throws(ImageError) {
-      return try Self.job(in: await reply(to: call))
+      return ImageJob(try await answer(.change(job, JobChange(change))))
     } catch  where error.code == .disconnected {
       throw ImageError(
         code: .disconnected, isRetryable: true,
         message: "\(error.message); whether job \(job) was changed is not known: "
           + "imgctl status \(job) tells")
     }
-  }
-
-  private static func job(in reply: CoordinatorReply) throws(ImageError) -> ImageJob {
-    guard case .job(let reply) = reply else { throw .unexpectedReply }
-    return ImageJob(reply.status)
-  }
-}
-
-extension ImageError {
-  fileprivate static var unexpectedReply: ImageError {
-    ImageError(ClientError.unexpectedReply, url: nil)
   }
 }

@@ -103,25 +103,21 @@ public final class ClusterTransport: BoundedTransport {
     _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
   ) async throws(ImageError) -> LoadedImage? {
     let askedAt = WallTime.now
-    let call = LoadCall(
-      asked, maximumRetryAfter: request.maximumRetryAfter ?? request.timeout, onUpdate
-    ).call
-    let answer: SessionReply
+    let result: GetResult
     do throws(SessionError) {
-      answer = try await session.answer(to: call, until: deadline)
+      result = try await session.answer(
+        .load(
+          asked, maximumRetryAfter: request.maximumRetryAfter ?? request.timeout,
+          isObserved: onUpdate != nil),
+        until: deadline, onUpdate: onUpdate.map(Self.updates))
     } catch {
       throw ImageError(error, url: request.url, timeout: request.timeout)
     }
-    guard case .got(let got) = answer.message else {
-      throw ImageError(ClientError.unexpectedReply, url: request.url)
-    }
-    switch got.outcome {
+    switch result.outcome {
     case .cancelled: throw .cancelled(request.url)
     case .failed(let failure, _): throw ImageError(failure, url: request.url)
     case .done(let thumbnail, let isFromCache, _):
-      if let made = got.uncached {
-        return LoadedImage(made, bytes: try Self.contents(of: answer, request))
-      }
+      if let made = result.uncached { return LoadedImage(made.facts, bytes: made.bytes) }
       let origin = isFromCache ? LoadedImage.Origin.store : .network
       // Above the maximum, there is nothing to copy.
       if thumbnail.byteCount <= Self.quickCopyByteCount || thumbnail.byteCount > maximumByteCount {
@@ -145,13 +141,28 @@ public final class ClusterTransport: BoundedTransport {
   /// More bytes are not copied by the task, because its executor may have other work that should not wait for it.
   private static let quickCopyByteCount = 1 << 20
 
-  private static func contents(
-    of answer: SessionReply, _ request: ImageRequest
-  ) throws(ImageError) -> [UInt8] {
-    do throws(SystemError) {
-      return try answer.contents?.get() ?? []
-    } catch {
-      throw ImageError(ClientError.connection(.system(error)), url: request.url)
+  /// Hands on what a load is told before its answer.
+  private static func updates(
+    _ onUpdate: @escaping @Sendable (ImageUpdate) -> Void
+  ) -> @Sendable (ReceivedReply) -> Void {
+    { reply in
+      switch reply.message {
+      case .progress(let reply):
+        onUpdate(
+          .progress(
+            ImageProgress(
+              receivedByteCount: reply.progress.receivedByteCount,
+              expectedByteCount: reply.progress.expectedByteCount)))
+      case .preview(let preview):
+        // A preview that cannot be read is as good as none: the thumbnail follows.
+        guard let bytes = try? reply.bytes() else { return }
+        onUpdate(
+          .preview(
+            ImagePreview(
+              number: preview.number, bytes: bytes, type: ImageType(preview.thumbnail.format),
+              width: preview.thumbnail.width, height: preview.thumbnail.height)))
+      default: break
+      }
     }
   }
 
@@ -213,14 +224,20 @@ extension ClusterTransport {
 }
 
 extension ClusterTransport {
-  /// What the coordinator tells of itself and its workers. One is started if none answers and that is
-  /// permitted.
-  package func clusterStatus() async throws(ImageError) -> ClusterStatus {
-    let call = SessionCall(request: { .status(PlainRequest(id: $0)) })
-    guard case .status(let reply) = try await reply(to: call) else {
-      throw ImageError(ClientError.unexpectedReply, url: nil)
+  /// Asks the coordinator. One is started if none answers and that is permitted.
+  ///
+  /// - Parameters:
+  ///   - url: what an error is about.
+  ///   - onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
+  package func answer<Answer>(
+    _ request: CoordinatorRequest<Answer>, about url: String? = nil,
+    onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
+  ) async throws(ImageError) -> Answer {
+    do throws(SessionError) {
+      return try await session.answer(request, onUpdate: onUpdate)
+    } catch {
+      throw ImageError(error, url: url)
     }
-    return reply.cluster
   }
 
   /// The size of the store; `nil` without one. Reads a few pages of its file.
@@ -237,31 +254,26 @@ extension ClusterTransport {
 }
 
 extension ClusterTransport {
-  /// The answer to a question that the coordinator answers by itself.
-  func reply(to call: SessionCall) async throws(ImageError) -> CoordinatorReply {
-    do throws(SessionError) {
-      return try await session.answer(to: call).message
+  /// - Throws: ``ImageError/Code/internal`` if the process has no memory or descriptors left.
+  static func upload(
+    _ picture: [UInt8], as url: String?, options: RequestOptions, wantsPixels: Bool = false
+  ) throws(ImageError) -> CoordinatorRequest<GetResult> {
+    do throws(SystemError) {
+      return try .upload(picture, as: url, options: options, wantsPixels: wantsPixels)
     } catch {
-      throw ImageError(error, url: nil)
+      throw ImageError(code: .internal, url: url, isRetryable: true, message: "\(error)")
     }
   }
-}
 
-extension ClusterTransport {
   /// Has a thumbnail decoded by a sandboxed decoder of the cluster. A few at a time are decoded.
   public func pixels(
     of image: LoadedImage, frame: Int
   ) async throws(ImageError) -> ImagePixels {
     guard await decodes.enter() else { throw .cancelled(nil) }
     defer { decodes.leave() }
-    let call = try PixelCall(image, frame: frame).call
-    let answer: SessionReply
-    do throws(SessionError) {
-      answer = try await session.answer(to: call)
-    } catch {
-      throw ImageError(error, url: nil)
-    }
-    return try PixelCall.pixels(in: answer)
+    let options = RequestOptions(variant: try ImagePixels.variant(showing: frame), keep: .none)
+    let upload = try Self.upload(image.bytes, as: nil, options: options, wantsPixels: true)
+    return try ImagePixels(await answer(upload))
   }
 }
 

@@ -48,7 +48,7 @@ package struct StartCommand: Command {
     let (client, wasStarted) = try context.startCoordinator()
     let isReady = try hasReadyWorker(client, wasStarted: wasStarted, in: context)
     let differences =
-      wasStarted ? [] : try context.differences(givenBy: arguments, from: client.status())
+      wasStarted ? [] : try context.differences(givenBy: arguments, from: client.answer(.status))
     let report = StartReport(
       processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
       logPath: context.settings.logPath, differences: differences)
@@ -118,7 +118,7 @@ package struct StopCommand: Command {
   private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
     do {
       let client = try context.runningCoordinator()
-      let dataDirectory = try client.status().dataDirectory
+      let dataDirectory = try client.answer(.status).dataDirectory
       try client.stop()
       return (true, dataDirectory == context.settings.dataDirectory)
     } catch ClientError.unreachable {
@@ -230,7 +230,7 @@ package struct LimitsCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.runningCoordinator()
-    let status = try change.map { try client.limit($0) } ?? client.status()
+    let status = try change.map { try client.answer(.limit($0)) } ?? client.answer(.status)
     return try LimitTable.show(status, isJSON: isJSON, in: context)
   }
 }

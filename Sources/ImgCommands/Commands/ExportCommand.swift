@@ -440,11 +440,13 @@ final class MissingResults {
     let job = try submit(lines)
     do {
       let lost = try follow(job, of: lines, write)
-      _ = try client.change(job, .remove)
+      _ = try client.answer(.change(job, .remove))
       return lost
     } catch {
       // A file cannot be written, or the coordinator has ended. Then a user may remove the job.
-      for change in [JobChange.cancel, .remove] { _ = try? resultsClient.change(job, change) }
+      for change in [JobChange.cancel, .remove] {
+        _ = try? resultsClient.answer(.change(job, change))
+      }
       throw error
     }
   }

@@ -23,7 +23,7 @@ package struct UnpinCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().change(job, .unpin)
+    let status = try context.coordinator().answer(.change(job, .unpin))
     return try context.show(
       status, isJSON: isJSON, orSay: "the thumbnails of job \(job) are no longer pinned")
   }
@@ -48,7 +48,7 @@ package struct CancelCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().change(job, .cancel)
+    let status = try context.coordinator().answer(.change(job, .cancel))
     return try context.show(
       status, isJSON: isJSON,
       orSay: "job \(job) cancelled: \(status.done) done, \(status.failed) failed, "
@@ -77,7 +77,7 @@ package struct PauseCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().change(job, .pause)
+    let status = try context.coordinator().answer(.change(job, .pause))
     return try context.show(
       status, isJSON: isJSON,
       orSay: "job \(job) paused after \(status.finished) of \(status.total); continue with: "
@@ -105,7 +105,7 @@ package struct ResumeCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
-    let status = try client.change(job, .resume)
+    let status = try client.answer(.change(job, .resume))
     let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
     guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
     if !isJSON { context.note(sentence + "\n") }
@@ -143,7 +143,7 @@ package struct PriorityCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().change(job, .prioritise(priority))
+    let status = try context.coordinator().answer(.change(job, .prioritise(priority)))
     return try context.show(
       status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority)")
   }
@@ -184,8 +184,8 @@ package struct RetryCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
-    let before = try client.status(of: job)
-    let after = try client.change(job, .retry(includesFinal: includesFinal))
+    let before = try client.answer(.job(job))
+    let after = try client.answer(.change(job, .retry(includesFinal: includesFinal)))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
     guard !isWaiting else {
       return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
@@ -305,7 +305,7 @@ package struct RemoveCommand: Command {
     _ job: JobID, through client: Client, in context: CommandContext
   ) throws(ClientError) -> JobStatus? {
     do throws(ClientError) {
-      return try client.change(job, .remove)
+      return try client.answer(.change(job, .remove))
     } catch .refused(let code, let message) where !code.meansNoCoordinator {
       if areJobsNamed {
         context.report(ClientError.refused(code, message: message))

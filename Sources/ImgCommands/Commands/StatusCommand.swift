@@ -53,7 +53,7 @@ package struct StatusCommand: Command {
     case .job(let job): try showJob(job, in: context)
     case .limits:
       try LimitTable.show(
-        try context.runningCoordinator().status(), isJSON: isJSON, in: context)
+        try context.runningCoordinator().answer(.status), isJSON: isJSON, in: context)
     case .cluster: try showCluster(in: context)
     }
   }
@@ -102,7 +102,7 @@ struct ClusterScreen {
   }
 
   func show() throws {
-    let status = try client.status()
+    let status = try client.answer(.status)
     let store = try storeView()
     if isJSON {
       try context.output.write(json: Report(status, store))
@@ -114,7 +114,7 @@ struct ClusterScreen {
 
   /// Prints an object unless it equals the previous one.
   private func showChange(since last: inout Report?) throws {
-    let status = try client.status()
+    let status = try client.answer(.status)
     let report = Report(status, try storeView())
     guard report != last else { return }
     last = report

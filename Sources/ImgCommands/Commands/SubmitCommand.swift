@@ -92,7 +92,7 @@ package struct SubmitCommand: Command {
         ? context.output.write(json: Report(job: submitted.job, total: submitted.total))
         : context.output.write("\(submitted.job)\n")
       // The job is accepted, whether or not the coordinator goes on.
-      if !isJSON, let status = try? client.status(of: submitted.job),
+      if !isJSON, let status = try? client.answer(.job(submitted.job)),
         let shortage = ShortageText(status)
       {
         context.note(shortage.warning)

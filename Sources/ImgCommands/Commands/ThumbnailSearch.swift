@@ -172,14 +172,14 @@ struct PictureFile: ~Copyable {
   /// - Parameter url: the URL to store it under; `nil` to store nothing.
   /// - Throws: as ``contents(for:)`` does.
   func upload(over client: Client, as url: String?, options: RequestOptions) throws -> GetResult {
-    try client.upload(try contents(for: client), as: url, options: options)
+    try client.answer(.upload(try contents(for: client), as: url, options: options))
   }
 
   /// Reads the whole picture for a coordinator.
   ///
   /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
   func contents(for client: Client) throws -> [UInt8] {
-    let limit = try client.maximumUploadByteCount()
+    let limit = Int(try client.answer(.status).limits.maxBodyByteCount)
     do throws(SystemError) {
       return try FileIO.contents(of: file.descriptor, named: file.name, upTo: limit)
     } catch {

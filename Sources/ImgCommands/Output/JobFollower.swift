@@ -200,7 +200,7 @@ private struct ClusterLooks {
   /// Looks at the cluster if it is time.
   mutating func take(_ status: JobStatus) {
     let now = ContinuousClock.now
-    guard now >= next, let cluster = try? cluster?.status() else { return }
+    guard now >= next, let cluster = try? cluster?.answer(.status) else { return }
     watch.add(cluster, status)
     next = now + Self.interval
   }

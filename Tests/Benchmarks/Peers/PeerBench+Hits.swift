@@ -121,7 +121,7 @@ extension PeerBench {
       idle.append(try trial())
       let list = try bench.imgctl.list(named: "load", load.map { "\($0)-\(round)" })
       try cluster.run(["submit", list])
-      guard let job = try client.jobs().jobs.first?.job else { throw BenchError("no job") }
+      guard let job = try client.answer(.jobs()).jobs.first?.job else { throw BenchError("no job") }
       // The list runs flat out once some of it has ended.
       _ = try cluster.client().watch(job, every: .milliseconds(20)) { $0.done < load.count / 50 }
       loaded.append(try trial())
@@ -129,7 +129,7 @@ extension PeerBench {
       guard !status.hasEnded else { throw BenchError("the list ended before the calls did") }
       try cluster.run(["cancel", "\(job)"])
       // The next round begins on an idle machine.
-      while try client.status().transfers > 0 { ThisProcess.pause(for: .milliseconds(10)) }
+      while try client.answer(.status).transfers > 0 { ThisProcess.pause(for: .milliseconds(10)) }
     }
     return Self.figures(idle, loaded)
   }
@@ -164,7 +164,7 @@ struct LatencyTrial {
     let options = RequestOptions(variant: .standard)
     func milliseconds(_ url: String) throws -> Double {
       try Bench.microseconds {
-        guard case .done = try client.get(url, options: options).outcome else {
+        guard case .done = try client.answer(.get(url, options: options)).outcome else {
           throw BenchError("\(url) has no thumbnail")
         }
       } / 1_000

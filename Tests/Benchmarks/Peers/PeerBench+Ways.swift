@@ -91,7 +91,7 @@ extension Bench {
       try? FileManager.default.removeItem(atPath: cluster.dataDirectory)
     }
     let seconds = try commands.reduce(0) { try $0 + cluster.run($1).inSeconds }
-    let jobs = try cluster.client().jobs().jobs
+    let jobs = try cluster.client().answer(.jobs()).jobs
     guard jobs.map(\.done) == commands.map({ _ in lineCount }) else {
       throw BenchError("of \(lineCount) pictures, the jobs did \(jobs.map(\.done))")
     }
@@ -225,7 +225,9 @@ struct ScaleTrial {
     let start = ContinuousClock.now
     try cluster.run(["submit", path])
     let client = try cluster.client()
-    guard let job = try client.jobs().jobs.first?.job else { throw BenchError("there is no job") }
+    guard let job = try client.answer(.jobs()).jobs.first?.job else {
+      throw BenchError("there is no job")
+    }
     var peak = 0
     let status = try client.watch(job, every: .milliseconds(200)) { _ in
       let memory = ThisProcess.memoryUse(of: client.coordinatorProcessID)

@@ -54,12 +54,27 @@ final class CoordinatorSession: Sendable {
     commands.post(.stop)
   }
 
-  /// Sends a call, and waits for its answer, the deadline or the cancellation of the task.
+  /// Sends a request, and waits for its answer, the deadline or the cancellation of the task.
   ///
+  /// - Parameter onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
+  @discardableResult
+  func answer<Answer>(
+    _ request: CoordinatorRequest<Answer>, until deadline: ContinuousClock.Instant? = nil,
+    onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
+  ) async throws(SessionError) -> Answer {
+    let call = SessionCall(request.exchange, onUpdate: onUpdate)
+    let reply = try await lastReply(to: call, until: deadline)
+    do throws(ClientError) {
+      return try request.answer(reply)
+    } catch {
+      throw .client(error)
+    }
+  }
+
   /// The deadline needs no task of its own, so that the answer reaches the caller without a change of threads more.
-  func answer(
+  func lastReply(
     to call: SessionCall, until deadline: ContinuousClock.Instant? = nil
-  ) async throws(SessionError) -> SessionReply {
+  ) async throws(SessionError) -> ReceivedReply {
     let timeout = deadline.map { Timeouts.shared.add(at: $0) { self.leave(call, .timedOut) } }
     defer { timeout?.end() }
     let result = await withTaskCancellationHandler {
@@ -157,7 +172,7 @@ final class SessionLoop {
     case .detach(let call):
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }
-      if let message = call.detachment?(number) { post(message) }
+      if call.exchange.hasUpdates { post(.detach(PlainRequest(id: number))) }
     case .stop: isStopped = true
     }
   }
@@ -229,7 +244,7 @@ final class SessionLoop {
     while loss == nil, connection.channel.heldByteCount < Self.unsentMaximumByteCount,
       let next = calls.takeNext(as: connection.newRequest)
     {
-      post(next.call.request(next.number), with: next.call.file)
+      post(next.call.exchange.message(next.number), with: next.call.exchange.file)
     }
   }
 
@@ -276,7 +291,7 @@ final class SessionLoop {
 
   private func receive(_ delivery: Delivery<CoordinatorReply>) {
     silence.heard(at: .now)
-    let reply = SessionReply(delivery)
+    let reply = ReceivedReply(delivery)
     if case .refused(let refusal) = reply.message { return refused(refusal) }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil
@@ -286,7 +301,6 @@ final class SessionLoop {
       if let message { post(message) }
     case .again: askAgain(number, call, otherwise: .connection(.closed))
     case .answer: calls.remove(number)
-    case nil: if call.detachment == nil || reply.message.endsRequest { calls.remove(number) }
     }
   }
 
@@ -328,20 +342,6 @@ extension ClientError {
     case .denied, .untrusted, .listensElsewhere, .notAutostarted, .otherStore, .otherVersion,
       .submission:
       false
-    }
-  }
-}
-
-extension CoordinatorReply {
-  /// Whether no other reply to its request follows, if the request may have several.
-  fileprivate var endsRequest: Bool {
-    switch self {
-    case .preview, .progress, .waiting: false
-    case .job(let reply): reply.status.hasEnded
-    case .hello, .refused, .submitted, .status, .jobs, .results, .got, .forgotten, .detached,
-      .sweeping,
-      .stopping:
-      true
     }
   }
 }

@@ -1,61 +1,24 @@
 import ImgModel
-import ImgSystem
 import ImgWire
 import Synchronization
 
 /// One request to the coordinator, and the task that waits for its answer. It ends exactly once.
 final class SessionCall: Sendable {
-  /// What a reply is to the call.
-  enum Step: Sendable {
-    /// Others follow. The message is sent in return.
-    case more(ClientMessage?)
-    /// The coordinator is leaving. The next one is asked.
-    case again
-    /// The answer.
-    case answer
-  }
-
-  /// What decides when the call is sent, among those that wait.
-  enum Turn: Sendable {
-    /// A question that the coordinator answers by itself: before all loads.
-    case first
-    /// A load from a host.
-    case load(host: String, priority: Int)
-  }
-
   private enum State {
     case created
-    case waiting(CheckedContinuation<Result<SessionReply, SessionError>, Never>)
+    case waiting(CheckedContinuation<Result<ReceivedReply, SessionError>, Never>)
     /// With the error for a task that begins to wait later.
     case ended(SessionError?)
   }
 
-  /// Whether the request may be sent again over the next connection when its own is lost.
-  let isRepeatable: Bool
-  /// The request, under a number of the connection that it is sent over.
-  let request: @Sendable (RequestID) -> ClientMessage
-  /// The file beside the request; `nil` if that announces none.
-  let file: PassedFile?
-  /// Tells the coordinator that the task no longer waits; `nil` if there is nothing to tell, because the
-  /// request has one reply.
-  let detachment: (@Sendable (RequestID) -> ClientMessage)?
-  let turn: Turn
-  private let step: @Sendable (SessionReply) -> Step
+  let exchange: Exchange
+  private let onUpdate: (@Sendable (ReceivedReply) -> Void)?
   private let state = Mutex(State.created)
 
-  /// - Parameter step: runs on the session's thread, so it is quick.
-  init(
-    isRepeatable: Bool = true, request: @escaping @Sendable (RequestID) -> ClientMessage,
-    file: PassedFile? = nil,
-    detachment: (@Sendable (RequestID) -> ClientMessage)? = nil, turn: Turn = .first,
-    step: @escaping @Sendable (SessionReply) -> Step = { _ in .answer }
-  ) {
-    self.isRepeatable = isRepeatable
-    self.request = request
-    self.file = file
-    self.detachment = detachment
-    self.turn = turn
-    self.step = step
+  /// - Parameter onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
+  init(_ exchange: Exchange, onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil) {
+    self.exchange = exchange
+    self.onUpdate = onUpdate
   }
 
   var hasEnded: Bool {
@@ -65,7 +28,7 @@ final class SessionCall: Sendable {
   /// The task waits from now on. If the call has ended before, the continuation is resumed at once.
   ///
   /// - Returns: whether it waits.
-  func wait(_ continuation: CheckedContinuation<Result<SessionReply, SessionError>, Never>) -> Bool
+  func wait(_ continuation: CheckedContinuation<Result<ReceivedReply, SessionError>, Never>) -> Bool
   {
     let error: SessionError? = state.withLock { state in
       if case .ended(let error) = state { return error ?? .cancelled }
@@ -76,18 +39,23 @@ final class SessionCall: Sendable {
     return error == nil
   }
 
-  /// Handles a reply. One that comes after the end changes nothing.
+  /// Handles a reply. One that comes after the end changes nothing, and nothing is sent in return.
   ///
-  /// - Returns: what the reply is to the call; `nil` if the call has ended before.
-  func receive(_ reply: SessionReply) -> Step? {
-    guard !hasEnded else { return nil }
-    let step = step(reply)
-    if case .answer = step { end(.success(reply)) }
+  /// - Returns: what the reply is to the call.
+  func receive(_ reply: ReceivedReply) -> Exchange.Step {
+    let step = exchange.step(after: reply.message)
+    switch step {
+    case .more:
+      guard !hasEnded else { return .more(nil) }
+      onUpdate?(reply)
+    case .again: return hasEnded ? .answer : .again
+    case .answer: end(.success(reply))
+    }
     return step
   }
 
   /// Ends the call. Only the first end counts.
-  func end(_ result: Result<SessionReply, SessionError>) {
+  func end(_ result: Result<ReceivedReply, SessionError>) {
     var error: SessionError?
     if case .failure(let reason) = result { error = reason }
     let before = state.withLock { state in
@@ -107,36 +75,6 @@ enum SessionError: Error {
   /// There was no answer until its deadline.
   case timedOut
   case client(ClientError)
-}
-
-/// A reply of the coordinator, with the contents of the file beside it. They are read when the reply arrives,
-/// so that no descriptor stays open until a task runs.
-struct SessionReply: Sendable {
-  let message: CoordinatorReply
-  /// `nil` for a message that announces no file.
-  let contents: Result<[UInt8], SystemError>?
-
-  init(_ delivery: Delivery<CoordinatorReply>) {
-    message = delivery.message
-    contents = delivery.message.announcedByteCount.map { byteCount in
-      Result { () throws(SystemError) in
-        try MemoryFile(delivery.announcedFile).contents(byteCount: byteCount)
-      }
-    }
-  }
-}
-
-extension CoordinatorReply {
-  /// The bytes of the file beside the message; `nil` if it announces none.
-  fileprivate var announcedByteCount: Int? {
-    switch self {
-    case .got(let got): got.uncached?.thumbnail.byteCount
-    case .preview(let preview): preview.thumbnail.byteCount
-    case .hello, .refused, .submitted, .status, .jobs, .job, .results, .progress, .waiting,
-      .forgotten, .detached, .sweeping, .stopping:
-      nil
-    }
-  }
 }
 
 /// The calls of one host that wait, in their order.
@@ -225,7 +163,7 @@ struct CallQueue {
   /// - Parameter atFront: whether it comes before the other calls of its host.
   mutating func add(_ entry: Entry, atFront: Bool = false) {
     count += 1
-    switch entry.call.turn {
+    switch entry.call.exchange.turn {
     case .first: questions.add(entry, atFront: atFront)
     case .load(let host, let priority):
       levels[priority, default: Level()].add(entry, of: host, atFront: atFront)
@@ -298,7 +236,7 @@ struct CallTable {
       let number = newNumber()
       sent[number] = CallQueue.Entry(call: next.call, sendCount: next.sendCount + 1)
       numbers[ObjectIdentifier(next.call)] = number
-      if case .load(let host, _) = next.call.turn {
+      if case .load(let host, _) = next.call.exchange.turn {
         sentLoadCounts[host, default: 0] += 1
         sentLoadCount += 1
       }
@@ -342,7 +280,9 @@ struct CallTable {
   /// - Returns: whether it does; `false` for a call that was sent too often, or must not be sent twice.
   mutating func requeue(_ number: RequestID) -> Bool {
     guard let entry = takeSent(number) else { return true }
-    guard entry.call.isRepeatable, entry.sendCount < Self.maximumSendCount else { return false }
+    guard entry.call.exchange.isRepeatable, entry.sendCount < Self.maximumSendCount else {
+      return false
+    }
     waiting.add(entry, atFront: true)
     return true
   }
@@ -362,7 +302,7 @@ struct CallTable {
   private mutating func takeSent(_ number: RequestID) -> CallQueue.Entry? {
     guard let entry = sent.removeValue(forKey: number) else { return nil }
     numbers[ObjectIdentifier(entry.call)] = nil
-    if case .load(let host, _) = entry.call.turn {
+    if case .load(let host, _) = entry.call.exchange.turn {
       let count = sentLoadCounts[host, default: 1] - 1
       sentLoadCounts[host] = count > 0 ? count : nil
       sentLoadCount -= 1

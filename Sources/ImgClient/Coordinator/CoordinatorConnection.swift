@@ -13,7 +13,7 @@ final class CoordinatorConnection {
   private var lastRequest: UInt64 = 0
 
   /// How long the coordinator may take for an answer that it has at hand.
-  private static let answerTime = Duration.seconds(30)
+  static let answerTime = Duration.seconds(30)
 
   /// Connects, provided that the socket and its listener are safe, and greets.
   init(socketPath: String) throws(ClientError) {
@@ -64,6 +64,31 @@ final class CoordinatorConnection {
     return RequestID(rawValue: lastRequest)
   }
 
+  /// Sends a request, and waits for its answer.
+  ///
+  /// - Parameter onUpdate: takes the replies before the answer.
+  func answer<Answer>(
+    _ request: CoordinatorRequest<Answer>, onUpdate: (ReceivedReply) throws(ClientError) -> Void
+  ) throws(ClientError) -> Answer {
+    let exchange = request.exchange
+    let id = try send(exchange)
+    while true {
+      let reply = try reply(to: id, until: exchange.isPrompt ? .now + Self.answerTime : nil)
+      guard case .more(let message) = exchange.step(after: reply.message) else {
+        return try request.answer(reply)
+      }
+      try onUpdate(reply)
+      if let message { try send(message) }
+    }
+  }
+
+  /// - Returns: the number of the request.
+  func send(_ exchange: Exchange) throws(ClientError) -> RequestID {
+    let id = newRequest()
+    try send(exchange.message(id), with: exchange.file)
+    return id
+  }
+
   func send(_ message: ClientMessage, with file: PassedFile? = nil) throws(ClientError) {
     do throws(ChannelError) {
       try channel.send(message, with: file)
@@ -78,7 +103,7 @@ final class CoordinatorConnection {
   /// The refusal of the latest request, or of the whole connection, that has arrived.
   private func arrivedRefusal() -> ClientError? {
     do throws(ClientError) {
-      _ = try delivery(to: RequestID(rawValue: lastRequest), until: .now)
+      _ = try reply(to: RequestID(rawValue: lastRequest), until: .now)
     } catch {
       if case .refused = error { return error }
     }
@@ -87,26 +112,14 @@ final class CoordinatorConnection {
 
   // MARK: - Replies
 
-  /// The next reply to a request, which the coordinator has at hand.
-  func promptReply(to id: RequestID) throws(ClientError) -> CoordinatorReply {
-    try reply(to: id, until: .now + Self.answerTime)
-  }
-
-  /// - Parameter deadline: `nil` waits for ever.
-  func reply(
-    to id: RequestID, until deadline: ContinuousClock.Instant?
-  ) throws(ClientError) -> CoordinatorReply {
-    try delivery(to: id, until: deadline).message
-  }
-
-  /// The next reply to a request, and the file beside it. Late replies to requests that the caller
+  /// The next reply to a request. Late replies to requests that the caller
   /// has abandoned are skipped.
   ///
   /// - Parameter deadline: `nil` waits for ever.
   /// - Throws: ``ClientError/refused(_:message:)`` where the request or the connection is refused.
-  func delivery(
+  func reply(
     to id: RequestID, until deadline: ContinuousClock.Instant?
-  ) throws(ClientError) -> Delivery<CoordinatorReply> {
+  ) throws(ClientError) -> ReceivedReply {
     while true {
       let delivery = try nextDelivery(until: deadline)
       let reply = delivery.message
@@ -115,7 +128,7 @@ final class CoordinatorConnection {
       {
         throw .refused(refusal.code, message: refusal.message)
       }
-      if reply.request == id { return delivery }
+      if reply.request == id { return ReceivedReply(delivery) }
     }
   }
 

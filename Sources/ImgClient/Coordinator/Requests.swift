@@ -1,0 +1,334 @@
+package import ImgModel
+package import ImgSystem
+package import ImgWire
+
+/// A request to the coordinator and its answer. A thread asks it with ``Client/answer(_:onUpdate:)`` and waits;
+/// tasks ask it with ``CoordinatorSession/answer(_:until:onUpdate:)``.
+package struct CoordinatorRequest<Answer: Sendable>: Sendable {
+  var exchange: Exchange
+  /// Reads the answer in the last reply.
+  let answer: @Sendable (ReceivedReply) throws(ClientError) -> Answer
+}
+
+extension CoordinatorRequest {
+  /// - Parameter answer: the answer in a reply; `nil` for the reply to another question.
+  fileprivate init(
+    _ exchange: Exchange, answer: @escaping @Sendable (CoordinatorReply) -> Answer?
+  ) {
+    self.exchange = exchange
+    self.answer = { reply throws(ClientError) in
+      guard let answer = answer(reply.message) else { throw .unexpectedReply }
+      return answer
+    }
+  }
+}
+
+// MARK: - The cluster
+
+extension CoordinatorRequest where Answer == ClusterStatus {
+  /// What the coordinator tells of itself and its workers.
+  package static var status: Self {
+    Self(Exchange { .status(PlainRequest(id: $0)) }) { $0.cluster }
+  }
+
+  /// Changes limits of the coordinator until it ends. The answer has the limits that hold from now on.
+  package static func limit(_ limits: LimitChange) -> Self {
+    Self(Exchange { .limit(LimitRequest(id: $0, limits: limits)) }) { $0.cluster }
+  }
+}
+
+extension CoordinatorRequest where Answer == Void {
+  /// Starts the removal of what has expired from the store. A worker removes it in its pauses.
+  package static var sweep: Self {
+    Self(Exchange { .sweep(PlainRequest(id: $0)) }) {
+      if case .sweeping = $0 { () } else { nil }
+    }
+  }
+
+  /// Asks the coordinator to finish what runs and to leave. The next coordinator is not asked.
+  static var stop: Self {
+    Self(Exchange(isRepeatable: false) { .stop(PlainRequest(id: $0)) }) {
+      if case .stopping = $0 { () } else { nil }
+    }
+  }
+
+  /// Makes the coordinator fetch pictures again that it remembers as missing.
+  ///
+  /// - Parameter urls: in the spelling of ``ImageURL/text``; no more than fit a frame.
+  static func forget(_ urls: [String]) -> Self {
+    Self(Exchange { .forget(ForgetRequest(id: $0, urls: urls)) }) {
+      if case .forgotten = $0 { () } else { nil }
+    }
+  }
+}
+
+// MARK: - Jobs
+
+extension CoordinatorRequest where Answer == JobStatus {
+  package static func job(_ job: JobID) -> Self {
+    Self(Exchange { .job(JobRequest(id: $0, job: job)) }) { $0.job }
+  }
+
+  /// A job, again after each change. The answer is its end.
+  static func watch(_ job: JobID) -> Self {
+    Self(
+      Exchange(isPrompt: false, hasUpdates: true) {
+        .job(JobRequest(id: $0, job: job, isWatching: true))
+      }
+    ) { $0.job }
+  }
+
+  /// Changes a job. The answer comes once the change is durable: the job after it, or for a removal before it.
+  ///
+  /// It is refused with `wrong_state` where the job's state does not allow the change;
+  /// ``JobRecord/apply(_:at:)`` says when it does.
+  package static func change(_ job: JobID, _ change: JobChange) -> Self {
+    Self(
+      Exchange(isRepeatable: false, isPrompt: false) {
+        .change(ChangeRequest(id: $0, job: job, change: change))
+      }
+    ) { $0.job }
+  }
+}
+
+extension CoordinatorRequest where Answer == JobsPage {
+  /// Jobs, or those of them that have not ended, newest first; `before` continues an earlier page.
+  package static func jobs(
+    before: JobID? = nil, isActiveOnly: Bool = false
+  ) -> CoordinatorRequest<JobsPage> {
+    Self(Exchange { .jobs(JobsRequest(id: $0, before: before, isActiveOnly: isActiveOnly)) }) {
+      if case .jobs(let page) = $0 { page } else { nil }
+    }
+  }
+}
+
+extension CoordinatorRequest where Answer == ResultsPage {
+  /// A page of the job's lines, or of those that failed.
+  ///
+  /// - Parameter start: the index of the first line.
+  static func results(of job: JobID, from start: Int, isFailedOnly: Bool = false) -> Self {
+    Self(
+      Exchange {
+        .results(ResultsRequest(id: $0, job: job, from: start, isFailedOnly: isFailedOnly))
+      }
+    ) { if case .results(let page) = $0 { page } else { nil } }
+  }
+}
+
+// MARK: - Pictures
+
+extension CoordinatorRequest where Answer == GetResult {
+  /// Requests a thumbnail, before all batches.
+  ///
+  /// The answer comes when the thumbnail is in the store, comes with the answer because it is not, cannot be
+  /// made, or was superseded by a later request of the same viewer, which ends it as cancelled. The delay in
+  /// `options` and the coordinator's limits bound how long that takes. Updates tell before that what it waits
+  /// for, once that has taken a while and whenever it changes.
+  ///
+  /// - Parameters:
+  ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
+  ///   - bypassesStore: fetches the picture whatever the store has, and does not store it.
+  ///   - wantsPreviews: whether there is an update with a preview while the picture arrives, each nearer to it
+  ///     than the one before. The next one comes when the caller has taken the last one.
+  ///   - wantsProgress: whether there is an update whenever more of the picture has arrived.
+  ///   - maximumRetryAfter: see ``GetRequest/maximumRetryAfter``.
+  package static func get(
+    _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false,
+    wantsPreviews: Bool = false, wantsProgress: Bool = false, maximumRetryAfter: Duration? = nil
+  ) -> Self {
+    picture {
+      .get(
+        GetRequest(
+          id: $0, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
+          wantsPreviews: wantsPreviews, wantsProgress: wantsProgress,
+          maximumRetryAfter: maximumRetryAfter))
+    }
+  }
+
+  /// The same for a request of the library.
+  ///
+  /// - Parameters:
+  ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
+  ///   - isObserved: whether there are updates: previews if the request is incremental, else progress.
+  static func load(
+    _ asked: ClusterRequest, maximumRetryAfter: Duration?, isObserved: Bool
+  ) -> Self {
+    get(
+      asked.url.text, options: asked.options, bypassesStore: asked.bypassesStore,
+      wantsPreviews: isObserved && asked.isIncremental,
+      wantsProgress: isObserved && !asked.isIncremental, maximumRetryAfter: maximumRetryAfter
+    ).inTurn(of: asked)
+  }
+
+  /// Sends a picture in a sealed memory file. It is treated as if it had been fetched just now.
+  ///
+  /// - Parameters:
+  ///   - url: see ``UploadRequest/url``. Without it a thumbnail always comes with the answer.
+  ///   - options: without a delay.
+  ///   - wantsPixels: see ``UploadRequest/wantsPixels``.
+  /// - Throws: if the process has no memory or descriptors left.
+  package static func upload(
+    _ picture: [UInt8], as url: String?, options: RequestOptions, wantsPixels: Bool = false
+  ) throws(SystemError) -> Self {
+    let byteCount = picture.count
+    var request = Self.picture {
+      .upload(
+        UploadRequest(
+          id: $0, url: url, byteCount: byteCount, options: options, wantsPixels: wantsPixels))
+    }
+    request.exchange.file = try MemoryFile(containing: picture).file
+    return request
+  }
+
+  private static func picture(_ message: @escaping @Sendable (RequestID) -> ClientMessage) -> Self {
+    Self(exchange: Exchange(isPrompt: false, hasUpdates: true, message: message)) {
+      reply throws(ClientError) in
+      guard case .got(let got) = reply.message else { throw .unexpectedReply }
+      guard let facts = got.uncached else {
+        return GetResult(outcome: got.outcome, uncached: nil, timings: got.timings)
+      }
+      return GetResult(
+        outcome: got.outcome, uncached: UncachedPicture(facts: facts, bytes: try reply.bytes()),
+        timings: facts.timings)
+    }
+  }
+
+  /// The request waits in a session until it is the turn of its host.
+  func inTurn(of asked: ClusterRequest) -> Self {
+    var request = self
+    request.exchange.turn = .load(host: asked.url.host, priority: asked.options.priority)
+    return request
+  }
+}
+
+/// The end of a `get` or an `upload`.
+package struct GetResult: Sendable {
+  package let outcome: Outcome
+  /// The thumbnail if it was made but not stored; no later request can read it. `nil` if it is in the
+  /// store or was not made.
+  package let uncached: UncachedPicture?
+  /// How long each step took; `nil` for a thumbnail that was in the store.
+  package let timings: Timings?
+}
+
+/// A thumbnail that is not in the store, and its bytes.
+package struct UncachedPicture: Sendable {
+  package let facts: UncachedThumbnail
+  package let bytes: [UInt8]
+}
+
+// MARK: - Messages
+
+/// The messages of a request: how it is sent, and what its replies mean.
+struct Exchange: Sendable {
+  /// What a reply is to the request.
+  enum Step: Sendable {
+    /// It is an update, and others follow. The message is sent in return.
+    case more(ClientMessage?)
+    /// The coordinator is leaving. The next one may answer.
+    case again
+    /// It has the answer.
+    case answer
+  }
+
+  /// What decides when a session sends the request, among those that wait.
+  enum Turn: Sendable {
+    /// A question that the coordinator answers by itself: before all loads.
+    case first
+    /// A load from a host.
+    case load(host: String, priority: Int)
+  }
+
+  /// The request, under a number of the connection that it is sent over.
+  let message: @Sendable (RequestID) -> ClientMessage
+  /// The file beside the request; `nil` if that announces none.
+  var file: PassedFile?
+  var turn = Turn.first
+  /// Whether the request may be sent again over the next connection when its own is lost.
+  let isRepeatable: Bool
+  /// Whether the coordinator has the answer at hand. A thread does not wait for ever for such an answer.
+  let isPrompt: Bool
+  /// Whether updates may come before the answer. If a task no longer waits for them, the coordinator is told.
+  let hasUpdates: Bool
+
+  init(
+    isRepeatable: Bool = true, isPrompt: Bool = true, hasUpdates: Bool = false,
+    message: @escaping @Sendable (RequestID) -> ClientMessage
+  ) {
+    self.message = message
+    self.isRepeatable = isRepeatable
+    self.isPrompt = isPrompt
+    self.hasUpdates = hasUpdates
+  }
+
+  func step(after reply: CoordinatorReply) -> Step {
+    guard hasUpdates else { return .answer }
+    switch reply {
+    case .waiting, .progress: return .more(nil)
+    case .preview(let preview): return .more(.nextPreview(PlainRequest(id: preview.id)))
+    case .job(let reply): return reply.status.hasEnded ? .answer : .more(nil)
+    case .got(let got): return got.outcome.isOfLeavingCoordinator ? .again : .answer
+    case .hello, .refused, .submitted, .status, .jobs, .results, .forgotten, .detached, .sweeping,
+      .stopping:
+      return .answer
+    }
+  }
+}
+
+extension Outcome {
+  /// Whether the coordinator stops, so that it no longer makes the thumbnail.
+  fileprivate var isOfLeavingCoordinator: Bool {
+    if case .failed(let failure, _) = self {
+      failure.code == .cancelled && failure.isRetryable
+    } else {
+      false
+    }
+  }
+}
+
+/// A reply of the coordinator, with the contents of the file beside it. They are read when the reply arrives,
+/// so that no descriptor stays open until a task runs.
+package struct ReceivedReply: Sendable {
+  let message: CoordinatorReply
+  /// `nil` for a message that announces no file.
+  private let contents: Result<[UInt8], SystemError>?
+
+  init(_ delivery: Delivery<CoordinatorReply>) {
+    message = delivery.message
+    contents = delivery.message.announcedByteCount.map { byteCount in
+      Result { () throws(SystemError) in
+        try MemoryFile(delivery.announcedFile).contents(byteCount: byteCount)
+      }
+    }
+  }
+
+  /// The contents of the file; none if there is no file.
+  func bytes() throws(ClientError) -> [UInt8] {
+    do throws(SystemError) {
+      return try contents?.get() ?? []
+    } catch {
+      throw .connection(.system(error))
+    }
+  }
+}
+
+extension CoordinatorReply {
+  /// The bytes of the file beside the message; `nil` if it announces none.
+  fileprivate var announcedByteCount: Int? {
+    switch self {
+    case .got(let got): got.uncached?.thumbnail.byteCount
+    case .preview(let preview): preview.thumbnail.byteCount
+    case .hello, .refused, .submitted, .status, .jobs, .job, .results, .progress, .waiting,
+      .forgotten, .detached, .sweeping, .stopping:
+      nil
+    }
+  }
+
+  fileprivate var cluster: ClusterStatus? {
+    if case .status(let reply) = self { reply.cluster } else { nil }
+  }
+
+  fileprivate var job: JobStatus? {
+    if case .job(let reply) = self { reply.status } else { nil }
+  }
+}
