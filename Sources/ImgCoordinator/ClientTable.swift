@@ -10,7 +10,7 @@ import ImgWire
 /// ``takeClosed()``.
 final class ClientTable {
   private var clients: [ClientID: ClientConnection] = [:]
-  private var lastNumber: UInt32 = 0
+  private var lastNumber: UInt64 = 0
   private var ledger: ClientLedger
   /// The clients whose requests have arrived and are not served.
   private var turns = TurnQueue<ClientID>()
@@ -62,7 +62,7 @@ final class ClientTable {
     case .admitted:
       return true
     case .replacing(let idle):
-      if let idle = clients[ClientID(rawValue: idle)] {
+      if let idle = clients[idle] {
         expel(
           idle, .unavailable,
           "it was idle, and another client needs its place; connect again, or allow more than "
@@ -174,7 +174,7 @@ final class ClientTable {
 
   /// Sends the reason, and closes the client once it has read that.
   func dismiss(_ client: ClientConnection, _ code: RequestRefusal.Code, _ message: String) {
-    log.note("client \(client.id) is dismissed: \(message)")
+    log.note("client \(client.id.rawValue) is dismissed: \(message)")
     client.beginClosing()
     send(.refused(.ofConnection(code, message)), to: client)
   }
@@ -192,7 +192,7 @@ final class ClientTable {
     guard clients[client.id] != nil, !unflushed.contains(client.id) else { return }
     if client.isClosing, !client.channel.hasUnsent { return close(client) }
     if client.wantsTurn { turns.append(client.id) }
-    ledger.update(client.id.rawValue, client.account, at: .now)
+    ledger.update(client.id, client.account, at: .now)
     guard let interest = client.takeInterestChange() else { return }
     // The descriptor is registered and open: a failure to change its events would be a bug here.
     try? poller.update(
@@ -211,10 +211,8 @@ final class ClientTable {
 
   /// Closes the clients that have owed the rest of a request for too long.
   func closeOverdue(at now: ContinuousClock.Instant) {
-    for number in ledger.overdue(at: now) {
-      guard let client = clients[ClientID(rawValue: number)], let debt = client.debt else {
-        continue
-      }
+    for id in ledger.overdue(at: now) {
+      guard let client = clients[id], let debt = client.debt else { continue }
       expel(
         client, .invalidRequest, "\(debt.rawValue) within \(timeout.text)")
     }
@@ -222,7 +220,7 @@ final class ClientTable {
 
   /// Closes clients until all of them together hold no more memory than they may.
   func closeHeaviest() {
-    while let number = ledger.heaviest, let client = clients[ClientID(rawValue: number)] {
+    while let id = ledger.heaviest, let client = clients[id] {
       expel(
         client, .unavailable,
         "all clients together hold too much memory for unread replies and half-sent requests, and "
@@ -244,7 +242,7 @@ final class ClientTable {
     case .framing, .message, .passedFile:
       expel(client, .invalidRequest, error.description)
     case .peerDoesNotRead:
-      log.note("client \(client.id) is closed: \(error)")
+      log.note("client \(client.id.rawValue) is closed: \(error)")
       close(client)
     case .closed, .timedOut, .system:
       close(client)
@@ -255,14 +253,14 @@ final class ClientTable {
   private func expel(
     _ client: ClientConnection, _ code: RequestRefusal.Code, _ reason: String
   ) {
-    log.note("client \(client.id) is closed: \(reason)")
+    log.note("client \(client.id.rawValue) is closed: \(reason)")
     try? client.channel.send(.refused(.ofConnection(code, reason)))
     close(client)
   }
 
   private func close(_ client: ClientConnection) {
     guard clients.removeValue(forKey: client.id) != nil else { return }
-    ledger.remove(client.id.rawValue)
+    ledger.remove(client.id)
     poller.unregister(client.channel.descriptor)
     closed.append(client)
   }
@@ -276,12 +274,10 @@ extension RequestRefusal {
 }
 
 /// The number of a client's connection. Numbers are not reused.
-struct ClientID: RawRepresentable, Hashable, Comparable, CustomStringConvertible {
-  let rawValue: UInt32
+typealias ClientID = Identifier<IdentifierKind.Client>
 
-  var description: String { "\(rawValue)" }
-
-  static func < (left: ClientID, right: ClientID) -> Bool { left.rawValue < right.rawValue }
+extension IdentifierKind {
+  enum Client {}
 }
 
 /// A client's request whose answer comes later.
@@ -311,7 +307,7 @@ struct ClientLedger {
   enum Admission: Hashable, Sendable {
     case admitted
     /// Once this client, the one that has been idle for longest, is closed.
-    case replacing(UInt32)
+    case replacing(ClientID)
     case full
   }
 
@@ -325,11 +321,11 @@ struct ClientLedger {
   let timeout: Duration
   private let byteCountMaximum: Int
 
-  private var heldByteCounts: [UInt32: Int] = [:]
+  private var heldByteCounts: [ClientID: Int] = [:]
   /// Since when a client owes something.
-  private var owing: [UInt32: ContinuousClock.Instant] = [:]
+  private var owing: [ClientID: ContinuousClock.Instant] = [:]
   /// Since when a client is idle.
-  private var idle: [UInt32: ContinuousClock.Instant] = [:]
+  private var idle: [ClientID: ContinuousClock.Instant] = [:]
   private(set) var heldByteCount = 0
 
   init(
@@ -350,7 +346,7 @@ struct ClientLedger {
   /// Notes the state of a client, of one that has just connected too. A client that still owes what
   /// it owed before gets no more time for that.
   mutating func update(
-    _ client: UInt32, _ account: Account, at now: ContinuousClock.Instant
+    _ client: ClientID, _ account: Account, at now: ContinuousClock.Instant
   ) {
     heldByteCount += account.heldByteCount - (heldByteCounts[client] ?? 0)
     heldByteCounts[client] = account.heldByteCount
@@ -358,7 +354,7 @@ struct ClientLedger {
     idle[client] = account.isOwing || account.isInUse ? nil : now
   }
 
-  mutating func remove(_ client: UInt32) {
+  mutating func remove(_ client: ClientID) {
     heldByteCount -= heldByteCounts.removeValue(forKey: client) ?? 0
     owing[client] = nil
     idle[client] = nil
@@ -370,7 +366,7 @@ struct ClientLedger {
   var deadline: ContinuousClock.Instant? { owing.values.min().map { $0 + timeout } }
 
   /// The clients that have owed something for too long.
-  func overdue(at now: ContinuousClock.Instant) -> [UInt32] {
+  func overdue(at now: ContinuousClock.Instant) -> [ClientID] {
     owing.filter { $0.value + timeout <= now }.keys.sorted()
   }
 
@@ -378,7 +374,7 @@ struct ClientLedger {
   var isTight: Bool { heldByteCount > byteCountMaximum / 2 }
 
   /// The client that holds the most memory, when all together hold more than they may.
-  var heaviest: UInt32? {
+  var heaviest: ClientID? {
     guard heldByteCount > byteCountMaximum else { return nil }
     return heldByteCounts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
   }

@@ -379,8 +379,9 @@ final class MemoryFileTable {
   }
 }
 
-/// What an event of the poller is about, packed into its 64 bits. Numbers are not reused, so an event
-/// for a connection that was closed in the same round finds nothing.
+/// What an event of the poller is about, packed into its 64 bits: the kind in the highest 8, and the
+/// number in the others. Numbers are not reused, so an event for a connection that was closed in the
+/// same round finds nothing.
 enum Token {
   case listener
   case signals
@@ -390,6 +391,9 @@ enum Token {
   case workerExit(WorkerID)
   case decoderExit(DecoderNumber)
   case errors(ErrorSource)
+
+  /// Counting up reaches no number that has more bits.
+  private static let numberBitCount: UInt64 = 56
 
   private var kind: UInt64 {
     switch self {
@@ -405,16 +409,17 @@ enum Token {
     }
   }
 
-  var rawValue: UInt64 {
+  private var number: UInt64 {
     switch self {
-    case .listener, .signals, .journal: kind << 32
-    case .client(let client): kind << 32 | UInt64(client.rawValue)
+    case .listener, .signals, .journal: 0
+    case .client(let client): client.rawValue
     case .workerChannel(let worker), .workerExit(let worker), .errors(.worker(let worker)):
-      kind << 32 | UInt64(worker.rawValue)
-    case .decoderExit(let decoder), .errors(.decoder(let decoder)):
-      kind << 32 | UInt64(decoder.rawValue)
+      worker.rawValue
+    case .decoderExit(let decoder), .errors(.decoder(let decoder)): decoder.rawValue
     }
   }
+
+  var rawValue: UInt64 { kind << Self.numberBitCount | number }
 
   /// Whether an event is about a client, or about one that wants to connect.
   static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
@@ -425,8 +430,8 @@ enum Token {
   }
 
   init?(rawValue: UInt64) {
-    let number = UInt32(truncatingIfNeeded: rawValue)
-    switch rawValue >> 32 {
+    let number = rawValue & (1 << Self.numberBitCount - 1)
+    switch rawValue >> Self.numberBitCount {
     case 0: self = .listener
     case 1: self = .signals
     case 2: self = .journal

@@ -43,25 +43,21 @@ package enum Effect: Hashable, Sendable {
   case noWorkers(reason: String)
 }
 
-/// A client's connection and request that wait for one picture. A later one has a higher number.
-package struct ViewerID: RawRepresentable, Hashable, Sendable {
-  package let rawValue: UInt64
-
-  package init(rawValue: UInt64) {
-    self.rawValue = rawValue
-  }
+extension IdentifierKind {
+  package enum Viewer {}
+  package enum MemoryFile {}
+  package enum Work {}
+  package enum Source {}
+  package enum Command {}
 }
+
+/// A client's connection and request that wait for one picture. A later one has a higher number.
+package typealias ViewerID = Identifier<IdentifierKind.Viewer>
 
 /// A memory file that came with an event. The driver holds it; the scheduler only names it, and
 /// releases it: a result with the effects of the same event, an uploaded picture when no request
 /// waits for its thumbnail any more.
-package struct MemoryFileID: RawRepresentable, Hashable, Sendable {
-  package let rawValue: UInt64
-
-  package init(rawValue: UInt64) {
-    self.rawValue = rawValue
-  }
-}
+package typealias MemoryFileID = Identifier<IdentifierKind.MemoryFile>
 
 /// A picture that a client uploads, see `UploadRequest`.
 package struct UploadedPicture: Hashable, Sendable {

@@ -204,6 +204,6 @@ extension Scheduler {
         (startTag: $0, item: item.id)
       }
     }
-    .sorted { ($0.startTag, $0.item.rawValue) < ($1.startTag, $1.item.rawValue) }.map(\.item)
+    .sorted { ($0.startTag, $0.item) < ($1.startTag, $1.item) }.map(\.item)
   }
 }

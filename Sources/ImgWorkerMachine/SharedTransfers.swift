@@ -320,7 +320,7 @@ struct SharedTransfers {
 
   /// The transfers that hold slots, in order.
   var withSlots: [TransferID] {
-    transfers.filter(\.value.holdsSlots).keys.sorted { $0.rawValue < $1.rawValue }
+    transfers.filter(\.value.holdsSlots).keys.sorted()
   }
 
   /// - Precondition: the transfer is not over.
@@ -356,7 +356,7 @@ struct SharedTransfers {
 
   /// - Returns: what leases are to be told of the progress of their bodies.
   mutating func takeProgress() -> [ProgressReport.Entry] {
-    progressIDs.sorted { $0.rawValue < $1.rawValue }.flatMap { takeProgress(of: $0) }
+    progressIDs.sorted().flatMap { takeProgress(of: $0) }
   }
 
   /// - Precondition: the transfer is not over.
@@ -380,7 +380,7 @@ struct SharedTransfers {
   var nextPreview: (id: TransferID, deadline: ContinuousClock.Instant)? {
     previewedIDs.compactMap { id in
       transfers[id]?.previews?.deadline.map { (id: id, deadline: $0) }
-    }.min { ($0.deadline, $0.id.rawValue) < ($1.deadline, $1.id.rawValue) }
+    }.min { ($0.deadline, $0.id) < ($1.deadline, $1.id) }
   }
 
   /// A preview is being made.

@@ -246,7 +246,7 @@ extension Scenario {
   }
 
   mutating func leave() {
-    let waiting = cluster.waitingViewers.sorted { $0.rawValue < $1.rawValue }
+    let waiting = cluster.waitingViewers.sorted()
     guard let viewer = waiting.randomElement(using: &random) else { return }
     expectedViewers.remove(viewer)
     cluster.leave(viewer)

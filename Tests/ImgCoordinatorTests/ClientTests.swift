@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgModel
+public import ImgModel
 import ImgScheduler
 import ImgSettings
 import ImgWire
@@ -84,6 +84,13 @@ struct ClientTableTests {
   }
 }
 
+extension Identifier: ExpressibleByIntegerLiteral {
+  /// The thing of this number.
+  public init(integerLiteral value: UInt64) {
+    self.init(rawValue: value)
+  }
+}
+
 /// What clients cost, and which of them have to go.
 @Suite struct ClientLedgerTests {
   private let start = ContinuousClock.now
@@ -91,7 +98,7 @@ struct ClientTableTests {
     clientMaximum: 3, timeout: .seconds(60), byteCountMaximum: 1_000)
 
   private mutating func update(
-    _ client: UInt32, bytes: Int = 0, isOwing: Bool = false, isInUse: Bool = false,
+    _ client: ClientID, bytes: Int = 0, isOwing: Bool = false, isInUse: Bool = false,
     after time: Duration = .zero
   ) {
     ledger.update(

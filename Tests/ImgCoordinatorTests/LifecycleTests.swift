@@ -76,9 +76,10 @@ import Testing
 @Suite struct TokenTests {
   private static let tokens: [Token] = [
     .listener, .signals, .journal, .client(ClientID(rawValue: 7)),
-    .client(ClientID(rawValue: .max)), .workerChannel(WorkerID(rawValue: 7)),
+    .client(ClientID(rawValue: 1 << 56 - 1)), .workerChannel(WorkerID(rawValue: 7)),
     .workerExit(WorkerID(rawValue: 7)), .decoderExit(DecoderNumber(rawValue: 7)),
-    .errors(.worker(WorkerID(rawValue: .max))), .errors(.decoder(DecoderNumber(rawValue: 7))),
+    .errors(.worker(WorkerID(rawValue: 1 << 56 - 1))),
+    .errors(.decoder(DecoderNumber(rawValue: 7))),
   ]
 
   @Test func `each token has a number of its own and comes back from it`() {
@@ -88,7 +89,7 @@ import Testing
   }
 
   @Test func `a number of no kind is no token`() {
-    #expect(Token(rawValue: 9 << 32) == nil)
+    #expect(Token(rawValue: 9 << 56) == nil)
     #expect(Token(rawValue: .max) == nil)
   }
 
@@ -96,7 +97,9 @@ import Testing
     let ofClients = Self.tokens.filter { Token.isOfClientsOrListener($0.rawValue) }
     #expect(
       ofClients.map(\.rawValue)
-        == [Token.listener, .client(ClientID(rawValue: 7)), .client(ClientID(rawValue: .max))]
+        == [
+          Token.listener, .client(ClientID(rawValue: 7)), .client(ClientID(rawValue: 1 << 56 - 1)),
+        ]
         .map(\.rawValue))
   }
 }

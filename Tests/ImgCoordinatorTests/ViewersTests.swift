@@ -161,15 +161,15 @@ struct ViewersTests {
 }
 
 @Suite struct RequesterTableTests {
-  private func requester(_ client: UInt32, _ request: UInt64) -> Requester {
-    Requester(client: ClientID(rawValue: client), request: RequestID(rawValue: request))
+  private func requester(_ client: ClientID, _ request: RequestID) -> Requester {
+    Requester(client: client, request: request)
   }
 
   @Test func `each request has a viewer of its own, numbered in the order of arrival`() {
     var table = RequesterTable()
     let first = table.add(requester(1, 1))
     let second = table.add(requester(2, 1))
-    #expect(first.rawValue < second.rawValue)
+    #expect(first < second)
     #expect(table[second] == requester(2, 1))
   }
 

@@ -1,4 +1,4 @@
-import ImgModel
+public import ImgModel
 import ImgWire
 
 @testable import ImgWorkerMachine
@@ -306,15 +306,8 @@ extension NewRecord.Kind {
   }
 }
 
-extension LeaseID: ExpressibleByIntegerLiteral {
-  /// The lease of this number.
-  public init(integerLiteral value: UInt64) {
-    self.init(rawValue: value)
-  }
-}
-
-extension TransferID: ExpressibleByIntegerLiteral {
-  /// The transfer of this number.
+extension Identifier: ExpressibleByIntegerLiteral {
+  /// The thing of this number.
   public init(integerLiteral value: UInt64) {
     self.init(rawValue: value)
   }

@@ -1,5 +1,5 @@
 import ImgFetch
-import ImgModel
+public import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -260,8 +260,8 @@ extension Outcome {
   }
 }
 
-extension LeaseID: ExpressibleByIntegerLiteral {
-  /// The lease of this number.
+extension Identifier: ExpressibleByIntegerLiteral {
+  /// The thing of this number.
   public init(integerLiteral value: UInt64) {
     self.init(rawValue: value)
   }

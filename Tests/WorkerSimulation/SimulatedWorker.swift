@@ -120,7 +120,7 @@ package final class SimulatedWorker {
 
   /// More arrives of the bodies of which previews or progress are wanted.
   private func growBodies(_ random: inout SeededGenerator, at now: Moment) {
-    for transfer in machine.watchedTransfers.sorted(by: { $0.rawValue < $1.rawValue }) {
+    for transfer in machine.watchedTransfers.sorted() {
       arrivedByteCounts[transfer, default: 0] += Int.random(in: 0...1_000, using: &random)
       let progress = BodyProgress(receivedByteCount: arrivedByteCounts[transfer, default: 0])
       feed(.bodyGrew(transfer, to: progress), at: now)

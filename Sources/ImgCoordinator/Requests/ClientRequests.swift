@@ -77,7 +77,7 @@ final class ClientRequests {
     let answer = Hello(processID: ThisProcess.processID, storeDirectory: storeDirectory)
     clients.send(.hello(answer), to: client)
     if !isSame {
-      log.note("client \(client.id) speaks protocol \(hello.protocolVersion): closed")
+      log.note("client \(client.id.rawValue) speaks protocol \(hello.protocolVersion): closed")
       clients.closeWhenRead(client)
     }
   }
@@ -174,7 +174,7 @@ final class ClusterRequests {
     {
       return clients.refuse(request.id, of: client, .invalidRequest, reason)
     }
-    log.note("limits changed by client \(client.id)")
+    log.note("limits changed by client \(client.id.rawValue)")
     scheduler.handle(.limitsChanged(request.limits))
     reportStatus(request.id, to: client)
   }

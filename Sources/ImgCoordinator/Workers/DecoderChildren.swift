@@ -37,7 +37,7 @@ final class DecoderChildren {
   private var decoders: [DecoderNumber: DecoderChild] = [:]
   private var orders: [Order] = []
   private var histories: [Int: History] = [:]
-  private var lastNumber: UInt32 = 0
+  private var lastNumber: UInt64 = 0
   private var deathAllowance = MessageAllowance()
   private let errors: ErrorStreams
   private let poller: Poller
@@ -262,6 +262,8 @@ final class DecoderChild {
 
 /// Names a decoder process. Unlike a `DecoderID`, which a worker chooses, it is the coordinator's own,
 /// and differs from the number of every other decoder of its life.
-struct DecoderNumber: RawRepresentable, Hashable {
-  let rawValue: UInt32
+typealias DecoderNumber = Identifier<IdentifierKind.DecoderProcess>
+
+extension IdentifierKind {
+  enum DecoderProcess {}
 }

@@ -113,11 +113,7 @@ extension Failure {
 }
 
 /// Names a source: the number of the first of its items.
-package struct SourceID: Hashable, Comparable {
-  package let rawValue: UInt64
-
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-}
+package typealias SourceID = Identifier<IdentifierKind.Source>
 
 /// A picture, or its facts, that has to be fetched: what its variants share, so that it is fetched once for all of
 /// them. Lives as long as one of its items.

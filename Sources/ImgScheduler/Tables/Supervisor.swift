@@ -66,7 +66,7 @@ package struct Supervisor {
   /// By worker number, from 0.
   package private(set) var children: [Child]
   private var isRespawning = true
-  private var lastWorker: UInt32 = 0
+  private var lastWorker: UInt64 = 0
   private var lastReason = "it ended before it was ready"
   /// Why the last start failed; `nil` since a worker has answered.
   private(set) var startFailure: String?

@@ -40,7 +40,7 @@ package struct ViewerTable {
   func viewer(named name: String) -> ViewerID? { names[name] }
 
   /// The numbers of all viewers, the oldest first.
-  var ids: [ViewerID] { viewers.keys.sorted { $0.rawValue < $1.rawValue } }
+  var ids: [ViewerID] { viewers.keys.sorted() }
 
   /// A viewer arrives whose delay is to pass first.
   ///

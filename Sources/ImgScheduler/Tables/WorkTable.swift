@@ -2,11 +2,7 @@ package import ImgModel
 
 /// Names an explicit command of a person that may override a circuit breaker; a later one has a
 /// higher number.
-package struct CommandID: Hashable, Comparable {
-  package let rawValue: UInt64
-
-  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-}
+package typealias CommandID = Identifier<IdentifierKind.Command>
 
 /// A request that waits for a picture in one variant.
 package struct Waiter {
@@ -63,9 +59,7 @@ package struct Waiter {
 }
 
 /// Names a work item; in the order in which they were taken up, never reused.
-package struct WorkID: Hashable {
-  package let rawValue: UInt64
-}
+package typealias WorkID = Identifier<IdentifierKind.Work>
 
 /// One URL, variant and keep option, and all requests that wait for it. The item is looked up,
 /// decoded and stored once however many ask. What is fetched once is the ``Source``.
