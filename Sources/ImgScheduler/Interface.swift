@@ -133,26 +133,12 @@ package enum Event: Hashable, Sendable {
   /// What is remembered of the failures of these URLs counts no more.
   case failuresForgotten(Set<String>)
 
-  case workerReady(WorkerID, Credits)
-  /// The worker says that it cannot begin; its exit follows.
-  case workerRefused(WorkerID, reason: String)
-  case workerLookedUp(WorkerID, LookupResults)
-  case workerReportedHosts(WorkerID, HostUpdates)
-  case workerRedirected(WorkerID, [Redirections.Redirection])
-  case workerTransferred(WorkerID, [LeaseID])
-  /// The body that these leases were attached to is gone, or their host has sent Retry-After.
-  case workerReleased(WorkerID, [LeaseID])
-  /// The store has what these look-ups and fetches are about, but no room to pin it.
-  case workerUnpinned(WorkerID, [LeaseID])
-  case workerFinished(WorkerID, FetchResults)
-  /// A lease has ended with a thumbnail that only the memory file holds.
-  case workerMadeUncached(WorkerID, UncachedResult, MemoryFileID)
-  /// A preview was made for a lease, which goes on. The memory file holds it.
-  case workerMadePreview(WorkerID, MadePreview, MemoryFileID)
-  /// So much of the bodies of leases has arrived. The leases go on.
-  case workerReportedProgress(WorkerID, [ProgressReport.Entry])
-  /// The size of the store, as a worker has seen it.
-  case storeReported(StoreReport)
+  /// A worker says something. What it asks of the driver, that is `hello`, `startDecoder`, `endDecoder`
+  /// and `sandboxed`, changes nothing here. For a worker that cannot be started, or is of another
+  /// version, the driver says `refused`; its exit follows.
+  ///
+  /// - file: has the bytes that the message announces.
+  case fromWorker(WorkerID, WorkerMessage, file: MemoryFileID? = nil)
   case workerObserved(WorkerID, Observation)
   /// The process is gone, and what it sent before is about to be handled. From now on it is assigned
   /// nothing. `workerExited` follows.

@@ -112,27 +112,37 @@ package struct Scheduler {
     case .viewerLeft(let viewer): viewerLeft(viewer)
     case .failuresForgotten(let urls): sources.forgetFailures(of: urls)
 
-    case .workerReady(let worker, let credits): workerReady(worker, credits: credits)
-    case .workerRefused(let worker, let reason): workers.refused(worker, reason: reason)
-    case .workerLookedUp(let worker, let results): lookedUp(results, by: worker)
-    case .workerReportedHosts(let worker, let updates): updateHosts(updates, by: worker)
-    case .workerRedirected(let worker, let redirections): redirected(redirections, by: worker)
-    case .workerTransferred(let worker, let leases): transferred(leases, by: worker)
-    case .workerReleased(let worker, let leases): released(leases, by: worker)
-    case .workerUnpinned(let worker, let leases): unpinned(leases, by: worker)
-    case .workerFinished(let worker, let results): finished(results, by: worker)
-    case .workerMadeUncached(let worker, let result, let file):
-      madeUncached(result, in: file, by: worker)
-    case .workerMadePreview(let worker, let preview, let file):
-      madePreview(preview, in: file, by: worker)
-    case .workerReportedProgress(let worker, let entries): reportProgress(entries, by: worker)
-    case .storeReported(let report): storeReported(report)
+    case .fromWorker(let worker, let message, let file):
+      take(message, with: file, from: worker)
     case .workerObserved(let worker, let observation): observed(observation, of: worker)
     case .workerExiting(let worker): workers.beginExit(of: worker)
     case .workerExited(let worker, let end, let transferring):
       workerExited(worker, end: end, transferring: transferring)
 
     case .drainRequested: drain()
+    }
+  }
+
+  /// - Parameter file: as of ``Event/fromWorker(_:_:file:)``.
+  private mutating func take(
+    _ message: WorkerMessage, with file: MemoryFileID?, from worker: WorkerID
+  ) {
+    precondition(message.announcesFile == (file != nil), "a file comes with what announces it")
+    switch message {
+    case .ready(let credits): workerReady(worker, credits: credits)
+    case .refused(let refusal): workers.refused(worker, reason: refusal.reason)
+    case .lookedUp(let results): lookedUp(results, by: worker)
+    case .hostUpdates(let updates): updateHosts(updates, by: worker)
+    case .redirected(let list): redirected(list.redirections, by: worker)
+    case .transferred(let list): transferred(list.leases, by: worker)
+    case .released(let list): released(list.leases, by: worker)
+    case .unpinned(let list): unpinned(list.leases, by: worker)
+    case .finished(let results): finished(results, by: worker)
+    case .uncached(let result): file.map { madeUncached(result, in: $0, by: worker) }
+    case .preview(let preview): file.map { madePreview(preview, in: $0, by: worker) }
+    case .progress(let report): reportProgress(report.entries, by: worker)
+    case .store(let report): storeReported(report)
+    case .hello, .startDecoder, .endDecoder, .sandboxed: break
     }
   }
 

@@ -119,11 +119,10 @@ extension ClusterModel {
 
   /// A worker tells how many bytes of the store are pinned.
   func reportStore(pinned byteCount: Int64, of budgetByteCount: Int64) {
-    handle(
-      .storeReported(
-        StoreReport(
-          budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: byteCount,
-          pinningJobs: [])))
+    let report = StoreReport(
+      budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: byteCount,
+      pinningJobs: [])
+    handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
   }
 
   func leave(_ viewer: ViewerID) {
@@ -168,14 +167,14 @@ extension ClusterModel {
   /// To be told of an event before the scheduler is.
   func noteMissing(_ event: Event) {
     switch event {
-    case .workerFinished(let worker, let results):
+    case .fromWorker(let worker, .finished(let results), _):
       for result in results.results where result.outcome.isOfMissingPicture {
         guard let transfer = transfer(of: result.lease, by: worker), transfer.isRetried == nil
         else { continue }
         scheduler.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
       }
-    case .workerTransferred(let worker, let leases):
-      for lease in leases {
+    case .fromWorker(let worker, .transferred(let list), _):
+      for lease in list.leases {
         guard let transfer = transfer(of: lease, by: worker) else { continue }
         scheduler.sources[transfer.source].map { missing[$0.key.name.text] = nil }
       }

@@ -16,22 +16,12 @@ extension ClusterModel {
     guard let message = fleet.takeMessage(from: id) else { return false }
     switch message {
     case .hello, .refused: fail("\(id) does not begin: \(message)")
-    case .ready(let credits): handle(.workerReady(id, credits))
-    case .lookedUp(let results): handle(.workerLookedUp(id, results))
-    case .hostUpdates(let updates): handle(.workerReportedHosts(id, updates))
-    case .redirected(let list): handle(.workerRedirected(id, list.redirections))
-    case .transferred(let list): handle(.workerTransferred(id, list.leases))
-    case .released(let list): handle(.workerReleased(id, list.leases))
-    case .finished(let results): handle(.workerFinished(id, results))
-    case .uncached(let result):
+    case .uncached, .preview:
       lastFile += 1
-      handle(.workerMadeUncached(id, result, MemoryFileID(rawValue: lastFile)))
-    case .preview(let preview):
-      lastFile += 1
-      handle(.workerMadePreview(id, preview, MemoryFileID(rawValue: lastFile)))
-    case .progress(let list): handle(.workerReportedProgress(id, list.entries))
-    case .unpinned(let list): handle(.workerUnpinned(id, list.leases))
-    case .store(let report): handle(.storeReported(report))
+      handle(.fromWorker(id, message, file: MemoryFileID(rawValue: lastFile)))
+    case .ready, .lookedUp, .hostUpdates, .redirected, .transferred, .released, .finished,
+      .progress, .unpinned, .store:
+      handle(.fromWorker(id, message))
     case .startDecoder, .endDecoder, .sandboxed: fail("a machine has no decoders: \(message)")
     }
     return true
@@ -183,7 +173,7 @@ extension ClusterModel {
           id: item.lease, url: item.url, isOriginal: true, state: .gone))
       workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
     } else {
-      mail.append(.workerReleased(id, [item.lease]))
+      mail.append(.fromWorker(id, .released(LeaseList(leases: [item.lease]))))
     }
   }
 

@@ -31,7 +31,7 @@ extension ClusterModel {
     if refusesPins, !batch.retention.pins.isEmpty {
       let hits = found.removeValue(forKey: .hit) ?? []
       let staleHits = found.removeValue(forKey: .staleHit) ?? []
-      say(.workerUnpinned(worker, (hits + staleHits).map(\.lease)))
+      say(.fromWorker(worker, .unpinned(LeaseList(leases: (hits + staleHits).map(\.lease)))))
     }
     let stale = found[.staleHit, default: []]
     let served = found[.hit, default: []] + stale
@@ -40,13 +40,11 @@ extension ClusterModel {
     let hits = served.map {
       LookupResults.Hit(lease: $0.lease, thumbnail: .sample)
     }
-    say(
-      .workerLookedUp(
-        worker,
-        LookupResults(
-          hits: hits, stale: stale.map(\.lease),
-          originals: found[.original, default: []].map(\.lease),
-          misses: found[.miss, default: []].map(\.lease))))
+    let results = LookupResults(
+      hits: hits, stale: stale.map(\.lease),
+      originals: found[.original, default: []].map(\.lease),
+      misses: found[.miss, default: []].map(\.lease))
+    say(.fromWorker(worker, .lookedUp(results)))
   }
 
   func isStored(_ url: String, _ variant: Variant = .standard) -> Bool {
@@ -73,7 +71,7 @@ extension ClusterModel {
     guard workers[worker]?.transfer(transfer)?.state == .receiving else { return }
     workers[worker]?.setState(.held, of: transfer)
     let leases = workers[worker]?.fetches.filter { $0.transfer == transfer }.map(\.lease) ?? []
-    say(.workerTransferred(worker, leases))
+    say(.fromWorker(worker, .transferred(LeaseList(leases: leases))))
   }
 
   /// The origin of `url` sends the worker on to another host.
@@ -84,13 +82,9 @@ extension ClusterModel {
 
   func redirect(_ transfer: LeaseID, of worker: WorkerID, to host: String) {
     workers[worker]?.redirect(transfer, to: host)
-    say(
-      .workerRedirected(
-        worker,
-        [
-          Redirections.Redirection(
-            transfer: TransferID(startedBy: transfer), host: host, origin: "http://\(host)")
-        ]))
+    let redirection = Redirections.Redirection(
+      transfer: TransferID(startedBy: transfer), host: host, origin: "http://\(host)")
+    say(.fromWorker(worker, .redirected(Redirections(redirections: [redirection]))))
   }
 
   /// The worker tells that the transfer of `url` has turned slow, or is slow no more.
@@ -101,8 +95,8 @@ extension ClusterModel {
 
   func turn(_ transfer: LeaseID, of worker: WorkerID, slow isSlow: Bool) {
     let id = TransferID(startedBy: transfer)
-    say(
-      .workerReportedHosts(worker, HostUpdates(slow: isSlow ? [id] : [], fast: isSlow ? [] : [id])))
+    let updates = HostUpdates(slow: isSlow ? [id] : [], fast: isSlow ? [] : [id])
+    say(.fromWorker(worker, .hostUpdates(updates)))
   }
 
   /// URLs whose transfers wait for slots where their redirects lead.
@@ -158,7 +152,7 @@ extension ClusterModel {
       lease: fetch.lease, made: fetch.bypassesStore || fetch.keep == .none ? .wanted : .refused,
       bytesFetched: 50_000,
       isStoreDegraded: isStoreDegraded)
-    say(.workerMadeUncached(worker, result, MemoryFileID(rawValue: lastFile)))
+    say(.fromWorker(worker, .uncached(result), file: MemoryFileID(rawValue: lastFile)))
   }
 
   /// The fetch of `url` ends with a picture that the store has no room for.
@@ -176,7 +170,7 @@ extension ClusterModel {
   func refusePin(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     store.keep(fetch.withoutPins)
     workers[worker]?.remove(fetch.lease)
-    say(.workerUnpinned(worker, [fetch.lease]))
+    say(.fromWorker(worker, .unpinned(LeaseList(leases: [fetch.lease]))))
   }
 
   /// - Parameters:
@@ -195,9 +189,8 @@ extension ClusterModel {
     let result = FetchResults.Result(
       lease: fetch.lease, outcome: outcome, wasRedirected: wasRedirected,
       failureBehind: failureBehind)
-    say(
-      .workerFinished(
-        worker, FetchResults(results: [result], decodeQueueCount: decodeQueueCount)))
+    let results = FetchResults(results: [result], decodeQueueCount: decodeQueueCount)
+    say(.fromWorker(worker, .finished(results)))
   }
 
   /// A host says for how long it wants to be left alone.
@@ -207,13 +200,13 @@ extension ClusterModel {
     guard let host else { return }
     let cooldown = HostCooldown(
       host: host, origin: "http://\(host)", seconds: seconds, httpStatus: httpStatus)
-    say(.workerReportedHosts(worker, HostUpdates(cooldowns: [cooldown])))
+    say(.fromWorker(worker, .hostUpdates(HostUpdates(cooldowns: [cooldown]))))
   }
 
   /// What the lease was to be made from is gone.
   func release(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     workers[worker]?.remove(fetch.lease)
-    say(.workerReleased(worker, [fetch.lease]))
+    say(.fromWorker(worker, .released(LeaseList(leases: [fetch.lease]))))
   }
 
   /// Everything outstanding succeeds until nothing is.
@@ -284,7 +277,7 @@ extension ClusterModel {
     if let fleet { return fleet.makeReady(id, credits) }
     guard workers[id] != nil else { return }
     workers[id]?.isReady = true
-    process(.workerReady(id, credits))
+    process(.fromWorker(id, .ready(credits)))
   }
 
   /// The process is gone. What a real machine sent before is heard first.

@@ -188,8 +188,7 @@ final class ClusterModel {
   func process(_ event: Event) {
     begunTransfers = []
     switch event {
-    case .workerMadeUncached(_, _, let file), .workerMadePreview(_, _, let file):
-      openFiles.insert(file)
+    case .fromWorker(_, _, let file?): openFiles.insert(file)
     case .viewerUploaded(_, let picture, _): openFiles.insert(picture.file)
     default: break
     }

@@ -132,7 +132,8 @@ final class CoordinatorParts {
     guard case .spawn(let worker, _) = scheduler.nextEffect() else {
       preconditionFailure("the scheduler starts its worker")
     }
-    scheduler.handle(.workerReady(worker, Credits(lookups: 1, leases: 1, decodeQueueTarget: 1)))
+    let credits = Credits(lookups: 1, leases: 1, decodeQueueTarget: 1)
+    scheduler.handle(.fromWorker(worker, .ready(credits)))
   }
 
   // MARK: - Clients

@@ -156,10 +156,9 @@ struct WorkerPoolTests {
     parts.makeWorkerReady()
     sweeps.sweep(at: start)
     for jobs in [[JobID(rawValue: 3)], []] {
-      parts.scheduler.handle(
-        .storeReported(
-          StoreReport(
-            budgetByteCount: 1 << 20, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: jobs)))
+      let report = StoreReport(
+        budgetByteCount: 1 << 20, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: jobs)
+      parts.scheduler.handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
       sweeps.sweep(at: start + .milliseconds(1))
       #expect(sweeps.deadline == start + .seconds(jobs.isEmpty ? 60 : 1))
     }

@@ -150,7 +150,8 @@ import Testing
     for _ in 0..<Scheduler.lossMaximum {
       cluster.endBackoffs()
       for worker in cluster.workers.keys.sorted() {
-        cluster.handle(.workerRefused(worker, reason: "a decoder was killed at its start"))
+        cluster.handle(
+          .fromWorker(worker, .refused(Refusal(reason: "a decoder was killed at its start"))))
         #expect(cluster.scheduler.workers[worker]?.takesLookups == false)
         cluster.exit(worker, .crashed("exit 1"))
       }
@@ -181,10 +182,10 @@ import Testing
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.exit(worker, .crashed("SIGSEGV"))
     let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
-    cluster.handle(.workerTransferred(worker, [fetch.lease]))
-    cluster.handle(.workerFinished(worker, FetchResults(results: [result])))
+    cluster.handle(.fromWorker(worker, .transferred(LeaseList(leases: [fetch.lease]))))
+    cluster.handle(.fromWorker(worker, .finished(FetchResults(results: [result]))))
     let miss = LookupResults(hits: [], originals: [], misses: [fetch.lease])
-    cluster.handle(.workerLookedUp(worker, miss))
+    cluster.handle(.fromWorker(worker, .lookedUp(miss)))
     #expect(cluster.scheduler.lateAnswerCount == 2)
     #expect(cluster.answers[viewer] == nil)
     cluster.finishEverything()
@@ -197,10 +198,8 @@ import Testing
     cluster.answerLookups()
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     let other = try #require(cluster.workers.keys.first { $0 != worker })
-    cluster.handle(
-      .workerFinished(
-        other,
-        FetchResults(results: [.init(lease: fetch.lease, outcome: .failure(.timeout))])))
+    let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
+    cluster.handle(.fromWorker(other, .finished(FetchResults(results: [result]))))
     #expect(cluster.answers[viewer] == nil)
     #expect(cluster.scheduler.lateAnswerCount == 1)
   }
@@ -209,7 +208,7 @@ import Testing
     let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     let worker = try #require(cluster.workers.keys.first)
-    cluster.handle(.workerReady(worker, cluster.credits))
+    cluster.handle(.fromWorker(worker, .ready(cluster.credits)))
     cluster.exit(worker, .crashed("SIGSEGV"))
     cluster.advance(by: .milliseconds(100))
     cluster.finishEverything()

@@ -269,7 +269,8 @@ import Testing
     cluster.finish(url(1))
     let result = UncachedResult(
       lease: fetch.lease, made: .refused, bytesFetched: 1, isStoreDegraded: true)
-    cluster.handle(.workerMadeUncached(worker, result, MemoryFileID(rawValue: 77)))
+    cluster.handle(
+      .fromWorker(worker, .uncached(result), file: MemoryFileID(rawValue: 77)))
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.openFiles.isEmpty)
     #expect(cluster.scheduler.storeError == nil)

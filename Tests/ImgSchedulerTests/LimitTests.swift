@@ -186,7 +186,7 @@ import Testing
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
-    cluster.handle(.workerReportedHosts(worker, HostUpdates(extraRequests: ["a", "b"])))
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(extraRequests: ["a", "b"]))))
     cluster.submit([url(1, host: "b")])
     cluster.answerLookups()
     #expect(starts(cluster, at: "b") == 0)
@@ -201,7 +201,7 @@ import Testing
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)
     let asked = HostUpdates(extraRequests: Array(repeating: "a", count: 1_000))
-    cluster.handle(.workerReportedHosts(worker, asked))
+    cluster.handle(.fromWorker(worker, .hostUpdates(asked)))
     cluster.advance(by: .milliseconds(1_999))
     #expect(starts(cluster, at: "a") == 1)
     cluster.advance(by: .milliseconds(1))

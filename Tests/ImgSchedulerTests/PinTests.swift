@@ -151,7 +151,7 @@ import Testing
     #expect(assumed?.budgetByteCount == cluster.scheduler.limits.storeBudgetByteCount)
     let limited = StoreReport(
       budgetByteCount: 400 << 20, diskByteCount: 50_000, pinnedByteCount: 0, pinningJobs: [])
-    cluster.handle(.storeReported(limited))
+    cluster.handle(.fromWorker(WorkerID(rawValue: 1), .store(limited)))
     #expect(cluster.scheduler.status(of: small)?.storeShortage?.effectiveByteCount == 50_000)
   }
 }

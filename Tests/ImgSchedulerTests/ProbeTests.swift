@@ -269,9 +269,10 @@ import Testing
     let cluster = cluster((1...3).map { url($0) }, respectful)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.handle(
-      .workerReportedHosts(worker, HostUpdates(robotsKnown: [LeaseID(rawValue: 99)])))
+      .fromWorker(
+        worker, .hostUpdates(HostUpdates(robotsKnown: [LeaseID(rawValue: 99)]))))
     #expect(cluster.fetching == [url(1)])
-    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(robotsKnown: [fetch.lease]))))
     #expect(cluster.fetching == [url(1), url(2), url(3)])
     // The next origin of the host has a probe of its own, which goes on when the first one ends.
     let others = [url(4, host: "example.com:81"), url(5, host: "example.com:81")]
@@ -291,7 +292,7 @@ import Testing
     cluster.answerLookups()
     cluster.leave(viewer)
     #expect(!cluster.fetching.contains(url(2)))
-    cluster.handle(.workerReportedHosts(worker, HostUpdates(robotsKnown: [fetch.lease])))
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(robotsKnown: [fetch.lease]))))
     #expect(cluster.fetching.contains(url(2)))
   }
 

@@ -73,7 +73,7 @@ import Testing
     for _ in 0..<Supervisor.failedStartsMaximum {
       #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
-      cluster.handle(.workerRefused(worker, reason: "no store"))
+      cluster.handle(.fromWorker(worker, .refused(Refusal(reason: "no store"))))
       cluster.exit(worker, .crashed("exit 1"))
       cluster.advance(by: .seconds(5))
     }
@@ -85,7 +85,9 @@ import Testing
   @Test func `workers that refuse at the same time each have their own reason`() {
     let cluster = startingCluster(workers: 2)
     let workers = cluster.workers.keys.sorted()
-    for worker in workers { cluster.handle(.workerRefused(worker, reason: "no store")) }
+    for worker in workers {
+      cluster.handle(.fromWorker(worker, .refused(Refusal(reason: "no store"))))
+    }
     for worker in workers { cluster.exit(worker, .killed("SIGKILL")) }
     #expect(cluster.scheduler.workers.supervisor.startFailure == "no store")
   }

@@ -21,9 +21,8 @@ import Testing
   }
 
   private func made(_ lease: LeaseID, showing byteCount: Int, by worker: WorkerID) -> Event {
-    .workerMadePreview(
-      worker, MadePreview(lease: lease, thumbnail: Self.preview, shownByteCount: byteCount),
-      MemoryFileID(rawValue: 7))
+    let preview = MadePreview(lease: lease, thumbnail: Self.preview, shownByteCount: byteCount)
+    return .fromWorker(worker, .preview(preview), file: MemoryFileID(rawValue: 7))
   }
 
   @Test func `a worker is asked for previews, and its viewer is shown each`() throws {
@@ -149,8 +148,8 @@ import Testing
 
   private func arrived(_ byteCount: Int, for lease: LeaseID, at worker: WorkerID) -> Event {
     let progress = BodyProgress(receivedByteCount: byteCount, expectedByteCount: 10_000)
-    return .workerReportedProgress(
-      worker, [ProgressReport.Entry(lease: lease, progress: progress)])
+    let entry = ProgressReport.Entry(lease: lease, progress: progress)
+    return .fromWorker(worker, .progress(ProgressReport(entries: [entry])))
   }
 
   @Test func `a worker is asked for progress, and its viewer is told each value`() throws {

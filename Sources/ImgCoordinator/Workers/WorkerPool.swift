@@ -76,7 +76,8 @@ final class WorkerPool {
         worker.killAndReap()
         unregister(worker)
       }
-      scheduler.handle(.workerRefused(id, reason: "\(executable) cannot be started: \(error)"))
+      let refusal = Refusal(reason: "\(executable) cannot be started: \(error)")
+      scheduler.handle(.fromWorker(id, .refused(refusal)))
       let end = WorkerEnd.crashed("could not be started")
       scheduler.handle(.workerExited(id, end, transferring: nil))
     }
@@ -173,23 +174,6 @@ final class WorkerPool {
     let id = worker.id
     switch delivery.message {
     case .hello(let hello): greet(worker, hello)
-    case .ready(let credits): scheduler.handle(.workerReady(id, credits))
-    case .refused(let refusal):
-      log.note("worker \(worker.number) cannot begin: \(refusal.reason)")
-      scheduler.handle(.workerRefused(id, reason: refusal.reason))
-    case .lookedUp(let results): scheduler.handle(.workerLookedUp(id, results))
-    case .hostUpdates(let updates): scheduler.handle(.workerReportedHosts(id, updates))
-    case .redirected(let list): scheduler.handle(.workerRedirected(id, list.redirections))
-    case .transferred(let list): scheduler.handle(.workerTransferred(id, list.leases))
-    case .released(let list): scheduler.handle(.workerReleased(id, list.leases))
-    case .unpinned(let list): scheduler.handle(.workerUnpinned(id, list.leases))
-    case .finished(let results): scheduler.handle(.workerFinished(id, results))
-    case .uncached(let result):
-      scheduler.handle(.workerMadeUncached(id, result, files.add(delivery.announcedFile)))
-    case .preview(let preview):
-      scheduler.handle(.workerMadePreview(id, preview, files.add(delivery.announcedFile)))
-    case .progress(let report):
-      scheduler.handle(.workerReportedProgress(id, report.entries))
     case .startDecoder(let reference):
       let answer = decoders.order(
         reference.decoder, for: worker, channel: delivery.announcedFile)
@@ -197,9 +181,17 @@ final class WorkerPool {
       startDecoders(at: .now)
     case .endDecoder(let reference):
       tell([decoders.end(reference.decoder, of: id)].compactMap(\.self))
-    case .store(let report): scheduler.handle(.storeReported(report))
     case .sandboxed(let sandbox):
       sandboxReports.add(sandbox, of: id).forEach(log.note)
+    case .refused(let refusal):
+      log.note("worker \(worker.number) cannot begin: \(refusal.reason)")
+      scheduler.handle(.fromWorker(id, delivery.message))
+    case .uncached, .preview:
+      let file = files.add(delivery.announcedFile)
+      scheduler.handle(.fromWorker(id, delivery.message, file: file))
+    case .ready, .lookedUp, .hostUpdates, .redirected, .transferred, .released, .finished,
+      .progress, .unpinned, .store:
+      scheduler.handle(.fromWorker(id, delivery.message))
     }
   }
 
@@ -220,7 +212,7 @@ final class WorkerPool {
 
   /// Ends a worker that cannot work here.
   private func refuse(_ worker: WorkerProcess, _ reason: String) {
-    scheduler.handle(.workerRefused(worker.id, reason: reason))
+    scheduler.handle(.fromWorker(worker.id, .refused(Refusal(reason: reason))))
     worker.kill()
   }
 
