@@ -222,8 +222,8 @@ package struct JobRetries: Hashable, Sendable, Codable {
 /// One write to the job journal. The journal applies operations in order. It commits them in
 /// groups; each group is one durable transaction.
 package enum JournalOperation: Hashable, Sendable {
-  /// Creates a job in the state `submitting`.
-  case createJob(JobRecord)
+  /// Creates a job in the state `submitting`. Boxed: the others are much smaller.
+  indirect case createJob(JobRecord)
   /// Appends lines of the list, as the client sent them.
   case appendURLs(JobID, [String])
   /// Completes the submission. The job is accepted and durable from here on.

@@ -2,10 +2,12 @@ package import ImgModel
 package import ImgWire
 
 /// What the scheduler wants done. Effects are performed in their order.
+///
+/// Each is moved several times on its way, so the large ones are boxed.
 package enum Effect: Hashable, Sendable {
-  case send(CoordinatorMessage, to: WorkerID)
+  indirect case send(CoordinatorMessage, to: WorkerID)
   /// The same with a memory file beside the message. The driver keeps the file.
-  case pass(MemoryFileID, CoordinatorMessage, to: WorkerID)
+  indirect case pass(MemoryFileID, CoordinatorMessage, to: WorkerID)
   /// Start a process for the worker of this number; a failure to start is reported as its exit.
   case spawn(WorkerID, number: Int)
   /// End the process at once; its exit follows as an event.
@@ -17,9 +19,9 @@ package enum Effect: Hashable, Sendable {
   case journal(JournalOperation)
 
   /// - timings: of what was fetched or decoded for the outcome.
-  case answer(ViewerID, Outcome, Timings?)
+  indirect case answer(ViewerID, Outcome, Timings?)
   /// The viewer's answer is a thumbnail that is not in the store; the memory file holds it.
-  case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
+  indirect case deliver(MemoryFileID, UncachedThumbnail, bytesFetched: Int, to: ViewerID)
   /// Show the viewer a preview, which the memory file holds. The viewer still waits for its answer.
   case show(MemoryFileID, Thumbnail, to: ViewerID)
   /// Tell the viewer how much of its picture has arrived. The viewer still waits for its answer.
@@ -27,7 +29,7 @@ package enum Effect: Hashable, Sendable {
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
-  case jobEnded(JobRecord)
+  indirect case jobEnded(JobRecord)
 
   /// The store takes no thumbnails any more, or takes them again; for people.
   case storeErrorBegan(StoreErrorStatus)
@@ -106,7 +108,7 @@ package struct Observation: Hashable, Sendable {
   }
 }
 
-/// What happens to the scheduler.
+/// What happens to the scheduler. The large events are boxed, like those of ``Effect``.
 package enum Event: Hashable, Sendable {
   /// The program begins: start the workers.
   case began
@@ -114,7 +116,7 @@ package enum Event: Hashable, Sendable {
   case timePassed
 
   /// A job is durable, or was found in the journal at the start.
-  case jobAccepted(JobRecord)
+  indirect case jobAccepted(JobRecord)
   /// The answer to a `readLines`.
   case linesRead(LinePageRequest, LinePage)
   /// The journal has made these durable, in this order.
@@ -127,8 +129,8 @@ package enum Event: Hashable, Sendable {
   /// From now on these limits hold.
   case limitsChanged(LimitChange)
 
-  case viewerArrived(ViewerID, ViewerRequest)
-  case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
+  indirect case viewerArrived(ViewerID, ViewerRequest)
+  indirect case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
   case failuresForgotten(Set<String>)

@@ -117,6 +117,12 @@ import Testing
     return effects
   }
 
+  @Test func `events and effects are small, because each is moved several times`() {
+    #expect(MemoryLayout<Event>.size <= 96)
+    #expect(MemoryLayout<Effect>.size <= 96)
+    #expect(MemoryLayout<JournalOperation>.size <= 96)
+  }
+
   @Test func `effects wait in the order of their events until they are taken`() {
     let driver = SchedulerDriver(limits: limits, seed: 1)
     #expect(driver.nextEffect() == nil)

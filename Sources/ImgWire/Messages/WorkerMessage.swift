@@ -26,8 +26,8 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// are in the store.
   case finished(FetchResults)
   /// The result of one such lease whose thumbnail is not in the store. The file beside this message
-  /// has its bytes.
-  case uncached(UncachedResult)
+  /// has its bytes. Boxed: the others are much smaller.
+  indirect case uncached(UncachedResult)
   /// A preview for a lease, which goes on. The file beside this message has its bytes.
   case preview(MadePreview)
   /// How much of the bodies of leases has arrived. The worker sends it before the messages that end these
