@@ -1,0 +1,138 @@
+import ImgModel
+import ImgWire
+
+/// Transfers and the leases attached to them, and decodes.
+extension Scheduler {
+  /// The item's lease begins a transfer, whose slots have been taken.
+  mutating func beginTransfer(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
+    guard let source = waiting.source else {
+      preconditionFailure("what waits for a transfer has a source")
+    }
+    serve(waiting.urgency)
+    let lease = leases.grantTransfer(of: waiting.id, to: worker, at: now.instant)
+    let transfer = transfers.begin(
+      of: source, by: worker, host: waiting.host, origin: waiting.url.origin, lease: lease)
+    sources.begin(transfer, of: source)
+    workers.hold(lease, as: .transfer, by: worker)
+    return grant(lease, to: worker, for: waiting.id, stage: .transferring(lease))
+  }
+
+  /// The item's lease begins the decode of a picture that is on the machine. No other item joins:
+  /// each variant finds an original by its own look-up.
+  mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
+    serve(waiting.urgency)
+    let lease = leases.grantDecode(of: waiting.id, to: worker, at: now.instant)
+    workers.hold(lease, as: .decode, by: worker)
+    return grant(lease, to: worker, for: waiting.id, stage: .decoding(lease))
+  }
+
+  private mutating func grant(
+    _ lease: LeaseID, to worker: WorkerID, for id: WorkID, stage: WorkItem.Stage
+  ) -> Lease.Granted {
+    work.change(id) { $0.noteFetch() }
+    move(id, to: stage)
+    let item = work.item(id)
+    noteUpdates(item.updates, of: id)
+    return Lease.Granted(item: item, lease: lease, worker: worker)
+  }
+
+  /// The item is attached to a transfer, without a slot of its own, if its worker takes one more
+  /// lease; else it waits until one of the transfer's leases has ended.
+  mutating func attach(_ waiting: WorkItem, to id: TransferID) {
+    guard let transfer = transfers[id], !isDraining,
+      workers[transfer.worker]?.takesFetchLeases == true
+    else { return }
+    let worker = transfer.worker
+    let isBodyIn = transfer.state == .ended
+    serve(waiting.urgency)
+    let lease = leases.grantAttached(of: waiting.id, to: id, by: worker, at: now.instant)
+    transfers.attach(lease, to: id)
+    workers.hold(lease, as: isBodyIn ? .decode : .attached, by: worker)
+    let granted = grant(
+      lease, to: worker, for: waiting.id, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
+    if transfer.isWaitingAfterRedirect { queueRedirected(id) }
+    var batches = BatchCollector()
+    batches.add(granted)
+    effects += batches.messages { .attach($0) }
+  }
+
+  /// The last byte is in: other URLs may use the slots, and all leases wait for the decoder, also
+  /// those that the worker did not know of when it said so.
+  ///
+  /// - Precondition: the transfer is receiving.
+  mutating func endReceiving(_ id: TransferID) {
+    guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
+    transfers.end(id)
+    transferQueue.release(id, of: transfer.source, host: transfer.host, at: now.instant)
+    if let source = sources[transfer.source] {
+      sources.forgetFailure(of: .init(name: source.key.name))
+    }
+    for lease in transfer.leases {
+      guard let held = leases[lease] else {
+        preconditionFailure("\(id) has a lease that has ended")
+      }
+      leases.enterStage(lease, at: now.instant)
+      workers.bodyArrived(for: lease, at: transfer.worker)
+      move(held.item, to: .decoding(lease))
+    }
+  }
+
+  /// No item may join the transfer from now on; those that wait get one of their own.
+  mutating func stopJoining(_ id: TransferID) {
+    if let transfer = transfers[id] { sources.endJoining(id, of: transfer.source) }
+  }
+
+  /// A transfer whose leases all belong to aborted items cannot be joined.
+  mutating func stopJoiningAborted(_ id: TransferID) {
+    let isAborted = transfers[id]?.leases.allSatisfy { lease in
+      leases[lease].flatMap { work[$0.item] }?.waiters.isEmpty ?? true
+    }
+    if isAborted == true { stopJoining(id) }
+  }
+
+  // MARK: - The end of leases
+
+  /// Ends a lease that its worker has answered.
+  ///
+  /// - Returns: the item; `nil` when the lease is not the worker's any more: the answer is late.
+  mutating func endLease(_ id: LeaseID, of worker: WorkerID) -> WorkID? {
+    guard let lease = leases.end(id, of: worker) else { return nil }
+    workers.release(id, of: worker)
+    return itemReleased(by: lease, id)
+  }
+
+  /// Ends a lease of a worker that has exited.
+  ///
+  /// - Precondition: the worker held the lease when it exited.
+  mutating func endLease(_ id: LeaseID, ofExited worker: WorkerID) -> WorkID {
+    guard let lease = leases.end(id, of: worker) else {
+      preconditionFailure("\(id) was not held by \(worker)")
+    }
+    return itemReleased(by: lease, id)
+  }
+
+  /// The item of a lease that has ended, which is detached from its transfer.
+  private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkID {
+    precondition(work[lease.item] != nil, "\(id) outlives its item")
+    if let transfer = lease.transfer { detach(id, from: transfer) }
+    reviewSources()
+    return lease.item
+  }
+
+  /// One of its leases has ended. The last one ends the transfer, and gives its slots back.
+  private mutating func detach(_ lease: LeaseID, from id: TransferID) {
+    guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
+    guard let transfer = transfers.detach(lease, from: id) else {
+      return sources.noteChange(of: source)
+    }
+    switch transfer.state {
+    case .receiving:
+      transferQueue.release(id, of: source, host: transfer.host, at: now.instant)
+    case .redirected(let redirectingHost), .refused(let redirectingHost, _):
+      transferQueue.remove(redirected: id, host: transfer.host, at: now.instant)
+      transferQueue.endRedirect(from: redirectingHost, at: now.instant)
+    case .ended: break
+    }
+    sources.endJoining(id, of: source)
+  }
+}
