@@ -19,10 +19,10 @@ struct CoordinatorSessionTests {
       left = Mutex(paths)
     }
 
-    func connect() throws(ClientError) -> CoordinatorConnection {
+    func connect() throws(ClientError) -> Client {
       let path = left.withLock { $0.isEmpty ? nil : $0.removeFirst() }
       guard let path else { throw .notStarted(reason: "the test has no further coordinator") }
-      return try CoordinatorConnection(socketPath: path)
+      return try Client(socketPath: path)
     }
 
     var leftCount: Int { left.withLock { $0.count } }

@@ -16,7 +16,7 @@ final class CoordinatorSession: Sendable {
   ///   - connect: makes a connection, on the session's thread, and may block.
   init(
     patience: Duration = SilenceWatch.standardPatience,
-    connect: @escaping @Sendable () throws(ClientError) -> CoordinatorConnection
+    connect: @escaping @Sendable () throws(ClientError) -> Client
   ) throws(SystemError) {
     let commands = try Mailbox<SessionCommand>()
     self.commands = commands
@@ -110,9 +110,9 @@ final class SessionLoop {
   }
 
   private let commands: Mailbox<SessionCommand>
-  private let connect: () throws(ClientError) -> CoordinatorConnection
+  private let connect: () throws(ClientError) -> Client
   private let poller: Poller
-  private var connection: CoordinatorConnection?
+  private var connection: Client?
   private var calls = CallTable()
   /// Why the connection is no longer of use; `nil` while it is.
   private var loss: ClientError?
@@ -132,7 +132,7 @@ final class SessionLoop {
   ///   - connect: makes a connection; blocks.
   init(
     commands: Mailbox<SessionCommand>, patience: Duration,
-    connect: @escaping () throws(ClientError) -> CoordinatorConnection
+    connect: @escaping () throws(ClientError) -> Client
   ) throws(SystemError) {
     self.commands = commands
     self.connect = connect

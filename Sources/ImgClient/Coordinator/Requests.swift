@@ -313,6 +313,27 @@ package struct ReceivedReply: Sendable {
 }
 
 extension CoordinatorReply {
+  /// The request that this answers; `nil` for a hello.
+  var request: RequestID? {
+    switch self {
+    case .hello: nil
+    case .refused(let refusal): refusal.id
+    case .submitted(let submitted): submitted.id
+    case .status(let reply): reply.id
+    case .jobs(let page): page.id
+    case .job(let reply): reply.id
+    case .results(let page): page.id
+    case .got(let reply): reply.id
+    case .preview(let reply): reply.id
+    case .progress(let reply): reply.id
+    case .waiting(let reply): reply.id
+    case .detached(let request): request.id
+    case .forgotten(let request): request.id
+    case .sweeping(let request): request.id
+    case .stopping(let request): request.id
+    }
+  }
+
   /// The bytes of the file beside the message; `nil` if it announces none.
   fileprivate var announcedByteCount: Int? {
     switch self {

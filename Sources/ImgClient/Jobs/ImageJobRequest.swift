@@ -210,7 +210,7 @@ final class JobSubmission: Sendable {
   private func adopt(_ client: Client) throws(ImageError) {
     try state.withLock { state throws(ImageError) in
       guard !state.hasEnded else { throw .cancelled(nil) }
-      state.socket = client.descriptor
+      state.socket = client.channel.descriptor
     }
   }
 
