@@ -162,8 +162,8 @@ final class DataDirectory: Sendable {
   /// What the log should say of the store of an earlier release; `nil` for nothing.
   let remark: String?
 
-  /// Creates the directory and that of the store if need be, and takes both. Removes the store of
-  /// an earlier release.
+  /// Creates the directory and that of the store if need be, and takes both. Moves the store of an
+  /// earlier release.
   ///
   /// - Parameter socketPath: where the coordinator will listen; the lock names it to others.
   init(taking path: String, socketPath: String) throws(DataDirectoryError) {
@@ -173,7 +173,7 @@ final class DataDirectory: Sendable {
       if let lock = try FileLock.acquire(path: Self.lockPath(path), note: socketPath) {
         let place = Settings.storePlace(in: path)
         try Directory.create(place, mode: 0o700)
-        remark = EarlierStore.remove(from: place)
+        remark = EarlierStore.move(to: Settings.storeDirectory(in: path))
         storePlace = try FileStatus(following: place)
         self.lock = lock
         return

@@ -293,8 +293,12 @@ struct EarlierStoreTests {
     try store.put([NewThumbnail(picture: 1)], at: .now)
   }
 
+  private func bytesOfPicture() throws -> [UInt8]? {
+    try ThumbnailStore(directory: path, access: .readOnly).bytes(ofPicture: 1)
+  }
+
   @Test(arguments: [false, true])
-  func `it is removed, also on another disk, with what lay beside it, and the store stays`(
+  func `the store is moved, also on another disk, and what lay beside it is removed`(
     isLink: Bool
   ) throws {
     if isLink {
@@ -306,16 +310,34 @@ struct EarlierStoreTests {
     let resolved = try Directory.resolve(place)
     try Directory.create(resolved + ".spare")
     _ = try FileIO.create(resolved + ".lock")
+    // What a move that was interrupted has moved already.
+    try Directory.create(path)
+    try Directory.move("\(place)/access", to: "\(path)/access")
+
+    #expect(EarlierStore.move(to: path)?.hasSuffix("was moved to \(path)") == true)
+    #expect(try bytesOfPicture() == NewThumbnail(picture: 1).bytes)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place) == ["thumbnails"])
+    #expect(directory.names() == (isLink ? ["disk", "store"] : ["store"]))
+    #expect(EarlierStore.move(to: path) == nil)
+  }
+
+  @Test func `a store that is in use already stays, and the earlier one takes no space`() throws {
+    try makeEarlierStore()
     do {
       let store = try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 1 << 20))
       try store.put([NewThumbnail(picture: 2)], at: .now)
     }
-    #expect(EarlierStore.remove(from: place)?.hasSuffix("\(place) was removed") == true)
-    let store = try ThumbnailStore(directory: path, access: .readOnly)
-    #expect(try store.bytes(ofPicture: 2) == NewThumbnail(picture: 2).bytes)
+    #expect(EarlierStore.move(to: path)?.contains("was removed") == true)
+    #expect(try bytesOfPicture() == nil)
     #expect(try FileManager.default.contentsOfDirectory(atPath: place) == ["thumbnails"])
-    #expect(directory.names() == (isLink ? ["disk", "store"] : ["store"]))
-    #expect(EarlierStore.remove(from: place) == nil)
+  }
+
+  @Test func `a store that cannot be moved is named, with the reason`() throws {
+    try makeEarlierStore()
+    _ = try FileIO.create(path)
+    let remark = try #require(EarlierStore.move(to: path))
+    #expect(remark.contains("takes disk space and is not used"))
+    #expect(remark.contains("ENOTDIR"))
   }
 }
 

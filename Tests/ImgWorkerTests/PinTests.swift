@@ -88,7 +88,8 @@ import Testing
     #expect(worker.store.currentReport().pinningJobs == [Self.full])
 
     try worker.store.change { store throws(StoreError) in
-      _ = try store.unpinPart(of: Self.full, from: 0)
+      var cursor = PinCursor()
+      _ = try store.unpinPart(of: Self.full, at: &cursor)
     }
     let served = try fetch(batch(6, .byProtocol))
     guard case .done = served.outcomes[6] else {

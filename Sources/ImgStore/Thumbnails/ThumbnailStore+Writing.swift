@@ -111,12 +111,13 @@ extension ThumbnailStore {
 
   /// Removes a part of the pins of a job.
   ///
-  /// - Parameter sequence: what the last call returned; 0 for the first one.
-  /// - Returns: `nil` if the job pins nothing any more.
-  package func unpinPart(of job: JobID, from sequence: UInt64) throws(StoreError) -> UInt64? {
+  /// - Parameter cursor: a new one for the first part, and later that of the last call.
+  /// - Returns: whether the job pins nothing any more.
+  package func unpinPart(
+    of job: JobID, at cursor: inout PinCursor
+  ) throws(StoreError) -> Bool {
     try change { transaction, _ throws(StoreError) in
-      try tables.unpinAll(
-        of: job, from: sequence, limit: Self.expiredBatchCount, transaction)
+      try tables.unpinAll(of: job, at: &cursor, limit: Self.expiredBatchCount, transaction)
     }
   }
 

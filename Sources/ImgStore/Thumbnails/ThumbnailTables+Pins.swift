@@ -61,26 +61,34 @@ extension ThumbnailTables {
     try count([job] + (rest.isEmpty ? [Self.allJobs] : []), pin.byteCount, by: -1, transaction)
   }
 
-  /// Removes pins of a job.
+  /// Removes pins of a job, those of some records at a time.
   ///
   /// - Parameters:
-  ///   - sequence: where to begin in the order of pinned records.
+  ///   - cursor: a new one for the first records, and later that of the last call.
   ///   - limit: the maximum number of records that are looked at.
-  /// - Returns: where to go on; `nil` after the last of them. What a put has pinned meanwhile behind that place
-  ///   stays in the job's ``PinTotals``, by which the job is found again.
+  /// - Returns: whether the job pins nothing any more.
   func unpinAll(
-    of job: JobID, from sequence: UInt64, limit: Int, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> UInt64? {
-    guard try pinTotals(of: job, transaction).recordCount > 0 else { return nil }
+    of job: JobID, at cursor: inout PinCursor, limit: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    if try pinTotals(of: job, transaction).recordCount == 0 {
+      try transaction.delete(PinTotals.key(of: job), from: pins)
+      return true
+    }
     let slice = try arrivals(
-      from: max(sequence, ArrivalEntry.firstPinnedSequence), limit: limit, transaction)
+      from: max(cursor.sequence, ArrivalEntry.firstPinnedSequence), limit: limit, transaction)
     for entry in slice.entries where entry.pin?.jobs.contains(job) == true {
       try unpin(entry.key, for: job, transaction)
+      cursor.hasUnpinned = true
     }
-    if slice.count == limit, let last = slice.entries.last { return last.sequence + 1 }
-    // All were looked at in this transaction, so damaged entries have left what is still counted.
-    if sequence == 0 { try transaction.delete(PinTotals.key(of: job), from: pins) }
-    return nil
+    if slice.count == limit, let last = slice.entries.last {
+      cursor.sequence = last.sequence + 1
+      return false
+    }
+    // What a put has pinned meanwhile may lie behind the cursor. Where all records were looked at for nothing,
+    // damaged entries have left what is still counted.
+    if !cursor.hasUnpinned { try transaction.delete(PinTotals.key(of: job), from: pins) }
+    cursor = PinCursor()
+    return try pinTotals(of: job, transaction).recordCount == 0
   }
 
   /// Removes the entry of a record in the order of arrival, with its pins.
@@ -168,6 +176,16 @@ extension ThumbnailTables {
       }
     }
   }
+}
+
+/// How far the pins of a job were removed.
+package struct PinCursor: Sendable {
+  /// Where to go on in the order of pinned records.
+  fileprivate var sequence: UInt64 = 0
+  /// Whether a record since the first one was pinned.
+  fileprivate var hasUnpinned = false
+
+  package init() {}
 }
 
 /// An entry of the table `pins`: how many records a job pins, or all jobs together.

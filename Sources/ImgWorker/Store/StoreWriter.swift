@@ -265,8 +265,8 @@ struct ExpirySweep {
 struct PinRelease {
   /// The jobs whose pins are still to be removed.
   private var jobs: [JobID] = []
-  /// Where the pins of the first job are looked for next.
-  private var sequence: UInt64 = 0
+  /// How far those of the first job are removed.
+  private var cursor = PinCursor()
   /// When the next batch is due; `nil` while there is nothing to do.
   private(set) var nextBatch: ContinuousClock.Instant?
 
@@ -287,16 +287,18 @@ struct PinRelease {
   ) -> Bool {
     guard let nextBatch, nextBatch <= now else { return false }
     // The coordinator asks again for what cannot be removed now.
-    sequence = (try? removeBatch(from: store)) ?? 0
-    if sequence == 0 { jobs.removeFirst() }
+    if (try? removeBatch(from: store)) ?? true {
+      jobs.removeFirst()
+      cursor = PinCursor()
+    }
     self.nextBatch = jobs.isEmpty ? nil : .now + Self.pause
     return jobs.isEmpty
   }
 
-  /// - Returns: 0 after the last batch of the first job.
-  private func removeBatch(from store: SharedStore) throws(StoreError) -> UInt64 {
+  /// - Returns: whether it was the last batch of the first job.
+  private mutating func removeBatch(from store: SharedStore) throws(StoreError) -> Bool {
     try store.change { store throws(StoreError) in
-      try store.unpinPart(of: jobs[0], from: sequence) ?? 0
+      try store.unpinPart(of: jobs[0], at: &cursor)
     }
   }
 }
