@@ -44,7 +44,7 @@ final class LoadLimit: Sendable {
     ///
     /// - Returns: the load that is lost for it; `nil` if the group has to wait.
     mutating func makeRoom(for group: String, at now: ContinuousClock.Instant) -> Load? {
-      if !slowGroups.contains(group, at: now) {
+      if slowGroups.beginLook(at: now) {
         for (other, loads) in groups { slowGroups.note(other, began: loads[0].begin, at: now) }
       }
       guard !slowGroups.contains(group, at: now) else { return nil }
@@ -52,14 +52,16 @@ final class LoadLimit: Sendable {
     }
 
     private mutating func removeOldestOfSlowGroups(at now: ContinuousClock.Instant) -> Load? {
-      let slow = groups.filter { slowGroups.contains($0.key, at: now) }
-      guard let (group, loads) = slow.min(by: { $0.value[0].number < $1.value[0].number }) else {
-        return nil
+      var found: (group: String, load: Load)?
+      for (group, loads) in groups
+      where loads[0].number < found?.load.number ?? .max && slowGroups.contains(group, at: now) {
+        found = (group, loads[0])
       }
+      guard let (group, load) = found else { return nil }
       // It has had its chance, and is slow for as long as others need the room.
       slowGroups.renew(group, at: now)
-      _ = remove(loads[0].number, of: group)
-      return loads[0]
+      _ = remove(load.number, of: group)
+      return load
     }
 
     /// Removes the oldest load of the group that has most; among equals, of the one whose oldest is oldest.
@@ -128,7 +130,8 @@ final class LoadLimit: Sendable {
     } onCancel: {
       task.cancel()
     }
-    let isDisplaced = !end(load, group)
+    let isSuccess = if case .success = result { true } else { false }
+    let isDisplaced = !end(load, group, isSuccess: isSuccess)
     if isDisplaced, case .failure = result { return nil }
     return try result.get()
   }
@@ -151,8 +154,13 @@ final class LoadLimit: Sendable {
   }
 
   /// - Returns: `false` for a load that was cancelled in favour of another.
-  private func end(_ load: Load, _ group: String) -> Bool {
-    state.withLock { $0.remove(load.number, of: group) }
+  private func end(_ load: Load, _ group: String, isSuccess: Bool) -> Bool {
+    let now = now()
+    return state.withLock { state in
+      let isOwn = state.remove(load.number, of: group)
+      if isOwn, isSuccess { state.slowGroups.noteSuccess(of: group, began: load.begin, at: now) }
+      return isOwn
+    }
   }
 }
 
@@ -188,14 +196,24 @@ private final class Cancellation: Sendable {
 private struct SlowGroups {
   /// When a load of the group was slow last.
   private var times = LeastRecentlyUsed<String, ContinuousClock.Instant>()
+  /// When slow loads were looked for last.
+  private var lastLook: ContinuousClock.Instant?
 
   /// Longer than loads take where the cluster is merely busy.
   private static let slowTime = Duration.seconds(10)
-  /// How long a group that has no slow load any more counts as slow. In this time, sixty times as many slow
-  /// groups become known as loads are permitted.
+  /// How long a group that has no slow load any more counts as slow.
   private static let memory = Duration.seconds(600)
-  /// Names of about a megabyte.
-  private static let capacity = 8_192
+  /// Names of some megabytes. Beyond that, the group that was slow longest ago is forgotten.
+  private static let capacity = 32_768
+  /// Between two looks, which cost time for each load.
+  private static let interval = Duration.seconds(1)
+
+  /// Whether it is time to look at all loads, which it is at most once a second.
+  mutating func beginLook(at now: ContinuousClock.Instant) -> Bool {
+    if let lastLook, now - lastLook < Self.interval { return false }
+    lastLook = now
+    return true
+  }
 
   /// Looks at the oldest load of a group.
   mutating func note(
@@ -207,6 +225,13 @@ private struct SlowGroups {
   mutating func renew(_ group: String, at now: ContinuousClock.Instant) {
     times.insert(now, as: group, cost: 1)
     times.trim(toCost: Self.capacity)
+  }
+
+  /// A load of the group has ended well. One slow picture does not make a group of many hosts slow.
+  mutating func noteSuccess(
+    of group: String, began begin: ContinuousClock.Instant, at now: ContinuousClock.Instant
+  ) {
+    if now - begin < Self.slowTime { times.remove(group) }
   }
 
   func contains(_ group: String, at now: ContinuousClock.Instant) -> Bool {

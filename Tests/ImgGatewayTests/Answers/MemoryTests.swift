@@ -447,6 +447,25 @@ struct SharedImageTests {
     #expect(await load?.isWhole == true)
   }
 
+  @Test func `a slow group whose load ends soon is slow no more`() async {
+    let clock = Mutex(ContinuousClock.now)
+    let limit = LoadLimit(2) { clock.withLock(\.self) }
+    let first = await fill(limit, "a", atMost: 1) + fill(limit, "b", atMost: 1)
+    clock.withLock { $0 += .seconds(10) }
+    // "a" is slow, and so is "b".
+    let new = await begin("c", in: limit)
+    #expect(new != nil)
+    #expect(await begin("a", in: limit) == nil)
+    first[1].end()
+    #expect(await first[1].isWhole)
+    let soon = await begin("a", in: limit)
+    soon?.end()
+    #expect(await soon?.isWhole == true)
+    _ = await begin("b", in: limit)
+    clock.withLock { $0 += .seconds(10) }
+    #expect(await begin("a", in: limit) != nil)
+  }
+
   @Test func `a load that has ended makes room for one of its host`() async {
     let limit = LoadLimit(8)
     let loads = await fill(limit, "a")
