@@ -292,7 +292,7 @@ struct CallTable {
   /// - Returns: the calls that were sent too often, or must not be sent twice.
   mutating func requeueSent() -> [SessionCall] {
     // Each comes before the ones that are at the front already, so the last one is the first.
-    sent.keys.sorted { $0.rawValue > $1.rawValue }.compactMap { number in
+    sent.keys.sorted(by: >).compactMap { number in
       let call = sent[number]?.call
       if call?.hasEnded == true { remove(number) }
       return requeue(number) ? nil : call
