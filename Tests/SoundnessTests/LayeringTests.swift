@@ -84,6 +84,18 @@ struct LayeringTests {
     }
   }
 
+  /// They import the messages, and get them from a driver or a simulation.
+  @Test(arguments: ["ImgScheduler", "ImgWorkerMachine"])
+  func `a pure module names no type of the channels`(module: String) throws {
+    let channels = try Repository.swiftSources(below: "Sources/ImgWire/Channel").flatMap(\.types)
+    let names = Set(channels.filter { !$0.isExtension }.map(\.name))
+    try #require(names.contains("Channel"))
+    for source in try Repository.swiftSources(below: "Sources/\(module)") {
+      let used = source.types.reduce(into: Set()) { $0.formUnion($1.words) }.intersection(names)
+      #expect(used.isEmpty, "\(source.path)")
+    }
+  }
+
   /// A command reads its arguments, calls the library, and prints. What it needs of files, terminals and
   /// signals are types of their own, which may stand in its file.
   @Test func `a command makes no system call`() throws {
