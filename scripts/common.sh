@@ -227,8 +227,9 @@ build_programs() {
   mv "$stamp.new" "$stamp"
 }
 
-# Writes the symbol graph of the module $1 to the empty directory $2: its public declarations. Further
-# arguments are options of swift-symbolgraph-extract. Builds the module for debugging, unless it is built.
+# Writes the symbol graph of the module $1 to the empty directory $2: its public declarations, and those of
+# ImgModel if it exports them. Further arguments are options of swift-symbolgraph-extract. Builds the module
+# for debugging, unless it is built.
 extract_public_symbols() {
   local module=$1 directory=$2 log=$state_directory/symbols.log options
   shift 2
@@ -239,7 +240,8 @@ extract_public_symbols() {
   fi
   mapfile -t options < <(module_options)
   swift-symbolgraph-extract -module-name "$module" "${options[@]}" -target "$(swift_target)" \
-    -minimum-access-level public -output-dir "$directory" "$@"
+    -minimum-access-level public -experimental-allowed-reexported-modules=ImgModel \
+    -output-dir "$directory" "$@"
 }
 
 # Prints the options with which the compiler finds the modules of the debug build, and the C libraries

@@ -1,4 +1,7 @@
 public import FoundationEssentials
+// The values of requests and results are those that all processes share. What is public there is a part
+// of this library.
+@_exported public import ImgModel
 
 /// Asks for thumbnails by URL, and watches how they load.
 ///
