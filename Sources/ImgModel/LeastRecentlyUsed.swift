@@ -1,7 +1,9 @@
 /// Values by key. The least recently used ones leave first. Each operation takes constant time.
 ///
 /// It is public and inlinable, because other modules use it for each of their requests: without its types, an
-/// operation takes several times as long, and Swift 6.3.1 inlines nothing that has package access.
+/// operation takes several times as long, and Swift 6.3.1 inlines nothing that has package access. Programs
+/// that import the library do not see it.
+@_spi(Containers)
 public struct LeastRecentlyUsed<Key: Hashable, Value> {
   @usableFromInline
   struct Node {

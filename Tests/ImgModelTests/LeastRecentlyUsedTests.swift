@@ -1,4 +1,4 @@
-import ImgModel
+@_spi(Containers) import ImgModel
 import SeededRandom
 import Testing
 

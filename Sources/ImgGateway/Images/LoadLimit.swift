@@ -1,5 +1,5 @@
 import ImgClient
-import ImgModel
+@_spi(Containers) import ImgModel
 import Synchronization
 
 /// How many loads may be under way at the same time. Further requests are refused, not queued: their clients

@@ -1,6 +1,6 @@
 import ImgClient
 import ImgHTTP
-import ImgModel
+@_spi(Containers) import ImgModel
 import Synchronization
 
 /// Answers requests for pictures: from memory, from the store, or by the cluster.

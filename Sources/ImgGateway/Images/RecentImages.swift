@@ -1,7 +1,7 @@
 import Dispatch
 import ImgClient
 import ImgHTTP
-import ImgModel
+@_spi(Containers) import ImgModel
 import Synchronization
 
 /// The entries that were used last, up to a size of all together in bytes.
