@@ -54,11 +54,11 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     let box: Size
     if variant.sizing.density == .one, variant.mode != .stretchDown {
       box = Size(width: variant.width, height: variant.height)
-      scaled = Self.scaling(source, to: box, as: variant, enlarging: enlarging)
+      scaled = Self.scaled(source, to: box, as: variant, enlarging: enlarging)
     } else {
       let scale = BoxScale(source, variant, enlarging: enlarging)
       box = scale.box
-      scaled = Self.scaling(scale.scaled, into: scale.bound, enlarging: false)
+      scaled = scale.scaled.fitted(into: scale.bound, enlarging: false)
     }
     refused = Self.refused(source, variant, enlarging: enlarging)
     kept = Self.part(of: scaled, in: box, as: variant)
@@ -75,22 +75,22 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   ) -> Bool {
     guard isDrawing, !variant.sizing.keepsDrawingSize else { return false }
     let box = Size(width: variant.largestWidth, height: variant.largestHeight)
-    return scaling(source, to: box, as: variant, enlarging: true).pixelCount
+    return scaled(source, to: box, as: variant, enlarging: true).pixelCount
       <= maximumDrawingPixelCount
   }
 
-  private static func scaling(
+  private static func scaled(
     _ source: Size, to box: Size, as variant: Variant, enlarging: Bool
   ) -> Size {
     switch variant.mode {
-    case .fit: return scaling(source, into: box, enlarging: enlarging)
-    case .fill, .fillDown: return scaling(source, over: box, enlarging: enlarging)
+    case .fit: source.fitted(into: box, enlarging: enlarging)
+    case .fill, .fillDown: source.encodable(over: box, enlarging: enlarging)
     case .auto:
-      return source.isPortrait == box.isPortrait
-        ? scaling(source, over: box, enlarging: enlarging)
-        : scaling(source, into: box, enlarging: enlarging)
-    case .stretch, .stretchDown: return enlarging ? box : intersection(source, box)
-    case .ownSize: return scaling(source, into: box, enlarging: false)
+      source.isPortrait == box.isPortrait
+        ? source.encodable(over: box, enlarging: enlarging)
+        : source.fitted(into: box, enlarging: enlarging)
+    case .stretch, .stretchDown: enlarging ? box : source.intersection(box)
+    case .ownSize: source.fitted(into: box, enlarging: false)
     }
   }
 
@@ -98,7 +98,7 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   private static func part(of scaled: Size, in box: Size, as variant: Variant) -> Size {
     guard variant.crop != nil else { return scaled }
     return variant.mode == .fillDown
-      ? scaling(box, into: scaled, enlarging: false) : intersection(scaled, box)
+      ? box.fitted(into: scaled, enlarging: false) : scaled.intersection(box)
   }
 
   /// See ``Sizing/maximumPixelCount``.
@@ -108,50 +108,49 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     let box = Size(width: variant.width, height: variant.height)
     let wanted =
       if variant.mode != .fit {
-        covering(source, box, enlarging: enlarging)
+        source.covering(box, enlarging: enlarging)
       } else if box.width == longest {
-        enlarging || source.height > box.height
-          ? scaling(source, toHeight: box.height) : source
+        enlarging || source.height > box.height ? source.scaled(toHeight: box.height) : source
       } else {
-        enlarging || source.width > box.width ? scaling(source, toWidth: box.width) : source
+        enlarging || source.width > box.width ? source.scaled(toWidth: box.width) : source
       }
     let isWithin =
       max(wanted.width, wanted.height) <= longest && wanted.pixelCount <= Int64(maximum)
     return isWithin ? nil : wanted
   }
+}
 
-  /// The largest size of the source's shape inside the box.
-  private static func scaling(_ source: Size, into box: Size, enlarging: Bool) -> Size {
-    if !enlarging && source.width <= box.width && source.height <= box.height { return source }
-    return isFlatter(source, than: box)
-      ? scaling(source, toWidth: box.width) : scaling(source, toHeight: box.height)
+extension ThumbnailGeometry.Size {
+  /// The largest size of this shape inside the box.
+  fileprivate func fitted(into box: Self, enlarging: Bool) -> Self {
+    if !enlarging && width <= box.width && height <= box.height { return self }
+    return isFlatter(than: box) ? scaled(toWidth: box.width) : scaled(toHeight: box.height)
   }
 
-  /// The smallest size of the source's shape that covers the box, or as much of it as the source does
-  /// without enlarging. A shape so long that no encoder could hold it is made to fit the largest box.
-  private static func scaling(_ source: Size, over box: Size, enlarging: Bool) -> Size {
+  /// The smallest size of this shape that covers the box, or as much of it as this size does without
+  /// enlarging.
+  fileprivate func covering(_ box: Self, enlarging: Bool) -> Self {
+    if !enlarging && (width <= box.width || height <= box.height) { return self }
+    return isFlatter(than: box) ? scaled(toHeight: box.height) : scaled(toWidth: box.width)
+  }
+
+  /// The same for a thumbnail: a shape so long that no encoder could hold it is made to fit the largest box.
+  fileprivate func encodable(over box: Self, enlarging: Bool) -> Self {
     let longest = Variant.sideRange.upperBound
-    return scaling(
-      covering(source, box, enlarging: enlarging), into: Size(width: longest, height: longest),
-      enlarging: false)
+    return covering(box, enlarging: enlarging).fitted(
+      into: Self(width: longest, height: longest), enlarging: false)
   }
 
-  private static func covering(_ source: Size, _ box: Size, enlarging: Bool) -> Size {
-    if !enlarging && (source.width <= box.width || source.height <= box.height) { return source }
-    return isFlatter(source, than: box)
-      ? scaling(source, toHeight: box.height) : scaling(source, toWidth: box.width)
+  private func isFlatter(than box: Self) -> Bool {
+    width * box.height >= height * box.width
   }
 
-  private static func isFlatter(_ source: Size, than box: Size) -> Bool {
-    source.width * box.height >= source.height * box.width
+  fileprivate func scaled(toWidth width: Int) -> Self {
+    Self(width: width, height: max(1, Self.dividing(height * width, by: self.width)))
   }
 
-  private static func scaling(_ source: Size, toWidth width: Int) -> Size {
-    Size(width: width, height: max(1, dividing(source.height * width, by: source.width)))
-  }
-
-  private static func scaling(_ source: Size, toHeight height: Int) -> Size {
-    Size(width: max(1, dividing(source.width * height, by: source.height)), height: height)
+  fileprivate func scaled(toHeight height: Int) -> Self {
+    Self(width: max(1, Self.dividing(width * height, by: self.height)), height: height)
   }
 
   /// Division rounded to the nearest integer, halves up.
@@ -159,8 +158,8 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     (2 * dividend + divisor) / (2 * divisor)
   }
 
-  private static func intersection(_ one: Size, _ other: Size) -> Size {
-    Size(width: min(one.width, other.width), height: min(one.height, other.height))
+  fileprivate func intersection(_ other: Self) -> Self {
+    Self(width: min(width, other.width), height: min(height, other.height))
   }
 }
 
