@@ -142,20 +142,32 @@ final class Exchange {
     }
   }
 
+  /// Sends a response, or the refusal in its place if it cannot be sent.
+  private func send(_ response: HTTPResponse) -> MHD_Result {
+    do throws(RequestRefusal) {
+      return try queue(response)
+    } catch {
+      return refuse(error)
+    }
+  }
+
+  /// The connection closes if the handler's own response to a refusal cannot be sent.
   private func refuse(_ refusal: RequestRefusal) -> MHD_Result {
     if refusal != .busy {
       isLast = true
       connection.refuseRequest()
     }
-    return send(core.handler.response(to: refusal))
+    return (try? queue(core.handler.response(to: refusal))) ?? .NO
   }
 
-  private func send(_ response: HTTPResponse) -> MHD_Result {
+  /// - Throws: `busy` if there are too many streams, and `invalidResponse` for a field that HTTP does not
+  ///   permit.
+  private func queue(_ response: HTTPResponse) throws(RequestRefusal) -> MHD_Result {
     progress = .answered
-    guard let body = source(of: response) else { return refuse(.busy) }
+    guard let body = source(of: response) else { throw .busy }
     guard let outgoing = OutgoingResponse(body) else { return .NO }
     guard outgoing.add(response.fields, isLast: isLast || core.isStopping) else {
-      return refuse(.invalidResponse)
+      throw .invalidResponse
     }
     record(response)
     return unsafe outgoing.queue(status: response.status, on: handle.pointer)

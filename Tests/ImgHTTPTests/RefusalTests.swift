@@ -163,6 +163,23 @@ struct RefusalTests {
     await server.stop()
   }
 
+  @Test func `the connection closes if the response to a refusal is not valid either`() async throws
+  {
+    struct Handler: HTTPHandler {
+      func answer(to request: HTTPRequest) -> HTTPAnswer { .response(response) }
+      func response(to refusal: RequestRefusal) -> HTTPResponse { response }
+
+      private var response: HTTPResponse { HTTPResponse(.ok, fields: ["X": "a\nb"]) }
+    }
+
+    let server = try HTTPServer(
+      .init(listener: .tcp(host: "127.0.0.1", port: 0)), handler: Handler())
+    var client = try RawClient(to: server.address)
+    try client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    #expect(try await client.receiveRest() == [])
+    await server.stop()
+  }
+
   @Test(arguments: ["", "Host: x\r\nContent-Length: 5\r\n"])
   func `a refusal of HEAD sends and counts no body`(fields: String) async throws {
     try await withServer(respond: echo) { server in

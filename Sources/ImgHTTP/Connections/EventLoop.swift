@@ -44,7 +44,7 @@ final class EventLoop: Sendable {
       try events.addReadable(daemon.descriptor, token: Self.daemonToken)
       try events.addReadable(commands.descriptor, token: Self.commandsToken)
       let started = try ServiceThread<Never>(name: "http-loop", capacity: 1) { _ in
-        self.run(daemon)
+        self.serve(daemon)
       }
       thread.withLock { $0 = started }
     } catch {
@@ -74,7 +74,8 @@ final class EventLoop: Sendable {
     thread.join()
   }
 
-  private func run(_ daemon: Daemon) {
+  /// What the thread does until it is told to stop.
+  private func serve(_ daemon: Daemon) {
     var pending = ArraySlice<Command>()
     var isRunning = true
     while isRunning {
