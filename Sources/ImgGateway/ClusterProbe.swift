@@ -58,11 +58,14 @@ struct ClusterProbe: Sendable {
     let status = try? await Self.status(of: transport)
     text.add(
       "imgctl_up", .gauge, status == nil ? 0 : 1, help: "Whether the coordinator answers.")
-    if let status { add(status, to: &text) }
-    if let size = (try? await transport.storeSize()) ?? nil { add(size, to: &text) }
+    if let status {
+      addCoordinator(status, to: &text)
+      addWorkers(of: status, to: &text)
+    }
+    if let size = (try? await transport.storeSize()) ?? nil { addStore(size, to: &text) }
   }
 
-  private func add(_ status: ClusterStatus, to text: inout MetricsText) {
+  private func addCoordinator(_ status: ClusterStatus, to text: inout MetricsText) {
     text.add(
       "imgctl_coordinator_start_time_seconds", .gauge,
       Double(status.startedAt.rawValue) / 1000,
@@ -86,11 +89,10 @@ struct ClusterProbe: Sendable {
     text.add(
       "imgctl_journal_error", .gauge, status.journalError == nil ? 0 : 1,
       help: "Whether outcomes cannot be recorded.")
-    addWorkers(of: status, to: &text)
   }
 
   private func addWorkers(of status: ClusterStatus, to text: inout MetricsText) {
-    func add(
+    func addMetric(
       _ name: String, _ kind: MetricsText.Kind, help: String,
       _ value: (ClusterStatus.Worker) -> Int
     ) {
@@ -99,22 +101,24 @@ struct ClusterProbe: Sendable {
         text.add(name, ["worker": "\(worker.number)"], Double(value(worker)))
       }
     }
-    add("imgctl_worker_ready", .gauge, help: "Whether the worker takes work.") {
+    addMetric("imgctl_worker_ready", .gauge, help: "Whether the worker takes work.") {
       $0.state == .ready ? 1 : 0
     }
-    add("imgctl_worker_fetching", .gauge, help: "URLs that the worker fetches.") { $0.fetching }
-    add("imgctl_worker_decoding", .gauge, help: "Pictures that the worker's decoder has.") {
-      $0.decoding
+    addMetric("imgctl_worker_fetching", .gauge, help: "URLs that the worker fetches.") {
+      $0.fetching
     }
-    add("imgctl_worker_deaths_total", .counter, help: "Unexpected exits of the worker.") {
+    addMetric(
+      "imgctl_worker_decoding", .gauge, help: "Pictures that the worker's decoder has."
+    ) { $0.decoding }
+    addMetric("imgctl_worker_deaths_total", .counter, help: "Unexpected exits of the worker.") {
       $0.deaths
     }
-    add("imgctl_decoder_deaths_total", .counter, help: "Unexpected exits of its decoders.") {
+    addMetric("imgctl_decoder_deaths_total", .counter, help: "Unexpected exits of its decoders.") {
       $0.decoderDeaths
     }
   }
 
-  private func add(_ size: CacheSize, to text: inout MetricsText) {
+  private func addStore(_ size: CacheSize, to text: inout MetricsText) {
     text.add(
       "imgctl_store_records", .gauge, Double(size.recordCount), help: "Records of the store.")
     text.add(

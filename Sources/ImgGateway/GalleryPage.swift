@@ -98,7 +98,7 @@ package struct GalleryPage: Sendable {
     guard parts.count == 4, parts[1] == "assets", parts[2] == assets.version,
       let file = assets[String(parts[3])]
     else { return nil }
-    return response(file, caching: "public, max-age=31536000, immutable")
+    return Self.serve(file, caching: "public, max-age=31536000, immutable")
   }
 
   /// Leads to the picture in the gallery. What the page shows is the fragment of its address, which no server sees.
@@ -114,7 +114,7 @@ package struct GalleryPage: Sendable {
     let tag = "\"\(assets.version)\""
     var response: HTTPResponse
     switch Conditions(request.fields).outcome(tag: tag, modifiedAt: nil, at: .now) {
-    case .representation: response = self.response(assets.page, caching: "no-cache")
+    case .representation: response = Self.serve(assets.page, caching: "no-cache")
     case .notModified:
       // The server tells the length of the page and leaves the page out (RFC 9110, section 8.6). So there is no
       // type.
@@ -126,8 +126,8 @@ package struct GalleryPage: Sendable {
     return response
   }
 
-  private func response(_ file: GalleryAssets.File, caching: String) -> HTTPResponse {
-    var fields = Self.fields(caching: caching)
+  private static func serve(_ file: GalleryAssets.File, caching: String) -> HTTPResponse {
+    var fields = fields(caching: caching)
     fields.add("Content-Type", file.mediaType)
     return HTTPResponse(.ok, fields: fields, body: .bytes(file.body))
   }

@@ -93,13 +93,14 @@ final class PictureService: Sendable {
     guard let image = try await images.prepare(image) else {
       return FailureReport(.noRoom).response()
     }
-    return response(to: request, for: query, with: image)
+    return present(image, to: request, for: query, at: .now)
   }
 
-  private func response(
-    to request: HTTPRequest, for query: ImageQuery, with image: PreparedImage
+  /// The answer with an image, which is counted.
+  private func present(
+    _ image: PreparedImage, to request: HTTPRequest, for query: ImageQuery, at now: WallTime
   ) -> HTTPResponse {
-    let response = image.response(to: request, for: query, at: .now)
+    let response = image.response(to: request, for: query, at: now)
     counts.count(response, from: image.origin)
     return response
   }
@@ -130,8 +131,7 @@ final class PictureService: Sendable {
     _ entry: PreparedImages.Entry, for query: ImageQuery, _ wanted: ImageRequest,
     _ request: HTTPRequest, at now: WallTime, key: KnownRequests.Key?
   ) -> HTTPAnswer {
-    let response = entry.image.response(to: request, for: query, at: now)
-    counts.count(response, from: entry.image.origin)
+    let response = present(entry.image, to: request, for: query, at: now)
     guard let key, entry.image.body.count <= KnownRequests.maximumBodyByteCount,
       Conditions(request.fields).isEmpty
     else { return .response(response) }
@@ -149,7 +149,7 @@ final class PictureService: Sendable {
     let failure: FailureReport
     do throws(ImageError) {
       switch try await loader.image(for: wanted, found: found, within: timeout) {
-      case .image(let image): return response(to: request, for: query, with: image)
+      case .image(let image): return present(image, to: request, for: query, at: .now)
       case .noRoom: failure = FailureReport(.noRoom)
       case .noLoad: failure = FailureReport(.tooManyLoads)
       }

@@ -14,8 +14,6 @@ struct ImgproxyOptions {
 
   private let presets: ImgproxyPresets
   private let now: WallTime
-  /// The presets that are being applied. One that uses itself is not applied again.
-  private var usedPresets: Set<String> = []
   /// The options that were read, also those of presets.
   private var appliedCount = 0
 
@@ -46,24 +44,61 @@ struct ImgproxyOptions {
 
   // MARK: - Reading
 
+  /// What is to be read next, or to be noted.
+  private enum Step {
+    case option(ImgproxyOption)
+    case preset(String)
+    case endOfPreset(String)
+  }
+
   /// Reads the options of a preset.
   ///
-  /// - Throws: 422 if there is none of the name.
+  /// - Throws: 422 if there is none of the name; as ``apply(_:)`` does.
   mutating func applyPreset(_ name: String) throws(RequestRejection) {
+    try apply([.preset(name)])
+  }
+
+  /// Reads options, and those of the presets that they name.
+  ///
+  /// - Throws: 404 for a request that has expired; 422.
+  mutating func apply(_ options: [ImgproxyOption]) throws(RequestRejection) {
+    try apply(options.map(Step.option))
+  }
+
+  /// Takes steps in their order. Those that follow from one are taken before the others.
+  private mutating func apply(_ steps: [Step]) throws(RequestRejection) {
+    var waiting = Array(steps.reversed())
+    // A preset that uses itself is not applied again.
+    var openPresets: Set<String> = []
+    while let step = waiting.popLast() {
+      switch step {
+      case .option(let option):
+        waiting += try presets(appliedBy: option).reversed().map(Step.preset)
+      case .preset(let name):
+        let options = try options(ofPreset: name)
+        guard openPresets.insert(name).inserted else { continue }
+        waiting.append(.endOfPreset(name))
+        waiting += options.reversed().map(Step.option)
+      case .endOfPreset(let name): openPresets.remove(name)
+      }
+    }
+  }
+
+  private func options(ofPreset name: String) throws(RequestRejection) -> [ImgproxyOption] {
     guard let options = presets[name] else {
       throw .invalidOption(
         ImgproxyName.preset.rawValue,
         "names \(Spelling.quoted(name)), which the server does not have")
     }
-    guard usedPresets.insert(name).inserted else { return }
-    for option in options { try apply(option) }
-    usedPresets.remove(name)
+    return options
   }
 
   /// Reads one option.
   ///
-  /// - Throws: 404 for a request that has expired; 422.
-  mutating func apply(_ option: ImgproxyOption) throws(RequestRejection) {
+  /// - Returns: the presets that it names.
+  private mutating func presets(
+    appliedBy option: ImgproxyOption
+  ) throws(RequestRejection) -> [String] {
     appliedCount += 1
     guard appliedCount <= Self.maximumCount else {
       throw .invalidOption(
@@ -75,7 +110,7 @@ struct ImgproxyOptions {
         throw .unknownOption(option.name, among: ImgproxyName.names)
       }
       guard off.contains(option.arguments) else { throw .unsupportedOption(option.name) }
-      return
+      return []
     }
     switch name {
     case .resize: try applyResize(option)
@@ -83,12 +118,12 @@ struct ImgproxyOptions {
     case .gravity: try applyGravity(option)
     case .background: try applyBackground(option)
     case .filename: try applyFileName(option)
-    case .preset:
-      for preset in option.arguments where !preset.isEmpty { try applyPreset(preset) }
+    case .preset: return option.arguments.filter { !$0.isEmpty }
     default:
       try option.requireArguments(atMost: 1)
-      try apply(name, option.value(0))
+      try applyValue(option.value(0), of: name)
     }
+    return []
   }
 
   /// Reads the extension of the address, which goes before the option of the format.
@@ -99,8 +134,8 @@ struct ImgproxyOptions {
   }
 
   /// Reads an option with one argument; an empty one is its default.
-  private mutating func apply(
-    _ name: ImgproxyName, _ value: OptionValue
+  private mutating func applyValue(
+    _ value: OptionValue, of name: ImgproxyName
   ) throws(RequestRejection) {
     let isEmpty = value.isEmpty
     switch name {

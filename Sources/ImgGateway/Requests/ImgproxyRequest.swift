@@ -192,7 +192,7 @@ enum ImgproxyRequest {
     if presets[ImgproxyPresets.defaultName] != nil {
       try options.applyPreset(ImgproxyPresets.defaultName)
     }
-    for option in try path.parsedOptions() { try options.apply(option) }
+    try options.apply(try path.parsedOptions())
     let (address, format) = try path.address()
     if let format { try options.applyExtension(format) }
     return try options.query(SourceAddress.url(address))
