@@ -47,8 +47,8 @@ struct FactsFetch {
   var heldByteCount: Int { query.bytes.heldByteCount + (response?.pending.count ?? 0) }
 
   private mutating func advance() {
-    let step = query.next()
-    if case .fetch(let next) = step { range = next } else { end = step }
+    let wanted = query.next()
+    if case .fetch(let next) = wanted { range = next } else { end = wanted }
   }
 
   // MARK: - A response
