@@ -384,19 +384,36 @@ enum HostName {
 ///
 /// These are its last two labels, or three below a country's short second level, such as `co.uk`. A list of
 /// all public suffixes would tell the customers of a platform apart. It would have to be kept up to date, and
-/// all that depends on it is whose transfers and loads make room first. An address is a group by itself. A client
-/// is none: behind a proxy many have one address, and the origin is what makes a transfer slow.
+/// all that depends on it is whose transfers and loads make room first. An IPv4 address is a group by itself.
+/// IPv6 addresses are one below their first 64 bits, because a link has a prefix of that length (RFC 4291
+/// section 2.5.1): who has one has 2⁶⁴ addresses. A client is none: behind a proxy many have one address, and the origin is what makes a transfer slow.
 package enum HostGroup {
   private static let shortLabelMaximum = 3
 
   /// - Parameter host: see ``ImageURL/host``.
   package static func name(of host: String) -> String {
+    guard !host.hasPrefix("[") else { return network(ofLiteral: host) ?? host }
     let labels = host.split(separator: ".", omittingEmptySubsequences: false)
-    guard labels.count > 2, let last = labels.last, !host.hasSuffix("]"),
-      last.first?.isNumber == false
-    else { return host }
+    guard labels.count > 2, let last = labels.last, last.first?.isNumber == false else {
+      return host
+    }
     let isSecondLevel =
       last.count == 2 && labels[labels.count - 2].count <= shortLabelMaximum
     return labels.suffix(isSecondLevel ? 3 : 2).joined(separator: ".")
+  }
+  /// The first 64 bits of an IPv6 address, however it is spelled (RFC 4291 section 2.2).
+  ///
+  /// - Returns: `nil` if all of them are zero: what follows is an IPv4 address, or this machine.
+  private static func network(ofLiteral host: String) -> String? {
+    let sides: [[Substring]] = host.dropFirst().dropLast().split(
+      separator: "::", maxSplits: 1, omittingEmptySubsequences: false
+    ).map { side in
+      // An IPv4 address at the end stands for two of the eight numbers.
+      side.split(separator: ":").flatMap { $0.contains(".") ? ["0", "0"] : [$0] }
+    }
+    let zeros = [Substring](repeating: "0", count: max(0, 8 - sides.joined().count))
+    let numbers = sides.joined(separator: zeros).prefix(4).map { UInt16($0, radix: 16) ?? 0 }
+    guard numbers.contains(where: { $0 != 0 }) else { return nil }
+    return "[\(numbers.map { String($0, radix: 16) }.joined(separator: ":"))::/64]"
   }
 }

@@ -7,9 +7,15 @@ import Testing
     ("a.b.example.org", "example.org"), ("example.org", "example.org"), ("localhost", "localhost"),
     ("img.example.co.uk", "example.co.uk"), ("example.co.uk", "example.co.uk"),
     ("img.example.de", "example.de"), ("127.0.0.1", "127.0.0.1"),
-    ("[2001:db8::1]", "[2001:db8::1]"),
+    ("[2001:db8::1]", "[2001:db8:0:0::/64]"), ("[2001:DB8:0::ffff:1]", "[2001:db8:0:0::/64]"),
+    ("[2001:db8:0:0:1:2:3:4]", "[2001:db8:0:0::/64]"),
+    ("[2001:db8:1:2::]", "[2001:db8:1:2::/64]"), ("[1::7:8:9:10:11]", "[1:0:0:7::/64]"),
+    ("[1::5:6:7:192.0.2.1]", "[1:0:0:5::/64]"), ("[::1]", "[::1]"),
+    ("[::ffff:192.0.2.1]", "[::ffff:192.0.2.1]"),
   ])
-  func `a group is what is below a registrable domain, or an address`(host: String, group: String) {
+  func `a group is what is below a registrable domain or an IPv6 network, or an address`(
+    host: String, group: String
+  ) {
     #expect(HostGroup.name(of: host) == group)
   }
 }
