@@ -26,7 +26,7 @@ public struct ImagePixels: Hashable, Sendable {
     }
 
     /// An opaque pixel of a colour.
-    public init(_ colour: ImageVariant.Colour) {
+    public init(_ colour: RGBColour) {
       self.init(red: colour.red, green: colour.green, blue: colour.blue)
     }
   }
@@ -105,10 +105,10 @@ extension ImagePixels {
   /// - Parameter frame: see ``ImageClient/pixels(of:frame:)``.
   /// - Throws: ``ImageError/Code/frameOutOfRange``.
   static func variant(showing frame: Int) throws(ImageError) -> Variant {
-    let side = Variant.sideRange.upperBound
+    let side = ImageVariant.sideRange.upperBound
     do throws(VariantError) {
       return try Variant(
-        width: side, height: side, frames: frame == 0 ? .first : .number(frame))
+        ImageVariant(width: side, height: side, frames: frame == 0 ? .first : .number(frame)))
     } catch {
       throw ImageError(code: .frameOutOfRange, message: "\(error)")
     }

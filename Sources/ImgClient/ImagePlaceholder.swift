@@ -30,7 +30,7 @@ public enum ImagePlaceholder: Hashable, Sendable {
   /// Nothing: transparent.
   case none
   /// One colour.
-  case colour(ImageVariant.Colour)
+  case colour(RGBColour)
   /// The blurred picture of a ThumbHash, see ``LoadedImage/thumbHash``. Bytes that are no ThumbHash show
   /// nothing.
   case thumbHash([UInt8])
@@ -94,7 +94,7 @@ struct PlaceholderDrawing {
   func document(of placeholder: ImagePlaceholder) -> String {
     switch placeholder {
     case .none: document("")
-    case .colour(let colour): document(rectangle(filledWith: Self.css(colour)))
+    case .colour(let colour): document(rectangle(filledWith: colour.cssText))
     case .thumbHash(let bytes): document(ThumbHash(bytes: bytes).map(picture) ?? "")
     case .symbol(let symbol):
       // Drawn on a square of 24 units.
@@ -110,10 +110,6 @@ struct PlaceholderDrawing {
 
   private func rectangle(filledWith colour: String) -> String {
     #"<rect width="\#(width)" height="\#(height)" fill="\#(colour)"/>"#
-  }
-
-  private static func css(_ colour: ImageVariant.Colour) -> String {
-    RGBColour(red: colour.red, green: colour.green, blue: colour.blue).cssText
   }
 
   private func picture(of hash: ThumbHash) -> String {
@@ -304,10 +300,10 @@ struct ThumbHashDrawing {
   }
 
   /// The colour that is left without the waves.
-  var averageColour: ImageVariant.Colour {
+  var averageColour: RGBColour {
     let pixel = Self.pixel(
       luminance.average, yellowBlue.average, redGreen.average, alpha: alpha.average)
-    return ImageVariant.Colour(red: pixel[0], green: pixel[1], blue: pixel[2])
+    return RGBColour(red: pixel[0], green: pixel[1], blue: pixel[2])
   }
 
   /// - Returns: `nil` if a side is not positive.

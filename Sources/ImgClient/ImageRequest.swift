@@ -191,12 +191,20 @@ struct ClusterRequest: Hashable, Sendable {
       }
     }
     return RequestOptions(
-      variant: try request.variant.model(), isLenient: request.acceptsDamage,
+      variant: try checked(request.variant), isLenient: request.acceptsDamage,
       expiry: try request.expiry.model(), priority: request.priority.rawValue,
       delay: request.delay,
       fetch: FetchOptions(
         cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
         redirectOrigins: request.redirectOrigins))
+  }
+
+  private static func checked(_ variant: ImageVariant) throws(ImageError) -> Variant {
+    do throws(VariantError) {
+      return try Variant(variant)
+    } catch {
+      throw ImageError(invalidRequest: "\(error)")
+    }
   }
 
   private static func fields(

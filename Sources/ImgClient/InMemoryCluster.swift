@@ -274,7 +274,7 @@ extension InMemoryCluster {
     return pixels
   }
 
-  private static let grey = ImageVariant.Colour(red: 128, green: 128, blue: 128)
+  private static let grey = RGBColour(red: 128, green: 128, blue: 128)
 }
 
 extension InMemoryCluster: CacheTransport {

@@ -251,7 +251,7 @@ extension WallTime {
 
 extension LoadedImage {
   /// The average colour of the picture, as its ``thumbHash`` tells; `nil` without one.
-  public var averageColour: ImageVariant.Colour? {
+  public var averageColour: RGBColour? {
     thumbHash.flatMap(ThumbHash.init).map { ThumbHashDrawing($0).averageColour }
   }
 }

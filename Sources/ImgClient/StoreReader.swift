@@ -267,11 +267,12 @@ package struct VariantChoice: Hashable, Sendable {
     for name: PictureName, _ policy: CachePolicy, at now: WallTime, in reader: StoreReader?
   ) throws(StoreError) -> Variant {
     guard formatSource == .fileName, let reader,
-      let byTransparency = variant.encoded(as: .auto)
+      let byTransparency = try? variant.changed({ $0.format = .auto })
     else { return variant }
     let found = try reader.facts(of: name, as: [variant, byTransparency], isLenient: isLenient)
     guard found[0] == nil, let other = found[1],
-      Variant.Format(other.thumbnail.format) == variant.format, policy.accepts(other.terms, at: now)
+      ImageVariant.Format(other.thumbnail.format) == variant.format,
+      policy.accepts(other.terms, at: now)
     else { return variant }
     return byTransparency
   }
@@ -283,8 +284,9 @@ package struct VariantChoice: Hashable, Sendable {
   func stored(
     of name: PictureName, in reader: StoreReader
   ) throws(StoreError) -> (variant: Variant?, formats: [ImageFormat]) {
-    let others = Variant.Format.allCases.filter { $0 != variant.format }
-    let variants = [variant] + others.compactMap(variant.encoded)
+    let others = ImageVariant.Format.allCases.filter { $0 != variant.format }
+    let variants =
+      [variant] + others.compactMap { other in try? variant.changed { $0.format = other } }
     let facts = try reader.facts(of: name, as: variants, isLenient: isLenient)
     let found = zip(variants, facts).compactMap { variant, facts in
       facts.map { (variant: variant, format: $0.thumbnail.format) }
@@ -296,7 +298,7 @@ package struct VariantChoice: Hashable, Sendable {
   private func serves(_ format: ImageFormat) -> Bool {
     switch formatSource {
     case .option: false
-    case .fileName: Variant.Format(format) == variant.format
+    case .fileName: ImageVariant.Format(format) == variant.format
     case .nothing: true
     }
   }

@@ -26,8 +26,9 @@ enum VariantOptions {
     help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "
       + "people look at), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
       + "--crop alone keeps the centre.",
-    impliedValue: "\(Crop.centre)",
-    attachedWords: [Crop.centre, .attention, .entropy].map(\.description), attachesNumbers: true)
+    impliedValue: "\(ImageVariant.Crop.centre)",
+    attachedWords: [ImageVariant.Crop.centre, .attention, .entropy].map(\.description),
+    attachesNumbers: true)
   private static let enlarge = OptionDescription(
     "--enlarge",
     help: "Enlarge pictures that are smaller than the box. Default: they stay small; a drawing "
@@ -72,7 +73,7 @@ enum VariantOptions {
   static func choice(
     in arguments: ArgumentReader, for destination: PictureOutput
   ) throws(UsageError) -> VariantChoice {
-    let promised = destination.format.flatMap(Variant.Format.init)
+    let promised = destination.format.flatMap(ImageVariant.Format.init)
     let variant = try variant(in: arguments, otherwiseAs: promised)
     return VariantChoice(
       variant: variant, isLenient: isLenient(in: arguments),
@@ -85,30 +86,30 @@ enum VariantOptions {
 
   /// - Parameter promised: the format if no option selects one.
   static func variant(
-    in arguments: ArgumentReader, otherwiseAs promised: Variant.Format? = nil
+    in arguments: ArgumentReader, otherwiseAs promised: ImageVariant.Format? = nil
   ) throws(UsageError) -> Variant {
-    let standard = Variant.standard
+    let standard = ImageVariant.standard
     let ratio = try PixelRatio(in: arguments)
     let box = try boxes(in: arguments).first ?? (standard.width, standard.height)
-    let crop = try arguments.value(of: crop, Crop.init(parsing:))
-    let mode = try arguments.value(of: mode, Variant.Mode.init(parsing:))
-    let format = try arguments.value(of: format, Variant.Format.init(parsing:))
+    let crop = try arguments.value(of: crop, ImageVariant.Crop.init(parsing:))
+    let mode = try arguments.value(of: mode, ImageVariant.Mode.init(parsing:))
+    let format = try arguments.value(of: format, ImageVariant.Format.init(parsing:))
     let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
-      try Int(parsing: text, in: Variant.qualityRange)
+      try Int(parsing: text, in: ImageVariant.qualityRange)
     }
-    do {
-      return try Variant(
-        width: ratio.scaling(box.0), height: ratio.scaling(box.1),
-        mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
-        enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
-        quality: quality ?? standard.quality, frames: try FrameOptions.selection(in: arguments),
-        embeddedUse: try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto,
-        effects: try EffectOptions.effects(in: arguments, ratio),
-        keptData: KeptData(
-          profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
-          copyright: arguments.contains(keepCopyright)))
-    } catch let error as UsageError {
-      throw error
+    var variant = ImageVariant(
+      width: ratio.scaling(box.0), height: ratio.scaling(box.1),
+      mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
+      enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
+      quality: quality ?? standard.quality, frames: try FrameOptions.selection(in: arguments),
+      effects: try EffectOptions.effects(in: arguments, ratio),
+      keptData: ImageVariant.KeptData(
+        profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
+        copyright: arguments.contains(keepCopyright)))
+    variant.embeddedUse =
+      try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto
+    do throws(VariantError) {
+      return try Variant(variant)
     } catch {
       throw UsageError("\(error)")
     }
@@ -126,15 +127,16 @@ enum VariantOptions {
     var variants = [variant]
     for box in try boxes(in: arguments).dropFirst() {
       do throws(VariantError) {
-        let other = try variant.inBox(
-          width: ratio.scaling(box.width), height: ratio.scaling(box.height))
+        let other = try variant.changed {
+          ($0.width, $0.height) = (ratio.scaling(box.width), ratio.scaling(box.height))
+        }
         if !variants.contains(other) { variants.append(other) }
       } catch {
         throw UsageError("\(error)")
       }
     }
-    guard variants.count <= Variant.maximumCount else {
-      throw UsageError("--size: at most \(Variant.maximumCount) sizes")
+    guard variants.count <= ImageVariant.maximumCount else {
+      throw UsageError("--size: at most \(ImageVariant.maximumCount) sizes")
     }
     return Array(variants.dropFirst())
   }
@@ -158,14 +160,16 @@ enum VariantOptions {
     guard sides.count <= 2, !sides.contains("") else {
       throw InvalidValue("\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480")
     }
-    let width = try Int(parsing: sides[0], in: Variant.sideRange)
-    return (width, sides.count == 2 ? try Int(parsing: sides[1], in: Variant.sideRange) : width)
+    let width = try Int(parsing: sides[0], in: ImageVariant.sideRange)
+    return (
+      width, sides.count == 2 ? try Int(parsing: sides[1], in: ImageVariant.sideRange) : width
+    )
   }
 }
 
-extension Crop {
+extension ImageVariant.Crop {
   init(parsing text: String) throws(InvalidValue) {
-    guard let crop = Crop(text) else {
+    guard let crop = ImageVariant.Crop(text) else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is not a part; write centre, attention, entropy, or a point "
           + "from 0 to 1 with up to three decimals, such as 0.5,0.25")
@@ -205,20 +209,20 @@ enum EffectOptions {
   ///   - ratio: lengths are multiplied by it.
   static func effects(
     in arguments: ArgumentReader, _ ratio: PixelRatio
-  ) throws(UsageError) -> Effects {
-    Effects(
+  ) throws(UsageError) -> ImageVariant.Effects {
+    ImageVariant.Effects(
       isGrayscale: arguments.contains(grayscale),
       blur: ratio.scaling(try arguments.value(of: blur, sigma) ?? .zero),
       sharpen: ratio.scaling(try arguments.value(of: sharpen, sigma) ?? .zero),
       radius: ratio.scaling(
         try arguments.value(of: radius) { (text) throws(InvalidValue) in
-          try Int(parsing: text, in: Effects.radiusRange)
+          try Int(parsing: text, in: ImageVariant.Effects.radiusRange)
         } ?? 0),
       background: try arguments.value(of: background, RGBColour.init(parsing:)))
   }
 
   private static func sigma(_ text: String) throws(InvalidValue) -> Thousandths {
-    try Thousandths(parsing: text, in: Effects.sigmaRange)
+    try Thousandths(parsing: text, in: ImageVariant.Effects.sigmaRange)
   }
 }
 
@@ -264,13 +268,13 @@ enum FrameOptions {
   static let options = [frame, time, poster, animated]
 
   /// - Parameter arguments: the arguments of a command that lists ``options``.
-  static func selection(in arguments: ArgumentReader) throws(UsageError) -> FrameSelection {
+  static func selection(in arguments: ArgumentReader) throws(UsageError) -> ImageVariant.Frames {
     let number = try arguments.value(of: frame) { (text) throws(InvalidValue) in
-      try Int(parsing: text, in: FrameSelection.numberRange)
+      try Int(parsing: text, in: ImageVariant.Frames.numberRange)
     }
-    let milliseconds = try arguments.value(of: time, milliseconds)
-    let found: [FrameSelection] = [
-      number.map { .number($0) }, milliseconds.map { .time($0) },
+    let time = try arguments.value(of: time, duration)
+    let found: [ImageVariant.Frames] = [
+      number.map { .number($0) }, time.map { .time($0) },
       arguments.contains(poster) ? .poster : nil, arguments.contains(animated) ? .all : nil,
     ].compactMap(\.self)
     guard found.count <= 1 else {
@@ -279,11 +283,9 @@ enum FrameOptions {
     return found.first ?? .first
   }
 
-  private static func milliseconds(_ text: String) throws(InvalidValue) -> Int {
-    let range = FrameSelection.timeRange
-    let milliseconds = try UnitScale.duration.value(
-      parsing: text, in: Int64(range.lowerBound)...Int64(range.upperBound))
-    return Int(milliseconds)
+  private static func duration(_ text: String) throws(InvalidValue) -> Duration {
+    let range = ImageVariant.Frames.timeRange.milliseconds
+    return .milliseconds(try UnitScale.duration.value(parsing: text, in: range))
   }
 }
 

@@ -26,15 +26,15 @@ struct PictureFrames {
 
   /// What a thumbnail shows. The first frame and the first page are the picture that a reader without
   /// animations shows.
-  func choice(_ selection: FrameSelection) throws(DecodeError) -> FrameChoice {
+  func choice(_ selection: ImageVariant.Frames) throws(DecodeError) -> FrameChoice {
     switch selection {
     case .first: return .still
     case .poster: return isAnimation ? .poster : .still
     case .number(let number): return try choice(number: number)
-    case .time(let milliseconds):
+    case .time(let time):
       try requireDecodable()
       guard isAnimation else { return .still }
-      return .frame(try timeline().frame(at: milliseconds))
+      return .frame(try timeline().frame(at: Int(clamping: time.milliseconds)))
     case .all:
       try requireDecodable()
       return isAnimation ? .animation : .still
@@ -167,7 +167,7 @@ enum AnimationEncoding {
   case webp, gif
 
   /// - Parameter format: one that holds animations.
-  init(_ format: Variant.Format) {
+  init(_ format: ImageVariant.Format) {
     self = format == .gif || format == .compatible ? .gif : .webp
   }
 

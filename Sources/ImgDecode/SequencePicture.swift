@@ -13,7 +13,7 @@ final class SequencePicture: OpenPicture {
   /// - Returns: `nil` for other files, and if the still of the file is shown: because it is what was
   ///   asked for, or because the sequence is in a codec that is not decoded.
   static func sequence(
-    in input: PictureInput, as format: ImageFormat, _ selection: FrameSelection
+    in input: PictureInput, as format: ImageFormat, _ selection: ImageVariant.Frames
   ) throws(DecodeError) -> PictureSequence? {
     guard let file = SequenceFile(input, as: format) else { return nil }
     if file.hasStill, selection == .first { return nil }

@@ -279,7 +279,7 @@ package struct StoreShortage: Hashable, Sendable, Codable {
   }
 }
 
-extension Variant {
+extension ImageVariant {
   /// The pixels of the box.
   fileprivate var area: Int64 { Int64(width) * Int64(height) }
 }

@@ -154,7 +154,7 @@ final class FaultBook {
 
 extension Scenario {
   private static let variants: [Variant] =
-    [.standard] + [64, 32].compactMap { try? Variant(width: $0, height: $0) }
+    [.standard] + [64, 32].compactMap { try? Variant(ImageVariant(width: $0, height: $0)) }
 
   mutating func randomLine() -> String {
     let host = Int.random(in: 0..<4, using: &random)

@@ -20,9 +20,9 @@ import Testing
   }
 
   private func raster(
-    of picture: FFmpegPicture, _ frames: FrameSelection = .first, size: Int
+    of picture: FFmpegPicture, _ frames: ImageVariant.Frames = .first, size: Int
   ) throws -> Raster {
-    let variant = try Variant(width: size, height: size, format: .png, frames: frames)
+    let variant = try Variant(ImageVariant(width: size, height: size, format: .png, frames: frames))
     return try reader.raster(of: thumbnailer.thumbnail(of: picture.bytes, as: variant).bytes)
   }
 

@@ -226,7 +226,7 @@ struct ImagePlaceholderTests {
   }
 
   @Test func `pixels are those of the placeholder, or none`() {
-    let colour = ImageVariant.Colour(red: 9, green: 8, blue: 7)
+    let colour = RGBColour(red: 9, green: 8, blue: 7)
     let pixels = ImagePlaceholder.colour(colour).pixels(width: 2, height: 1)
     #expect(pixels?.bytes == [9, 8, 7, 255, 9, 8, 7, 255])
     for placeholder in [ImagePlaceholder.none, .thumbHash([]), .thumbHash([1, 2, 3])] {

@@ -87,14 +87,14 @@ extension InvocationTests {
       ("-o a.txt", .auto), ("-o a", .auto), ("-o a.gif", .gif), ("-o a.tif", .auto),
       ("-o -", .auto), ("", .auto),
       ("-o a.jpg --format webp", .webp), ("-o a.jpg --format auto", .auto),
-    ] as [(String, Variant.Format)])
+    ] as [(String, ImageVariant.Format)])
   func `the extension of the output file selects the format unless an option does`(
-    options: String, format: Variant.Format
+    options: String, format: ImageVariant.Format
   ) throws {
     let get = try command("get http://h/ \(options)", as: GetCommand.self)
-    #expect(get.options.variant == Variant.standard.encoded(as: format))
+    #expect(get.options.variant == (try Variant.standard.changed { $0.format = format }))
     let cacheGet = try command("cache get http://h/ \(options)", as: CacheGetCommand.self)
-    #expect(cacheGet.variant == Variant.standard.encoded(as: format))
+    #expect(cacheGet.variant == (try Variant.standard.changed { $0.format = format }))
   }
 }
 
@@ -174,7 +174,7 @@ struct ThumbnailSearchTests {
     try store()
     #expect(try !asksCoordinator(options))
     var other = options
-    other.variant = try #require(Variant.standard.encoded(as: .png))
+    other.variant = try Variant.standard.changed { $0.format = .png }
     #expect(try asksCoordinator(other))
   }
 

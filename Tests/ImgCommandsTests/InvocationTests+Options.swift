@@ -91,45 +91,53 @@ extension InvocationTests {
   }
 
   @Test(arguments: [
-    ("--crop", Crop.centre), ("--crop=attention", .attention), ("--crop=entropy", .entropy),
+    ("--crop", ImageVariant.Crop.centre), ("--crop=attention", .attention),
+    ("--crop=entropy", .entropy),
     ("--crop=0,0.5", .point(x: .zero, y: Thousandths(count: 500))),
   ])
-  func `--crop names the part that is kept`(option: String, crop: Crop) throws {
-    #expect(try variant(option) == Variant(width: 256, height: 256, mode: .fill, crop: crop))
+  func `--crop names the part that is kept`(option: String, crop: ImageVariant.Crop) throws {
+    #expect(
+      try variant(option) == Variant(ImageVariant(width: 256, height: 256, mode: .fill, crop: crop))
+    )
   }
 
   @Test(
     arguments: [
       ("auto", .auto, nil), ("auto --crop", .auto, .centre),
       ("fill-down", .fillDown, .centre), ("fill-down --crop=entropy", .fillDown, .entropy),
-    ] as [(String, Variant.Mode, Crop?)])
+    ] as [(String, ImageVariant.Mode, ImageVariant.Crop?)])
   func `--mode looks at the proportions of the picture`(
-    options: String, mode: Variant.Mode, crop: Crop?
+    options: String, mode: ImageVariant.Mode, crop: ImageVariant.Crop?
   ) throws {
     #expect(
-      try variant("--mode \(options)") == Variant(width: 256, height: 256, mode: mode, crop: crop))
+      try variant("--mode \(options)")
+        == Variant(ImageVariant(width: 256, height: 256, mode: mode, crop: crop)))
   }
 
   @Test func `effects and what is kept are part of the variant`() throws {
-    let effects = Effects(
+    let effects = ImageVariant.Effects(
       isGrayscale: true, blur: Thousandths(count: 2_500), sharpen: Thousandths(count: 500),
       radius: 12, background: RGBColour(red: 255, green: 136, blue: 0))
     #expect(
       try variant(
         "--enlarge --grayscale --blur 2.5 --sharpen .5 --radius 12 --background ff8800 "
           + "--thumb never --keep-profile --keep-metadata")
-        == Variant(
-          width: 256, height: 256, enlarges: true, embeddedUse: .never, effects: effects,
-          keptData: KeptData(profile: true, metadata: true)))
+        == Variant.standard.changed {
+          ($0.enlarges, $0.embeddedUse, $0.effects) = (true, .never, effects)
+          $0.keptData = ImageVariant.KeptData(profile: true, metadata: true)
+        })
   }
 
   @Test(arguments: [
-    ("--frame 3", FrameSelection.number(3)), ("--at 1.25s", .time(1_250)), ("--at 2", .time(2_000)),
-    ("--at 70ms", .time(70)), ("--at 1m", .time(60_000)), ("--at 0.5h", .time(1_800_000)),
-    ("--at 1h", .time(3_600_000)), ("--at 1d", .time(86_400_000)), ("--poster", .poster),
+    ("--frame 3", ImageVariant.Frames.number(3)), ("--at 1.25s", .time(.milliseconds(1_250))),
+    ("--at 2", .time(.milliseconds(2_000))),
+    ("--at 70ms", .time(.milliseconds(70))), ("--at 1m", .time(.milliseconds(60_000))),
+    ("--at 0.5h", .time(.milliseconds(1_800_000))),
+    ("--at 1h", .time(.milliseconds(3_600_000))), ("--at 1d", .time(.milliseconds(86_400_000))),
+    ("--poster", .poster),
     ("--animated", .all), ("", .first),
   ])
-  func `frames are selected in one way`(options: String, frames: FrameSelection) throws {
+  func `frames are selected in one way`(options: String, frames: ImageVariant.Frames) throws {
     #expect(try variant(options).frames == frames)
     for other in ["--poster --frame 1", "--animated --at 1s", "--at 1s --poster"] {
       #expect(throws: UsageError.self) { try variant(other) }
@@ -159,9 +167,10 @@ extension InvocationTests {
     #expect(
       try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3")
         == Variant(
-          width: 150, height: 113,
-          effects: Effects(
-            blur: Thousandths(count: 3_000), sharpen: Thousandths(count: 1_500), radius: 5)))
+          ImageVariant(
+            width: 150, height: 113,
+            effects: ImageVariant.Effects(
+              blur: Thousandths(count: 3_000), sharpen: Thousandths(count: 1_500), radius: 5))))
     #expect(try variant("--size 1 --dpr 0.1").width == 1)
     #expect(try variant("--dpr 1") == .standard)
   }

@@ -51,7 +51,8 @@ import Testing
       full.options
         == RequestOptions(
           variant: try Variant(
-            width: 640, height: 480, mode: .fill, crop: .centre, format: .webp, quality: 90),
+            ImageVariant(
+              width: 640, height: 480, mode: .fill, crop: .centre, format: .webp, quality: 90)),
           expiry: Expiry(.after(.seconds(7_200))), priority: -2, delay: .milliseconds(250),
           fetch: politeness))
     #expect(full.order == .lastInFirstOut)
@@ -175,7 +176,7 @@ import Testing
     #expect(
       put.options
         == RequestOptions(
-          variant: try Variant(width: 64, height: 64),
+          variant: try Variant(ImageVariant(width: 64, height: 64)),
           expiry: Expiry(.after(.seconds(3_600))), keep: .all))
     let get = try command("cache get http://a/ --size 64 -o a.jpg", as: CacheGetCommand.self)
     #expect(get.url == "http://a/" && get.variant.width == 64)
@@ -285,7 +286,7 @@ import Testing
     ("submit a --quality 101", "imgctl submit: --quality: \"101\" is not from 1 to 100"),
     (
       "submit a --crop --mode fit",
-      "imgctl submit: --crop needs --mode fill, fill-down or auto, because other modes have "
+      "imgctl submit: a crop needs the mode fill, fill-down or auto, because other modes have "
         + "nothing to crop"
     ),
     ("submit a --pin --no-pin", "imgctl submit: --pin and --no-pin exclude each other"),

@@ -43,7 +43,7 @@ import Testing
     format: PictureFormat, damage: Damage
   ) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
-    let variant = try Variant(width: 320, height: 320, format: .png)
+    let variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
     let whole = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     let intact = try fixture.reader.raster(of: whole.bytes)
     for seed in 0..<Self.seedCount {
@@ -196,7 +196,7 @@ import Testing
 
   init() throws {
     fixture = try ThumbnailFixture()
-    variant = try Variant(width: 320, height: 320, format: .png)
+    variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
 
   private func picture(_ format: PictureFormat) throws -> [UInt8] {
@@ -264,7 +264,7 @@ import Testing
       #expect(fixture.failureCode(of: header, isLenient: true) == .corruptImage)
     }
     // Not even for the smallest thumbnail, which always has one colour.
-    let dot = try Variant(width: 1, height: 1)
+    let dot = try Variant(ImageVariant(width: 1, height: 1))
     #expect(
       fixture.failureCode(of: Array(picture[..<data]), as: dot, isLenient: true) == .corruptImage)
     #expect(fixture.failureCode(of: try damaged(format), as: dot, isLenient: true) == nil)

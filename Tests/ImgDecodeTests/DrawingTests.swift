@@ -40,10 +40,11 @@ import Testing
   ) throws {
     let text = "<svg xmlns='http://www.w3.org/2000/svg' width='\(width)' height='\(height)' "
     let file = Array("\(text)viewBox='0 0 4 4'><rect width='4' height='4'/></svg>".utf8)
-    let whole = try fixture.thumbnailer.thumbnail(of: file, as: Variant(width: 500, height: 500))
+    let whole = try fixture.thumbnailer.thumbnail(
+      of: file, as: Variant(ImageVariant(width: 500, height: 500)))
     #expect(whole.source.width == columns && whole.source.height == rows)
     let half = try fixture.thumbnailer.thumbnail(
-      of: file, as: Variant(width: columns / 2, height: rows / 2))
+      of: file, as: Variant(ImageVariant(width: columns / 2, height: rows / 2)))
     #expect(half.thumbnail.width == columns / 2 && half.thumbnail.height == rows / 2)
   }
 
@@ -87,7 +88,7 @@ import Testing
     var limits = Limits()
     limits.maxPixels = 2_000
     let fixture = try ThumbnailFixture(limits: limits)
-    let variant = try Variant(width: 32, height: 32)
+    let variant = try Variant(ImageVariant(width: 32, height: 32))
     for (format, type) in [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")] {
       let picture = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
       let image = Drawing.image(embedding: picture, as: type)
@@ -165,7 +166,7 @@ import Testing
   @Test func `a picture elsewhere is not drawn`() throws {
     let directory = try TestDirectory()
     let file = try directory.write(fixture.maker.card(index: 1, format: .png), to: "card.png")
-    let variant = try Variant(width: 32, height: 24, format: .png)
+    let variant = try Variant(ImageVariant(width: 32, height: 24, format: .png))
     let pixel = { (drawing: [UInt8]) in
       let rendered = try fixture.thumbnailer.thumbnail(of: drawing, as: variant)
       return try fixture.reader.raster(of: rendered.bytes)[4, 4]

@@ -47,7 +47,8 @@ import Testing
 
   private func thumbnail(_ parts: [IconWriter.Part], side: Int) throws -> RenderedThumbnail {
     try fixture.thumbnailer.thumbnail(
-      of: IconWriter(parts).bytes, as: Variant(width: side, height: side, format: .png))
+      of: IconWriter(parts).bytes,
+      as: Variant(ImageVariant(width: side, height: side, format: .png)))
   }
 
   /// The blue of the thumbnail, which tells the pictures apart.
@@ -205,7 +206,7 @@ import Testing
     let parts = [part(side: 16, blue: 1), part(side: 32, blue: 2)]
     let icon = IconWriter(parts).bytes
     let cut = Array(icon.dropLast(400))
-    let small = try Variant(width: 16, height: 16)
+    let small = try Variant(ImageVariant(width: 16, height: 16))
     #expect(fixture.failureCode(of: cut, as: small) == nil)
     #expect(fixture.failureCode(of: cut) == .corruptImage)
   }
@@ -213,7 +214,7 @@ import Testing
   @Test func `a lenient decode takes the next picture that is whole`() throws {
     let parts = [part(side: 16, blue: 1), part(side: 32, blue: 2), try png(side: 48, blue: 3)]
     let icon = IconWriter(parts).bytes
-    let variant = try Variant(width: 32, height: 32, format: .png)
+    let variant = try Variant(ImageVariant(width: 32, height: 32, format: .png))
     let blue = { (icon: [UInt8]) in
       let rendered = try fixture.thumbnailer.thumbnail(of: icon, as: variant, isLenient: true)
       #expect(rendered.thumbnail.isDamaged)

@@ -29,27 +29,28 @@ import Testing
   }
 
   private func facts(
-    _ format: Variant.Format, _ kept: KeptData, of file: [UInt8]? = nil
+    _ format: ImageVariant.Format, _ kept: ImageVariant.KeptData, of file: [UInt8]? = nil
   ) throws -> PictureFacts {
-    let variant = try Variant(width: 100, height: 100, format: format, keptData: kept)
+    let variant = try Variant(ImageVariant(width: 100, height: 100, format: format, keptData: kept))
     let made = try fixture.thumbnailer.thumbnail(of: file ?? self.file(), as: variant)
     return try PictureFacts.reading(WholeBytes(made.bytes), .all)
   }
 
-  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
-  func `a thumbnail tells nothing of its file by default`(format: Variant.Format) throws {
+  @Test(arguments: [ImageVariant.Format.jpeg, .png, .webp, .avif])
+  func `a thumbnail tells nothing of its file by default`(format: ImageVariant.Format) throws {
     let facts = try facts(format, .none)
     #expect(facts.profileDescription == nil)
     #expect(facts.xmp == nil && facts.exif == nil && facts.iptc == nil)
   }
 
-  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
-  func `the profile stays with its colours`(format: Variant.Format) throws {
-    let thumbnail = { (kept: KeptData) in
-      let variant = try Variant(width: 100, height: 100, format: format, keptData: kept)
+  @Test(arguments: [ImageVariant.Format.jpeg, .png, .webp, .avif])
+  func `the profile stays with its colours`(format: ImageVariant.Format) throws {
+    let thumbnail = { (kept: ImageVariant.KeptData) in
+      let variant = try Variant(
+        ImageVariant(width: 100, height: 100, format: format, keptData: kept))
       return try fixture.thumbnailer.thumbnail(of: file(), as: variant).bytes
     }
-    let (kept, converted) = try (thumbnail(KeptData(profile: true)), thumbnail(.none))
+    let (kept, converted) = try (thumbnail(ImageVariant.KeptData(profile: true)), thumbnail(.none))
     #expect(try PictureFacts.reading(WholeBytes(kept), .all).xmp == nil)
     // The numbers differ, and a reader that obeys the profile sees the same colour.
     let (x, y) = (65, 10)
@@ -60,9 +61,11 @@ import Testing
         fixture.raster(of: converted)[x, y], tolerance: 8))
   }
 
-  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
-  func `metadata is copied, and says that the pixels are upright`(format: Variant.Format) throws {
-    let facts = try facts(format, KeptData(metadata: true))
+  @Test(arguments: [ImageVariant.Format.jpeg, .png, .webp, .avif])
+  func `metadata is copied, and says that the pixels are upright`(format: ImageVariant.Format)
+    throws
+  {
+    let facts = try facts(format, ImageVariant.KeptData(metadata: true))
     #expect(facts.xmp?.rating == 4)
     #expect(facts.orientation == 1)
     #expect(facts.width == 75 && facts.height == 100)
@@ -71,7 +74,8 @@ import Testing
 
   @Test func `a PNG has its metadata once`() throws {
     let variant = try Variant(
-      width: 100, height: 100, format: .png, keptData: KeptData(metadata: true))
+      ImageVariant(
+        width: 100, height: 100, format: .png, keptData: ImageVariant.KeptData(metadata: true)))
     let made = try fixture.thumbnailer.thumbnail(of: file(), as: variant)
     var chunks = PNGChunks(ByteWindow(WholeBytes(made.bytes)))
     var names: [String] = []
@@ -86,7 +90,7 @@ import Testing
     let thumbnail = try fixture.maker.card(index: 2, width: 160, height: 120, format: .jpeg)
     let file = EXIFSegment.insert(thumbnail: thumbnail, into: picture)
     #expect(try PictureFacts.reading(WholeBytes(file), .all).thumbnail != nil)
-    #expect(try facts(.jpeg, KeptData(metadata: true), of: file).thumbnail == nil)
+    #expect(try facts(.jpeg, ImageVariant.KeptData(metadata: true), of: file).thumbnail == nil)
   }
 
   private static let rights = """
@@ -98,11 +102,11 @@ import Testing
     </rdf:Description></rdf:RDF></x:xmpmeta>
     """
 
-  @Test(arguments: [Variant.Format.jpeg, .png, .webp, .avif])
-  func `the author and the rights are kept alone`(format: Variant.Format) throws {
+  @Test(arguments: [ImageVariant.Format.jpeg, .png, .webp, .avif])
+  func `the author and the rights are kept alone`(format: ImageVariant.Format) throws {
     let card = try fixture.maker.card(index: 1, format: .jpeg)
     let file = EXIFSegment.insert(artist: "Ada (x)", copyright: "(c) 2026 Ada", into: card)
-    let facts = try facts(format, KeptData(copyright: true), of: file)
+    let facts = try facts(format, ImageVariant.KeptData(copyright: true), of: file)
     #expect(facts.xmp?.creators == ["Ada (x)"])
     #expect(facts.xmp?.rights == "(c) 2026 Ada")
     // libvips writes no EXIF data of its own to PNG.
@@ -117,7 +121,7 @@ import Testing
     let card = try fixture.maker.card(index: 1, format: .jpeg)
     let xmp = Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(Self.rights.utf8)
     let file = JPEGSegments.insert(xmp, marker: 0xE1, into: card)
-    let facts = try facts(.jpeg, KeptData(copyright: true), of: file)
+    let facts = try facts(.jpeg, ImageVariant.KeptData(copyright: true), of: file)
     #expect(facts.xmp?.creators == ["A (b) & <c>"])
     #expect(facts.xmp?.rights == "© C")
     #expect(facts.xmp?.rating == nil)
@@ -134,8 +138,8 @@ import Testing
       Array("Photoshop 3.0\08BIM".utf8) + [4, 4, 0, 0, 0, 0, 0, UInt8(datasets.count)] + datasets
     let card = try fixture.maker.card(index: 1, format: .jpeg)
     let file = JPEGSegments.insert(resource, marker: 0xED, into: card)
-    for format in [Variant.Format.jpeg, .webp] {
-      let facts = try facts(format, KeptData(copyright: true), of: file)
+    for format in [ImageVariant.Format.jpeg, .webp] {
+      let facts = try facts(format, ImageVariant.KeptData(copyright: true), of: file)
       #expect(facts.exif?.ifd0["Artist"]?.text == "Ada")
       #expect(facts.exif?.ifd0["Copyright"]?.text == "(c) 2026 Ada")
       #expect(facts.iptc == nil)
@@ -146,8 +150,9 @@ import Testing
     throws
   {
     let card = try fixture.maker.card(index: 1, format: .jpeg)
-    let made = try [KeptData.none, KeptData(copyright: true)].map { kept in
-      let variant = try Variant(width: 30, height: 30, keptData: kept)
+    let made = try [ImageVariant.KeptData.none, ImageVariant.KeptData(copyright: true)].map {
+      kept in
+      let variant = try Variant(ImageVariant(width: 30, height: 30, keptData: kept))
       return try fixture.thumbnailer.thumbnail(of: card, as: variant)
     }
     #expect(made[0].bytes == made[1].bytes)
@@ -156,7 +161,7 @@ import Testing
 
   @Test func `colours of ink become sRGB, whatever is kept`() throws {
     let file = try fixture.maker.card(index: 1, format: .cmykJPEG)
-    let facts = try facts(.jpeg, KeptData(profile: true), of: file)
+    let facts = try facts(.jpeg, ImageVariant.KeptData(profile: true), of: file)
     #expect(facts.colourModel == .ycbcr)
     #expect(facts.profileDescription == nil)
   }
@@ -295,7 +300,7 @@ import Testing
   @Test func `one picture can be decoded several times`() throws {
     let picture = try fixture.maker.card(index: 1, format: .png)
     for width in [16, 64] {
-      let variant = try Variant(width: width, height: width)
+      let variant = try Variant(ImageVariant(width: width, height: width))
       let rendered = try fixture.thumbnailer.thumbnail(of: picture.span, as: variant)
       #expect(rendered.thumbnail.width == width)
     }

@@ -187,13 +187,14 @@ import Testing
     let file = try fixture.maker.card(
       index: 3, width: 640, height: 400, format: .jpeg, orientation: orientation)
     let pixels = try fixture.thumbnailer.thumbnail(
-      of: file, as: try Variant(width: 256, height: 256, format: .png))
+      of: file, as: try Variant(ImageVariant(width: 256, height: 256, format: .png)))
     let planes = try fixture.thumbnailer.thumbnail(of: file, as: .standard)
     #expect(planes.source.decodePath == .planar && pixels.source.decodePath == .general)
     #expect(difference(planes.thumbHash, pixels.thumbHash) <= 1)
     let gray = try fixture.maker.card(index: 3, format: .grayJPEG)
     let grayPlanes = try hash(of: gray)
-    let grayPixels = try hash(of: gray, as: try Variant(width: 256, height: 256, format: .png))
+    let grayPixels = try hash(
+      of: gray, as: try Variant(ImageVariant(width: 256, height: 256, format: .png)))
     #expect(difference(grayPlanes, grayPixels) <= 1)
   }
 
@@ -210,11 +211,13 @@ import Testing
   @Test func `crop, effects and shape of a thumbnail leave the ThumbHash as it is`() throws {
     let file = try fixture.maker.encode(raster(24, 16, hasAlpha: false), as: .png)
     let expected = try hash(of: raster(24, 16, hasAlpha: false))
-    let whole = try Variant(width: 24, height: 24)
+    let whole = try Variant(ImageVariant(width: 24, height: 24))
     let variants = [
-      whole, try Variant(width: 16, height: 16, mode: .fill, crop: .centre),
+      whole, try Variant(ImageVariant(width: 16, height: 16, mode: .fill, crop: .centre)),
       try Variant(
-        width: 24, height: 24, effects: Effects(isGrayscale: true, blur: .one, radius: 5)),
+        ImageVariant(
+          width: 24, height: 24,
+          effects: ImageVariant.Effects(isGrayscale: true, blur: .one, radius: 5))),
     ]
     #expect(try hash(of: file, as: whole) == expected)
     #expect(try hash(of: file, as: variants[2]) == expected)
@@ -223,7 +226,7 @@ import Testing
     }
     // The shape is that of the picture: three quarters as high as wide.
     let scene = try fixture.maker.scene(width: 400, height: 300, format: .png)
-    let stretched = try Variant(width: 90, height: 256, mode: .stretch)
+    let stretched = try Variant(ImageVariant(width: 90, height: 256, mode: .stretch))
     #expect(
       try hash(of: scene, as: stretched).bytes.prefix(5).suffix(2).map { $0 & 0x87 }
         == hash(of: scene).bytes.prefix(5).suffix(2).map { $0 & 0x87 })
@@ -231,7 +234,7 @@ import Testing
 
   @Test func `several sizes share one ThumbHash, that of the largest`() throws {
     let file = try fixture.maker.encode(raster(24, 16, hasAlpha: false), as: .png)
-    let variants = try [5, 24, 8].map { try Variant(width: $0, height: $0) }
+    let variants = try [5, 24, 8].map { try Variant(ImageVariant(width: $0, height: $0)) }
     let made = try fixture.thumbnailer.thumbnails(of: file.span, as: variants)
     #expect(made.thumbHash == (try hash(of: raster(24, 16, hasAlpha: false))))
   }
@@ -241,11 +244,11 @@ import Testing
     let rasters = [blank] + (0..<3).map { Card(index: $0, width: 20, height: 12).raster }
     let file = APNGWriter.file(
       try rasters.map { .init(try fixture.maker.encode($0, as: .png)) }, loopCount: 1)
-    let selections: [(FrameSelection, Int)] = [
+    let selections: [(ImageVariant.Frames, Int)] = [
       (.first, 0), (.number(2), 2), (.poster, 1), (.all, 0),
     ]
     for (frames, index) in selections {
-      let variant = try Variant(width: 20, height: 20, frames: frames)
+      let variant = try Variant(ImageVariant(width: 20, height: 20, frames: frames))
       #expect(try hash(of: file, as: variant) == hash(of: rasters[index]), "\(frames)")
     }
   }
@@ -253,8 +256,10 @@ import Testing
   @Test func `the ThumbHash is in sRGB also where the thumbnail keeps another profile`() throws {
     let file = try fixture.maker.card(index: 2, width: 320, height: 240, format: .displayP3PNG)
     let kept = try Variant(
-      width: 256, height: 256, format: .png, keptData: KeptData(profile: true, metadata: false))
-    let plain = try Variant(width: 256, height: 256, format: .png)
+      ImageVariant(
+        width: 256, height: 256, format: .png,
+        keptData: ImageVariant.KeptData(profile: true, metadata: false)))
+    let plain = try Variant(ImageVariant(width: 256, height: 256, format: .png))
     #expect(difference(try hash(of: file, as: kept), try hash(of: file, as: plain)) <= 1)
   }
 }

@@ -15,7 +15,7 @@ import Testing
   init() throws {
     fixture = try ThumbnailFixture()
     maker = PreviewMaker(runtime: try VipsRuntime.start(), limits: Limits())
-    variant = try Variant(width: 320, height: 320, format: .png)
+    variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
 
   private func preview(of part: [UInt8], as variant: Variant? = nil) throws -> Raster {
@@ -80,7 +80,8 @@ import Testing
   @Test func `a preview has the size, the crop and the format of the thumbnail`() throws {
     let picture = try ArrivingPicture(.interlacedPNG)
     let variant = try Variant(
-      width: 64, height: 64, mode: .fill, crop: .centre, format: .webp)
+      ImageVariant(
+        width: 64, height: 64, mode: .fill, crop: .centre, format: .webp))
     let made = try maker.preview(of: picture.part(1).span, as: variant)
     #expect(made.thumbnails[0].thumbnail.format == .webp)
     #expect([made.thumbnails[0].thumbnail.width, made.thumbnails[0].thumbnail.height] == [64, 64])
@@ -146,7 +147,9 @@ import Testing
   private func centre(
     of file: [UInt8], size: Int, _ use: EmbeddedUse = .auto, width: Int? = nil
   ) throws -> (Raster.Pixel, SourceFacts) {
-    let variant = try Variant(width: size, height: size, format: .png, embeddedUse: use)
+    let variant = try Variant(ImageVariant(size: size, format: .png)).changed {
+      $0.embeddedUse = use
+    }
     let rendered = try fixture.thumbnailer.thumbnail(of: file, as: variant)
     #expect(rendered.thumbnail.width == width ?? size)
     let raster = try fixture.reader.raster(of: rendered.bytes)

@@ -125,13 +125,14 @@ struct ResamplingTests {
 
   /// The mean squared error between the thumbnails of both paths.
   private func difference(
-    _ picture: [UInt8], width: Int, height: Int, mode: Variant.Mode = .fit,
-    crop: Crop? = nil, quality: Int = 100
+    _ picture: [UInt8], width: Int, height: Int, mode: ImageVariant.Mode = .fit,
+    crop: ImageVariant.Crop? = nil, quality: Int = 100
   ) throws -> Double {
-    let raster = { (format: Variant.Format) in
+    let raster = { (format: ImageVariant.Format) in
       let variant = try Variant(
-        width: width, height: height, mode: mode, crop: crop, format: format,
-        quality: quality)
+        ImageVariant(
+          width: width, height: height, mode: mode, crop: crop, format: format,
+          quality: quality))
       return try fixture.reader.raster(
         of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
     }
@@ -139,9 +140,9 @@ struct ResamplingTests {
   }
 
   private func path(
-    of picture: [UInt8], format: Variant.Format = .auto, isLenient: Bool = false
+    of picture: [UInt8], format: ImageVariant.Format = .auto, isLenient: Bool = false
   ) throws -> DecodePath {
-    let variant = try Variant(width: 64, height: 64, format: format)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: format))
     return try fixture.thumbnailer.thumbnail(of: picture, as: variant, isLenient: isLenient)
       .source.decodePath
   }
@@ -185,13 +186,13 @@ struct ResamplingTests {
     let jpeg = fixture.maker.jpeg(
       of: picture(width: 333, height: 251), sampling: .yuv420,
       orientation: orientation)
-    for crop in [nil, Crop.centre, .point(x: .zero, y: Thousandths(count: 900))] {
+    for crop in [nil, ImageVariant.Crop.centre, .point(x: .zero, y: Thousandths(count: 900))] {
       #expect(
         try difference(
           jpeg, width: 101, height: 67, mode: crop == nil ? .fit : .fill, crop: crop)
           < 2 * Raster.fortyDecibels)
     }
-    for mode in [Variant.Mode.auto, .fillDown] {
+    for mode in [ImageVariant.Mode.auto, .fillDown] {
       #expect(
         try difference(jpeg, width: 400, height: 150, mode: mode, crop: .centre)
           < 2 * Raster.fortyDecibels)
@@ -266,7 +267,7 @@ struct ResamplingTests {
   }
 
   private func thumbnail(of format: PictureFormat, quality: Int) throws -> [UInt8] {
-    let variant = try Variant(width: 50, height: 50, format: .jpeg, quality: quality)
+    let variant = try Variant(ImageVariant(width: 50, height: 50, format: .jpeg, quality: quality))
     return try fixture.thumbnailer.thumbnail(
       of: fixture.maker.card(index: 2, format: format), as: variant
     ).bytes

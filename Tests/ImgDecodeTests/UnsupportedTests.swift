@@ -109,7 +109,7 @@ import Testing
     let file = tiff(
       bits: samples.bits, sampleFormat: samples.format, samples: samples.bytes,
       range: samples == .floatInRange ? (-200, 800) : nil)
-    let variant = try Variant(width: 2, height: 2, format: .png)
+    let variant = try Variant(ImageVariant(width: 2, height: 2, format: .png))
     let raster = try fixture.reader.raster(
       of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
     let expected: [UInt8] = [0, 64, 191, 255]
@@ -193,7 +193,7 @@ import Testing
   @Test func `a crop does not hide that the end is missing`() throws {
     let picture = try fixture.maker.noise(seed: 7, width: 100, height: 800)
     let cut = Array(picture.prefix(picture.count * 9 / 10))
-    let variant = try Variant(width: 50, height: 50, mode: .fill, crop: .centre)
+    let variant = try Variant(ImageVariant(width: 50, height: 50, mode: .fill, crop: .centre))
     #expect(fixture.failureCode(of: picture, as: variant) == nil)
     #expect(fixture.failureCode(of: cut, as: variant) == .corruptImage)
   }

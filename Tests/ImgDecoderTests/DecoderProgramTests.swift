@@ -47,12 +47,13 @@ import Testing
         JXLWriter.file((0..<3).map { .init(Card(index: $0, width: 64, height: 48).raster) })
       default: try maker.animation(index: 0, frameCount: 3, format: format)
       }
-    let variants: [(FrameSelection, Variant.Format, ImageFormat)] = [
-      (.number(2), .auto, .jpeg), (.time(150), .gif, .gif), (.poster, .png, .png),
+    let variants: [(ImageVariant.Frames, ImageVariant.Format, ImageFormat)] = [
+      (.number(2), .auto, .jpeg), (.time(.milliseconds(150)), .gif, .gif), (.poster, .png, .png),
       (.all, .auto, .webp), (.all, .gif, .gif),
     ]
     for (selection, output, wanted) in variants {
-      let variant = try Variant(width: 32, height: 32, format: output, frames: selection)
+      let variant = try Variant(
+        ImageVariant(width: 32, height: 32, format: output, frames: selection))
       guard case .decoded(let facts, _) = try decoder.report(on: animation, as: [variant]) else {
         Issue.record("\(selection) was not decoded")
         continue
@@ -76,7 +77,9 @@ import Testing
 
   @Test func `thumbnails of several sizes lie one behind the other`() throws {
     let decoder = try RunningDecoder.ready()
-    let variants = try [64, 200, 16].map { try Variant(width: $0, height: $0, format: .png) }
+    let variants = try [64, 200, 16].map {
+      try Variant(ImageVariant(width: $0, height: $0, format: .png))
+    }
     guard case .decoded(let facts, _) = try decoder.report(on: maker.card(index: 1), as: variants)
     else {
       Issue.record("the picture was not decoded")

@@ -5,43 +5,33 @@ import Testing
 @Suite struct VariantTests {
   /// One variant for each thing that can differ from the default.
   private static func variants() throws -> [Variant] {
-    let (width, height) = (256, 256)
-    let effects = [
-      Effects(isGrayscale: true), Effects(blur: .one), Effects(sharpen: .one), Effects(radius: 1),
-      Effects(sharpen: .one, sharpenAmounts: SharpenAmounts(flat: .one, edges: .one)),
-      Effects(background: .white), Effects(background: RGBColour(red: 0, green: 0, blue: 1)),
+    let crops: [ImageVariant.Crop] = [
+      .centre, .attention, .entropy, .point(x: 0, y: 1), .point(x: 0.25, y: 1),
     ]
-    let crops: [Crop] = [
-      .centre, .attention, .entropy, .point(x: .zero, y: .one),
-      .point(x: Thousandths(count: 250), y: .one),
+    let frames: [ImageVariant.Frames] = [
+      .number(0), .number(1), .time(.zero), .time(.milliseconds(1)), .poster, .all,
     ]
-    let frames: [FrameSelection] = [
-      .number(0), .number(1), .time(0), .time(1), .poster, .all,
-    ]
-    return try [
-      .standard, Variant(width: 257, height: height), Variant(width: width, height: 257),
-      Variant(width: width, height: height, mode: .fill),
-      Variant(width: width, height: height, mode: .fillDown),
-      Variant(width: width, height: height, mode: .auto),
-      Variant(width: width, height: height, mode: .auto, crop: .centre),
-      Variant(width: width, height: height, mode: .stretch),
-      Variant(width: width, height: height, mode: .stretchDown),
-      Variant(width: width, height: height, mode: .ownSize),
-      Variant(width: width, height: height, enlarges: true),
-      Variant(width: width, height: height, format: .png),
-      Variant(width: width, height: height, format: .compatible),
-      Variant(width: width, height: height, quality: 81),
-      Variant(width: width, height: height, embeddedUse: .always),
-      Variant(width: width, height: height, embeddedUse: .never),
-      Variant(width: width, height: height, keptData: KeptData(profile: true)),
-      Variant(width: width, height: height, keptData: KeptData(metadata: true)),
-      Variant(width: width, height: height, keptData: KeptData(copyright: true)),
-      Variant(width: width, height: height, sizing: Sizing(density: Thousandths(count: 500))),
-      Variant(width: width, height: height, sizing: Sizing(maximumPixelCount: 9)),
-      Variant(width: width, height: height, sizing: Sizing(keepsDrawingSize: true)),
-    ] + crops.map { try Variant(width: width, height: height, mode: .fill, crop: $0) }
-      + frames.map { try Variant(width: width, height: height, frames: $0) }
-      + effects.map { try Variant(width: width, height: height, effects: $0) }
+    let changes: [(inout ImageVariant) -> Void] =
+      [
+        { _ in }, { $0.width = 257 }, { $0.height = 257 }, { $0.mode = .fill },
+        { $0.mode = .fillDown }, { $0.mode = .auto }, { ($0.mode, $0.crop) = (.auto, .centre) },
+        { $0.mode = .stretch }, { $0.mode = .stretchDown }, { $0.mode = .ownSize },
+        { $0.enlarges = true }, { $0.format = .png }, { $0.format = .compatible },
+        { $0.quality = 81 }, { $0.embeddedUse = .always }, { $0.embeddedUse = .never },
+        { $0.keptData.profile = true }, { $0.keptData.metadata = true },
+        { $0.keptData.copyright = true }, { $0.sizing = Sizing(density: 0.5) },
+        { $0.sizing = Sizing(maximumPixelCount: 9) },
+        { $0.sizing = Sizing(keepsDrawingSize: true) }, { $0.effects.isGrayscale = true },
+        { $0.effects.blur = 1 }, { $0.effects.sharpen = 1 }, { $0.effects.radius = 1 },
+        {
+          $0.effects.sharpen = 1
+          $0.effects.sharpenAmounts = SharpenAmounts(flat: 1, edges: 1)
+        },
+        { $0.effects.background = .white },
+        { $0.effects.background = RGBColour(red: 0, green: 0, blue: 1) },
+      ] + crops.map { crop in { ($0.mode, $0.crop) = (.fill, crop) } }
+      + frames.map { frames in { $0.frames = frames } }
+    return try changes.map { try Variant.standard.changed($0) }
   }
 
   @Test func `different variants have different canonical texts`() throws {
@@ -51,7 +41,8 @@ import Testing
 
   @Test func `what is the default is not in the canonical text`() throws {
     #expect(Variant.standard.canonicalText == "256x256,fit,whole,auto,q80")
-    let crop = try Variant(width: 9, height: 8, mode: .fill, crop: .centre, format: .webp)
+    let crop = try Variant(
+      ImageVariant(width: 9, height: 8, mode: .fill, crop: .centre, format: .webp))
     #expect(crop.canonicalText == "9x8,fill,crop,webp,q80")
   }
 
@@ -60,17 +51,19 @@ import Testing
       (.fit, "fit,whole"), (.fill, "fill,whole"), (.fillDown, "fill-down,crop"),
       (.auto, "auto,whole"), (.stretch, "stretch,whole"), (.stretchDown, "stretch-down,whole"),
       (.ownSize, "own-size,whole"),
-    ] as [(Variant.Mode, String)])
-  func `the canonical text names the mode`(mode: Variant.Mode, text: String) throws {
-    let variant = try Variant(width: 9, height: 8, mode: mode)
+    ] as [(ImageVariant.Mode, String)])
+  func `the canonical text names the mode`(mode: ImageVariant.Mode, text: String) throws {
+    let variant = try Variant(ImageVariant(width: 9, height: 8, mode: mode))
     #expect(variant.canonicalText == "9x8,\(text),auto,q80")
   }
 
   @Test func `the rules of a size are behind what is not the default`() throws {
     let sizing = Sizing(
       density: Thousandths(count: 1_500), maximumPixelCount: 100, keepsDrawingSize: true)
-    let variant = try Variant(
-      width: 9, height: 8, enlarges: true, keptData: KeptData(copyright: true), sizing: sizing)
+    let variant = try Variant.standard.changed {
+      ($0.width, $0.height, $0.enlarges, $0.sizing) = (9, 8, true, sizing)
+      $0.keptData.copyright = true
+    }
     #expect(
       variant.canonicalText
         == "9x8,fit,whole,auto,q80,enlarge,density=1.5,pixels=100,drawing=own,copyright")
@@ -78,72 +71,91 @@ import Testing
   }
 
   @Test func `a box with its density has a limit, too`() throws {
-    let double = Sizing(density: Thousandths(count: 2_000))
-    #expect(throws: VariantError.sideOutOfRange) {
-      try Variant(width: 9_000, height: 1, mode: .fill, sizing: double)
-    }
-    let variant = try Variant(width: 8_000, height: 1, mode: .fill, sizing: double)
-    #expect(throws: VariantError.sideOutOfRange) { try variant.inBox(width: 9_000, height: 1) }
+    let double = try Variant.standard.changed { $0.sizing = Sizing(density: 2) }
+    #expect(throws: VariantError.sideOutOfRange) { try double.changed { $0.width = 9_000 } }
     // The box of a picture in its own size is the limit of its thumbnail.
     #expect(throws: Never.self) {
-      try Variant(width: 9_000, height: 9_000, mode: .ownSize, sizing: double)
+      try double.changed { ($0.width, $0.mode) = (9_000, .ownSize) }
     }
     for sizing in [Sizing(density: .zero), Sizing(maximumPixelCount: 0)] {
-      #expect(throws: VariantError.sizingOutOfRange) {
-        try Variant(width: 1, height: 1, sizing: sizing)
-      }
+      #expect(throws: VariantError.sizingOutOfRange) { try double.changed { $0.sizing = sizing } }
     }
   }
 
   @Test func `numbers out of range are refused`() {
-    #expect(throws: VariantError.sideOutOfRange) { try Variant(width: 0, height: 1) }
-    #expect(throws: VariantError.sideOutOfRange) { try Variant(width: 1, height: 16_384) }
-    #expect(throws: VariantError.qualityOutOfRange) {
-      try Variant(width: 1, height: 1, quality: 101)
+    #expect(throws: VariantError.sideOutOfRange) { try Variant(ImageVariant(width: 0, height: 1)) }
+    #expect(throws: VariantError.sideOutOfRange) {
+      try Variant(ImageVariant(width: 1, height: 16_384))
     }
-    for frames in [FrameSelection.number(-1), .number(1_000_000), .time(-1), .time(86_400_001)] {
+    #expect(throws: VariantError.qualityOutOfRange) {
+      try Variant(ImageVariant(width: 1, height: 1, quality: 101))
+    }
+    for frames in [
+      ImageVariant.Frames.number(-1), .number(1_000_000), .time(.milliseconds(-1)),
+      .time(.milliseconds(86_400_001)),
+    ] {
       #expect(throws: VariantError.frameOutOfRange) {
-        try Variant(width: 1, height: 1, frames: frames)
+        try Variant(ImageVariant(width: 1, height: 1, frames: frames))
       }
     }
-    let tooMuch = Thousandths(count: 100_001)
     for effects in [
-      Effects(blur: tooMuch), Effects(sharpen: tooMuch), Effects(radius: 16_384),
-      Effects(radius: -1),
+      ImageVariant.Effects(blur: 100.001), ImageVariant.Effects(blur: -1),
+      ImageVariant.Effects(blur: Thousandths(.nan)), ImageVariant.Effects(sharpen: 1e30),
+      ImageVariant.Effects(radius: 16_384), ImageVariant.Effects(radius: -1),
     ] {
       #expect(throws: VariantError.effectOutOfRange) {
-        try Variant(width: 1, height: 1, effects: effects)
+        try Variant(ImageVariant(width: 1, height: 1, effects: effects))
       }
     }
   }
 
-  @Test(arguments: Variant.Mode.allCases)
-  func `a crop needs a mode that covers the box`(mode: Variant.Mode) throws {
+  @Test(arguments: [(-0.001, 0), (0, 1.001), (.infinity, 0), (0, .nan)] as [(Double, Double)])
+  func `the point of a crop is in the picture`(x: Double, y: Double) {
+    let crop = ImageVariant.Crop.point(x: Thousandths(x), y: Thousandths(y))
+    #expect(throws: VariantError.cropOutOfRange) {
+      try Variant(ImageVariant(size: 1, mode: .fill, crop: crop))
+    }
+  }
+
+  @Test func `what means the same is equal once it is checked`() throws {
+    let plain = Variant.standard
+    #expect(
+      try plain.changed { $0.effects.sharpenAmounts = SharpenAmounts(flat: 1, edges: 1) } == plain)
+    let metadata = try plain.changed { $0.keptData.metadata = true }
+    #expect(try metadata.changed { $0.keptData.copyright = true } == metadata)
+    let time = try plain.changed { $0.frames = .time(.milliseconds(1)) }
+    #expect(try plain.changed { $0.frames = .time(.microseconds(1_400)) } == time)
+  }
+
+  @Test(arguments: ImageVariant.Mode.allCases)
+  func `a crop needs a mode that covers the box`(mode: ImageVariant.Mode) throws {
     if [.fill, .fillDown, .auto].contains(mode) {
-      let variant = try Variant(width: 1, height: 1, mode: mode, crop: .attention)
+      let variant = try Variant(ImageVariant(width: 1, height: 1, mode: mode, crop: .attention))
       #expect(variant.crop == .attention)
     } else {
       #expect(throws: VariantError.cropWithoutFill) {
-        try Variant(width: 1, height: 1, mode: mode, crop: .attention)
+        try Variant(ImageVariant(width: 1, height: 1, mode: mode, crop: .attention))
       }
     }
   }
 
   @Test func `fill-down without a crop keeps the centre`() throws {
-    let named = try Variant(width: 9, height: 8, mode: .fillDown, crop: .centre)
-    #expect(try Variant(width: 9, height: 8, mode: .fillDown) == named)
+    let named = try Variant(ImageVariant(width: 9, height: 8, mode: .fillDown, crop: .centre))
+    #expect(try Variant(ImageVariant(width: 9, height: 8, mode: .fillDown)) == named)
     let json = #"{"format":"auto","height":8,"mode":"fill-down","quality":80,"width":9}"#
     #expect(try JSONDecoder().decode(Variant.self, from: Data(json.utf8)) == named)
   }
 
   @Test func `a format of one frame holds no animation`() throws {
-    for format in [Variant.Format.jpeg, .png, .avif] {
+    for format in [ImageVariant.Format.jpeg, .png, .avif] {
       #expect(throws: VariantError.stillFormat(format)) {
-        try Variant(width: 1, height: 1, format: format, frames: .all)
+        try Variant(ImageVariant(width: 1, height: 1, format: format, frames: .all))
       }
-      let animation = try Variant(width: 1, height: 1, frames: .all)
-      #expect(animation.encoded(as: format) == nil)
-      #expect(animation.encoded(as: .gif)?.format == .gif)
+      let animation = try Variant(ImageVariant(width: 1, height: 1, frames: .all))
+      #expect(throws: VariantError.stillFormat(format)) {
+        try animation.changed { $0.format = format }
+      }
+      #expect(try animation.changed { $0.format = .gif }.format == .gif)
     }
   }
 
@@ -164,13 +176,17 @@ import Testing
       json == #"{"format":"auto","height":256,"mode":"fit","quality":80,"width":256}"#)
   }
 
-  @Test(arguments: [(true, Crop.centre), (false, nil)])
-  func `the crop of an earlier journal is a Boolean`(isCropped: Bool, crop: Crop?) throws {
+  @Test(arguments: [(true, ImageVariant.Crop.centre), (false, nil)])
+  func `the crop of an earlier journal is a Boolean`(isCropped: Bool, crop: ImageVariant.Crop?)
+    throws
+  {
     let json = #"""
       {"crop":\#(isCropped),"format":"png","height":9,"mode":"fill","quality":80,"width":7}
       """#
     let variant = try JSONDecoder().decode(Variant.self, from: Data(json.utf8))
-    #expect(try variant == Variant(width: 7, height: 9, mode: .fill, crop: crop, format: .png))
+    #expect(
+      try variant
+        == Variant(ImageVariant(width: 7, height: 9, mode: .fill, crop: crop, format: .png)))
   }
 
   @Test(arguments: [
@@ -221,18 +237,19 @@ import Testing
   }
 
   @Test(arguments: [
-    ("centre", Crop.centre), ("center", .centre), ("attention", .attention), ("entropy", .entropy),
+    ("centre", ImageVariant.Crop.centre), ("center", .centre), ("attention", .attention),
+    ("entropy", .entropy),
     ("0,1", .point(x: .zero, y: .one)),
     ("0.5,.25", .point(x: Thousandths(count: 500), y: Thousandths(count: 250))),
   ])
-  func `a crop is a word or a point`(text: String, crop: Crop) {
-    #expect(Crop(text) == crop)
-    #expect(Crop(crop.description) == crop)
+  func `a crop is a word or a point`(text: String, crop: ImageVariant.Crop) {
+    #expect(ImageVariant.Crop(text) == crop)
+    #expect(ImageVariant.Crop(crop.description) == crop)
   }
 
   @Test(arguments: ["", "left", "0.5", "1.001,0", "0,2", "0,0,0", "0, 0", "-0,0"])
   func `what is no part of a picture is refused`(text: String) {
-    #expect(Crop(text) == nil)
+    #expect(ImageVariant.Crop(text) == nil)
   }
 }
 
@@ -258,7 +275,7 @@ import Testing
   }
 
   @Test func `thumbnails can be JPEG, PNG, WebP, GIF or AVIF`() {
-    let formats = ImageFormat.allCases.compactMap(Variant.Format.init)
+    let formats = ImageFormat.allCases.compactMap(ImageVariant.Format.init)
     #expect(formats == [.jpeg, .png, .webp, .gif, .avif])
   }
 }

@@ -88,6 +88,6 @@ extension Variant {
   static let medium = Variant.square(64)
 
   private static func square(_ side: Int) -> Variant {
-    (try? Variant(width: side, height: side)) ?? .standard
+    (try? Variant(ImageVariant(width: side, height: side))) ?? .standard
   }
 }

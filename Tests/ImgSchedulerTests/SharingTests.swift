@@ -47,7 +47,7 @@ import Testing
   @Test func `another variant is another picture`() throws {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
-    cluster.view(url(1), variant: try Variant(width: 32, height: 32))
+    cluster.view(url(1), variant: try Variant(ImageVariant(width: 32, height: 32)))
     cluster.answerLookups()
     #expect(cluster.fetching == [url(1), url(1)])
   }
@@ -334,7 +334,7 @@ import Testing
 
   @Test func `items attached to a body on its way keep their worker from no transfer`() {
     let cluster = ClusterModel.started(transfers: 16)
-    let variants = (1...40).compactMap { try? Variant(width: $0, height: $0) }
+    let variants = (1...40).compactMap { try? Variant(ImageVariant(width: $0, height: $0)) }
     for variant in variants { cluster.view(url(1), variant: variant) }
     cluster.submit(spreadURLs(2...10))
     cluster.answerLookups()

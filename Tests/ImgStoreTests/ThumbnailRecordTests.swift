@@ -172,7 +172,9 @@ struct ContentKeyTests {
     let key = ContentKey(PictureName(url), variant: .standard)
     let other = try ImageURL(parsing: "https://example.org/b.jpg")
     #expect(ContentKey(PictureName(other), variant: .standard) != key)
-    #expect(ContentKey(PictureName(url), variant: try Variant(width: 256, height: 255)) != key)
+    #expect(
+      ContentKey(PictureName(url), variant: try Variant(ImageVariant(width: 256, height: 255)))
+        != key)
     #expect(ContentKey(PictureName(url), variant: .standard) == key)
   }
 

@@ -217,9 +217,9 @@ enum RandomMessages {
     let header = try? HeaderField(
       name: "x-\(Int.random(in: 0...9, using: &random))", value: #"a"b\c"#)
     let headers = [header].compactMap(\.self)
+    let format = ImageVariant.Format.allCases.randomElement(using: &random) ?? .auto
     return ThumbnailRequest(
-      variant: Variant.standard.encoded(
-        as: Variant.Format.allCases.randomElement(using: &random) ?? .auto) ?? .standard,
+      variant: (try? Variant.standard.changed { $0.format = format }) ?? .standard,
       isLenient: .random(using: &random), keep: Keep.allCases.randomElement(using: &random) ?? .all,
       fetch: FetchOptions(
         headers: Bool.random(using: &random) ? (try? HeaderFields(headers)) ?? .none : .none))

@@ -97,7 +97,9 @@ enum GoldenMessages {
 
   static var variant: Variant {
     get throws {
-      try Variant(width: 400, height: 300, mode: .fill, crop: .centre, format: .jpeg, quality: 70)
+      try Variant(
+        ImageVariant(
+          width: 400, height: 300, mode: .fill, crop: .centre, format: .jpeg, quality: 70))
     }
   }
 

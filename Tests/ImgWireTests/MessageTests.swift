@@ -167,11 +167,14 @@ import Testing
     #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
   }
 
-  @Test(arguments: Variant.Mode.allCases, Variant.Format.allCases)
-  func `a request comes back as it was sent`(mode: Variant.Mode, format: Variant.Format) throws {
+  @Test(arguments: ImageVariant.Mode.allCases, ImageVariant.Format.allCases)
+  func `a request comes back as it was sent`(mode: ImageVariant.Mode, format: ImageVariant.Format)
+    throws
+  {
     let variant = try Variant(
-      width: 16_383, height: 1, mode: mode, crop: mode.coversBox ? .entropy : nil, format: format,
-      quality: 100)
+      ImageVariant(
+        width: 16_383, height: 1, mode: mode, crop: mode.coversBox ? .entropy : nil, format: format,
+        quality: 100))
     let order = DecoderOrder.decode(
       DecodeRequest(
         picture: .max, variants: [variant], isLenient: mode == .fit, byteCount: 81_920))
@@ -179,27 +182,30 @@ import Testing
   }
 
   @Test func `every part of a variant comes back as it was sent`() throws {
-    let frames: [FrameSelection] = [.first, .number(999_999), .time(86_400_000), .poster, .all]
-    let crops: [Crop?] = [
+    let frames: [ImageVariant.Frames] = [
+      .first, .number(999_999), .time(.milliseconds(86_400_000)), .poster, .all,
+    ]
+    let crops: [ImageVariant.Crop?] = [
       nil, .centre, .attention, .entropy, .point(x: .one, y: Thousandths(count: 7)),
     ]
     let uses = EmbeddedUse.allCases
     for index in 0..<frames.count {
-      let variant = try Variant(
+      var variant = ImageVariant(
         width: 1, height: 2, mode: .fill, crop: crops[index], enlarges: index % 2 == 0,
-        frames: frames[index], embeddedUse: uses[index % uses.count],
-        effects: Effects(
-          isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: .one,
-          sharpenAmounts: SharpenAmounts(flat: .one, edges: Thousandths(count: index)),
-          radius: index,
+        frames: frames[index],
+        effects: ImageVariant.Effects(
+          isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: 1, radius: index,
           background: index == 3 ? nil : RGBColour(red: 1, green: 2, blue: UInt8(index))),
-        keptData: KeptData(
-          profile: index % 2 == 0, metadata: index > 2, copyright: index == 1),
-        sizing: Sizing(
-          density: Thousandths(count: 500 + index), maximumPixelCount: index == 0 ? nil : index,
-          keepsDrawingSize: index == 2))
+        keptData: ImageVariant.KeptData(
+          profile: index % 2 == 0, metadata: index > 2, copyright: index == 1))
+      variant.embeddedUse = uses[index % uses.count]
+      variant.effects.sharpenAmounts = SharpenAmounts(flat: 1, edges: Thousandths(count: index))
+      variant.sizing = Sizing(
+        density: Thousandths(count: 500 + index), maximumPixelCount: index == 0 ? nil : index,
+        keepsDrawingSize: index == 2)
+      let checked = try Variant(variant)
       let order = DecoderOrder.decode(
-        DecodeRequest(picture: 1, variants: [variant], isLenient: false, byteCount: 3))
+        DecodeRequest(picture: 1, variants: [checked], isLenient: false, byteCount: 3))
       #expect(try WireCoding.message(DecoderOrder.self, from: payload(order)) == order)
     }
   }
@@ -217,7 +223,7 @@ import Testing
   @Test func `requests and reports have as many thumbnails as variants, one to eight`() throws {
     let thumbnail = Self.facts.thumbnails[0]
     for count in 0...9 {
-      let variants = try (0..<count).map { try Variant(width: 10 + $0, height: 10) }
+      let variants = try (0..<count).map { try Variant(ImageVariant(width: 10 + $0, height: 10)) }
       let request = DecodeRequest(
         picture: 1, variants: variants, isLenient: false, byteCount: 3)
       let facts = RenderedFacts(

@@ -160,9 +160,9 @@ struct PreviewTests {
     #expect(test.driver.watchedTransfers == [])
   }
 
-  @Test(arguments: [FrameSelection.number(2), .time(100), .poster])
-  mutating func `a request for another frame has no previews`(frames: FrameSelection) throws {
-    let variant = try Variant(width: 64, height: 64, frames: frames)
+  @Test(arguments: [ImageVariant.Frames.number(2), .time(.milliseconds(100)), .poster])
+  mutating func `a request for another frame has no previews`(frames: ImageVariant.Frames) throws {
+    let variant = try Variant(ImageVariant(width: 64, height: 64, frames: frames))
     driver.fetch([1], TestDriver.url, ThumbnailRequest(variant: variant))
     want([1])
     #expect(driver.watchedTransfers == [])

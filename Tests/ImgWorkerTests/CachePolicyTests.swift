@@ -45,7 +45,7 @@ import Testing
   ) throws -> Batch {
     Batch(
       ThumbnailRequest(
-        variant: try Variant(width: width, height: width), keep: keep,
+        variant: try Variant(ImageVariant(width: width, height: width)), keep: keep,
         fetch: FetchOptions(cachePolicy: policy)),
       retention: Retention(after: retention), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)], takesStale: takesStale)
@@ -68,7 +68,8 @@ import Testing
   private var condition: String? { origin.counters("/a").headersSeen["if-none-match"] }
 
   private func record(width: Int = 64) throws -> StoredThumbnail? {
-    let key = ContentKey(PictureName(url), variant: try Variant(width: width, height: width))
+    let key = ContentKey(
+      PictureName(url), variant: try Variant(ImageVariant(width: width, height: width)))
     return try worker.store.current().facts(of: [key], at: worker.now)[0]
   }
 

@@ -26,7 +26,7 @@ import Testing
 
   private func batch(_ lease: LeaseID, width: Int = 64, keep: Keep = .thumbnail) throws -> Batch {
     Batch(
-      ThumbnailRequest(variant: try Variant(width: width, height: width), keep: keep),
+      ThumbnailRequest(variant: try Variant(ImageVariant(width: width, height: width)), keep: keep),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
   }
@@ -161,7 +161,8 @@ import Testing
   ) throws -> Batch {
     Batch(
       ThumbnailRequest(
-        variant: try Variant(width: width, height: width), isLenient: isLenient, keep: keep,
+        variant: try Variant(ImageVariant(width: width, height: width)), isLenient: isLenient,
+        keep: keep,
         fetch: FetchOptions(cachePolicy: policy)),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
@@ -270,7 +271,7 @@ import Testing
   }
 
   private func batch(_ lease: LeaseID, sides: [Int], keep: Keep = .thumbnail) throws -> Batch {
-    let variants = try sides.map { try Variant(width: $0, height: $0) }
+    let variants = try sides.map { try Variant(ImageVariant(width: $0, height: $0)) }
     return Batch(
       ThumbnailRequest(
         variant: variants[0], otherVariants: Array(variants.dropFirst()), keep: keep),
@@ -294,7 +295,7 @@ import Testing
     #expect(origin.counters("/a").requests == 1)
     for side in [64, 200, 32] {
       let key = ContentKey(
-        PictureName(url), variant: try Variant(width: side, height: side))
+        PictureName(url), variant: try Variant(ImageVariant(width: side, height: side)))
       let width = try worker.store.current().withThumbnail(key, at: worker.now) { facts, _ in
         facts.thumbnail.width
       }

@@ -25,7 +25,7 @@ import Testing
     _ lease: LeaseID, _ fetch: FetchOptions, path: String = "/a"
   ) throws -> Batch {
     Batch(
-      ThumbnailRequest(variant: try Variant(width: 64, height: 64), fetch: fetch),
+      ThumbnailRequest(variant: try Variant(ImageVariant(width: 64, height: 64)), fetch: fetch),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }

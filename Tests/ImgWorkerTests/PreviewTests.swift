@@ -15,7 +15,7 @@ import Testing
 
   init() throws {
     origin = try TestOrigin()
-    variant = try Variant(width: 320, height: 320, format: .png)
+    variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
 
   private func raster(of bytes: [UInt8]) throws -> Raster {

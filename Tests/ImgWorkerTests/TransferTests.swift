@@ -25,7 +25,7 @@ import Testing
   /// An assignment of the URL whose thumbnail is this wide.
   private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
     Batch(
-      ThumbnailRequest(variant: try Variant(width: width, height: width)),
+      ThumbnailRequest(variant: try Variant(ImageVariant(width: width, height: width))),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url ?? self.url)])
   }
@@ -142,7 +142,8 @@ import Testing
   ) throws -> Batch {
     Batch(
       ThumbnailRequest(
-        variant: try Variant(width: width, height: width), keep: keep, bypassesStore: bypassesStore),
+        variant: try Variant(ImageVariant(width: width, height: width)), keep: keep,
+        bypassesStore: bypassesStore),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + path)])
   }
@@ -255,7 +256,7 @@ import Testing
 
   private func batch(_ lease: LeaseID, width: Int, keep: Keep = .thumbnail) throws -> Batch {
     Batch(
-      ThumbnailRequest(variant: try Variant(width: width, height: width), keep: keep),
+      ThumbnailRequest(variant: try Variant(ImageVariant(width: width, height: width)), keep: keep),
       retention: Retention(after: .seconds(60)), isUrgent: false,
       items: [Assignment(lease: lease, url: url.text)])
   }

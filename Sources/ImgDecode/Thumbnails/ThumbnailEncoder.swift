@@ -59,7 +59,7 @@ enum ThumbnailEncoding {
   case jpeg, png, webp, avif, gif
 
   /// - Parameter isTransparent: whether the picture needs a format that knows transparency.
-  init(_ format: Variant.Format, isTransparent: Bool) {
+  init(_ format: ImageVariant.Format, isTransparent: Bool) {
     self =
       switch format {
       case .auto: isTransparent ? .webp : .jpeg

@@ -104,7 +104,7 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   /// See ``Sizing/maximumPixelCount``.
   private static func refused(_ source: Size, _ variant: Variant, enlarging: Bool) -> Size? {
     guard let maximum = variant.sizing.maximumPixelCount else { return nil }
-    let longest = Variant.sideRange.upperBound
+    let longest = ImageVariant.sideRange.upperBound
     let box = Size(width: variant.width, height: variant.height)
     let wanted =
       if variant.mode != .fit {
@@ -136,7 +136,7 @@ extension ThumbnailGeometry.Size {
 
   /// The same for a thumbnail: a shape so long that no encoder could hold it is made to fit the largest box.
   fileprivate func encodable(over box: Self, enlarging: Bool) -> Self {
-    let longest = Variant.sideRange.upperBound
+    let longest = ImageVariant.sideRange.upperBound
     return covering(box, enlarging: enlarging).fitted(
       into: Self(width: longest, height: longest), enlarging: false)
   }
@@ -163,7 +163,7 @@ extension ThumbnailGeometry.Size {
   }
 }
 
-extension Crop {
+extension ImageVariant.Crop {
   /// Where a part begins; `nil` if the pixels decide that.
   fileprivate func origin(
     of part: ThumbnailGeometry.Size, in whole: ThumbnailGeometry.Size
@@ -206,7 +206,7 @@ struct BoxScale {
       Double(source.width) * used / shrink.width, Double(source.height) * used / shrink.height)
     let boxDensity = enlarging || sufficient >= 1 ? used : min(density / sufficient, 1)
     box = Self.rounded(Double(variant.width) * boxDensity, Double(variant.height) * boxDensity)
-    let longest = Variant.sideRange.upperBound
+    let longest = ImageVariant.sideRange.upperBound
     bound =
       variant.mode == .ownSize
       ? .init(width: variant.width, height: variant.height)

@@ -50,7 +50,7 @@ package struct Thumbnailer: Sendable {
     of picture: Span<UInt8>, onHeader: () -> Void = {}
   ) throws(Failure) -> PixelFacts {
     let side = SmallPicture.maximumSide
-    guard let variant = try? Variant(width: side, height: side) else {
+    guard let variant = try? Variant(ImageVariant(width: side, height: side)) else {
       preconditionFailure("a thumbnail may have that size")
     }
     return try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
@@ -337,7 +337,7 @@ extension JPEGPicture {
   }
 }
 
-extension Variant {
+extension ImageVariant {
   /// Whether an opaque JPEG stays a JPEG, and its pixels as they are.
   fileprivate var keepsPlanes: Bool {
     [.auto, .compatible, .jpeg].contains(format) && keptData == .none

@@ -115,7 +115,7 @@ extension Image {
 
 /// What is done to the pixels of a thumbnail: 8 bits a sample, in a colour space of light.
 extension Image {
-  consuming func with(_ effects: Effects) throws(VipsError) -> Image {
+  consuming func with(_ effects: ImageVariant.Effects) throws(VipsError) -> Image {
     var image = self
     if effects.isGrayscale { image = try image.withoutColours() }
     if effects.blur > .zero { image = try image.blurred(sigma: effects.blur.value) }
@@ -151,7 +151,7 @@ extension Image {
   }
 
   /// By the lightness alone, so that no edge gets another colour.
-  private func sharpened(_ effects: Effects) throws(VipsError) -> Image {
+  private func sharpened(_ effects: ImageVariant.Effects) throws(VipsError) -> Image {
     let (sigma, amounts) = (effects.sharpen.value, effects.sharpenAmounts)
     // The operation is done in LabS, and comes back in the image's own colours.
     return try unsafe Self.result(of: "sharpen") {

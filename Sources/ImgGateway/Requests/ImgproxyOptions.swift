@@ -24,9 +24,9 @@ struct ImgproxyOptions {
   private var format: ImageVariant.Format?
   private var quality = ImageVariant.standard.quality
   private var page = 0
-  private var blur = 0.0
-  private var sharpen = 0.0
-  private var background: ImageVariant.Colour?
+  private var blur = Thousandths.zero
+  private var sharpen = Thousandths.zero
+  private var background: RGBColour?
   private var keepsMetadata = false
   private var keepsCopyright = true
   private var keepsProfile = false
@@ -146,9 +146,9 @@ struct ImgproxyOptions {
     case .enlarge: enlarges = try value.flag(ifEmpty: false)
     case .quality: quality = try isEmpty ? Self.standardQuality : Self.quality(value)
     case .format: format = try isEmpty ? nil : value.format()
-    case .blur: blur = try isEmpty ? 0 : value.sigma()
-    case .sharpen: sharpen = try isEmpty ? 0 : value.sigma()
-    case .page: page = try isEmpty ? 0 : value.wholeNumber(in: FrameSelection.numberRange)
+    case .blur: blur = try isEmpty ? .zero : value.sigma()
+    case .sharpen: sharpen = try isEmpty ? .zero : value.sigma()
+    case .page: page = try isEmpty ? 0 : value.wholeNumber(in: ImageVariant.Frames.numberRange)
     case .stripMetadata: keepsMetadata = try !value.flag(ifEmpty: true)
     case .stripColourProfile: keepsProfile = try !value.flag(ifEmpty: true)
     case .keepCopyright: keepsCopyright = try value.flag(ifEmpty: true)
@@ -196,7 +196,7 @@ struct ImgproxyOptions {
       crop = .attention
     case "fp":
       let (x, y) = (option.value(1), option.value(2))
-      crop = FocalPoint(x: try x.decimal(in: 0...1), y: try y.decimal(in: 0...1)).crop
+      crop = FocalPoint(x: try x.coordinate(), y: try y.coordinate()).crop
     default:
       guard let point = FocalPoint.imgproxyNames[type.text] else {
         throw type.invalid("ce, no, so, ea, we, noea, nowe, soea, sowe, sm or fp:x:y")
@@ -210,7 +210,7 @@ struct ImgproxyOptions {
 
   private mutating func applyBackground(_ option: ImgproxyOption) throws(RequestRejection) {
     if option.arguments.count == 3 {
-      background = ImageVariant.Colour(
+      background = RGBColour(
         red: UInt8(try option.value(0).wholeNumber(in: 0...255)),
         green: UInt8(try option.value(1).wholeNumber(in: 0...255)),
         blue: UInt8(try option.value(2).wholeNumber(in: 0...255)))
@@ -264,12 +264,12 @@ struct ImgproxyOptions {
     variant.format = format ?? .auto
     variant.quality = quality
     variant.frames = page == 0 ? .first : .number(page)
-    variant.blur = blur
-    variant.sharpen = sharpen
-    variant.background = background
-    variant.keepsProfile = keepsProfile
-    variant.keepsMetadata = keepsMetadata
-    variant.keepsCopyright = keepsCopyright && !keepsMetadata
+    variant.effects.blur = blur
+    variant.effects.sharpen = sharpen
+    variant.effects.background = background
+    variant.keptData.profile = keepsProfile
+    variant.keptData.metadata = keepsMetadata
+    variant.keptData.copyright = keepsCopyright && !keepsMetadata
     return variant
   }
 
@@ -314,7 +314,7 @@ struct ImgproxyOptions {
   }
 
   private static func density(_ value: OptionValue) throws(RequestRejection) -> Double {
-    let density = try value.decimal(in: 0...Double(Variant.sideRange.upperBound))
+    let density = try value.decimal(in: 0...Double(ImageVariant.sideRange.upperBound))
     guard density > 0 else { throw value.invalid("a number that is greater than 0") }
     return density
   }

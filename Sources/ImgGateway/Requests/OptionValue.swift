@@ -88,10 +88,10 @@ enum ColourText {
   /// digits, whose first part is the opacity.
   ///
   /// - Throws: 422 for another text, and for a colour that lets something through.
-  static func colour(_ value: OptionValue) throws(RequestRejection) -> ImageVariant.Colour {
+  static func colour(_ value: OptionValue) throws(RequestRejection) -> RGBColour {
     let text = value.text.lowercased()
     if let number = CSSColourName.numbers[text], let named = RGBColour(number: UInt64(number)) {
-      return ImageVariant.Colour(named)
+      return named
     }
     let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
     let opacityCount = digits.utf8.count == 8 ? 2 : digits.utf8.count == 4 ? 1 : 0
@@ -99,20 +99,14 @@ enum ColourText {
     guard isOpaque, let colour = RGBColour(String(digits.dropFirst(opacityCount))) else {
       throw value.invalid("an opaque colour: a name of CSS, or 3 or 6 hexadecimal digits")
     }
-    return ImageVariant.Colour(colour)
-  }
-}
-
-extension ImageVariant.Colour {
-  fileprivate init(_ colour: RGBColour) {
-    self.init(red: colour.red, green: colour.green, blue: colour.blue)
+    return colour
   }
 }
 
 /// The part of a picture that a crop keeps: a point from 0,0, the upper left corner, to 1,1.
 struct FocalPoint: Hashable {
-  let x: Double
-  let y: Double
+  let x: Thousandths
+  let y: Thousandths
 
   static let centre = FocalPoint(x: 0.5, y: 0.5)
 
@@ -176,16 +170,22 @@ struct OptionValue {
   var version: String { "\(name)=\(EscapedText.encoded(text))" }
 
   /// The standard deviation of a filter, in pixels.
-  func sigma() throws(RequestRejection) -> Double {
-    try decimal(in: Effects.sigmaRange.lowerBound.value...Effects.sigmaRange.upperBound.value)
+  func sigma() throws(RequestRejection) -> Thousandths {
+    let range = ImageVariant.Effects.sigmaRange
+    return Thousandths(try decimal(in: range.lowerBound.value...range.upperBound.value))
+  }
+
+  /// A coordinate of a point, as a part of the side.
+  func coordinate() throws(RequestRejection) -> Thousandths {
+    Thousandths(try decimal(in: 0...1))
   }
 
   /// A side of a box; 0 leaves it to the proportions of the picture.
   func side() throws(RequestRejection) -> Int {
-    try wholeNumber(in: 0...Variant.sideRange.upperBound)
+    try wholeNumber(in: 0...ImageVariant.sideRange.upperBound)
   }
 
-  func quality() throws(RequestRejection) -> Int { try wholeNumber(in: Variant.qualityRange) }
+  func quality() throws(RequestRejection) -> Int { try wholeNumber(in: ImageVariant.qualityRange) }
 
   /// Whether an option is on.
   ///
@@ -268,10 +268,10 @@ struct RequestedBox: Hashable {
   /// - Throws: as ``variant(density:)``.
   func denseVariant(density name: String) throws(RequestRejection) -> ImageVariant {
     _ = try variant(density: name)
-    let longest = Variant.sideRange.upperBound
+    let longest = ImageVariant.sideRange.upperBound
     var variant = ImageVariant(
       width: width > 0 ? width : longest, height: height > 0 ? height : longest)
-    let thousandths = Thousandths(count: Int((density * 1_000).rounded()))
+    let thousandths = Thousandths(density)
     guard Sizing.densityRange.contains(thousandths) else {
       throw .invalidOption(name, "is less than a thousandth; write a larger number")
     }
@@ -280,11 +280,11 @@ struct RequestedBox: Hashable {
   }
 
   private func scaled(_ side: Int, density name: String) throws(RequestRejection) -> Int {
-    guard side > 0 else { return Variant.sideRange.upperBound }
-    guard (Double(side) * density).rounded() <= Double(Variant.sideRange.upperBound) else {
+    guard side > 0 else { return ImageVariant.sideRange.upperBound }
+    guard (Double(side) * density).rounded() <= Double(ImageVariant.sideRange.upperBound) else {
       throw .invalidOption(
         name,
-        "makes a side longer than \(Variant.sideRange.upperBound) pixels; ask for a smaller picture"
+        "makes a side longer than \(ImageVariant.sideRange.upperBound) pixels; ask for a smaller picture"
       )
     }
     return pixels(side)
@@ -328,7 +328,7 @@ package struct SideLimit: Hashable, Sendable {
   ///   - variant: of sides that ``require(_:)`` accepts.
   ///   - box: that of the request.
   func bounding(_ variant: ImageVariant, of box: RequestedBox) -> ImageVariant {
-    let longest = maximum ?? Variant.sideRange.upperBound
+    let longest = maximum ?? ImageVariant.sideRange.upperBound
     var bounded = variant
     if box.isOpen {
       (bounded.width, bounded.height) = (min(variant.width, longest), min(variant.height, longest))

@@ -161,7 +161,7 @@ package enum PicsumPath: Hashable, Sendable {
   }
 
   private static func side(_ text: Substring, name: String) throws(RequestRejection) -> Int {
-    try OptionValue(name: name, text: String(text)).wholeNumber(in: Variant.sideRange)
+    try OptionValue(name: name, text: String(text)).wholeNumber(in: ImageVariant.sideRange)
   }
 
   private static func format(_ text: Substring) throws(RequestRejection) -> ImageVariant.Format {
@@ -270,8 +270,8 @@ package struct PictureQuery: Hashable, Sendable {
       (variant.width, variant.height) = (size.width, size.height)
       (variant.mode, variant.crop, variant.enlarges) = (.fill, .centre, true)
     }
-    if isGrayscale { variant.isGrayscale = true }
-    if blur > 0 { variant.blur = blur }
+    if isGrayscale { variant.effects.isGrayscale = true }
+    if blur > 0 { variant.effects.blur = Thousandths(blur) }
     if let format { variant.format = format }
     // JPEG, which an extension may ask for, holds one frame.
     if format == .jpeg, variant.frames == .all { variant.frames = .first }

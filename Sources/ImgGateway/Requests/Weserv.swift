@@ -116,9 +116,9 @@ struct WeservOptions {
   private var page = 0
   private var showsAllPages = false
   private var isGrayscale = false
-  private var blur = 0.0
-  private var sharpen = 0.0
-  private var background: ImageVariant.Colour?
+  private var blur = Thousandths.zero
+  private var sharpen = Thousandths.zero
+  private var background: RGBColour?
   private var fallback = ImageQuery.Fallback.failure
   private var maximumAge: Duration?
   private var fileName: String?
@@ -143,13 +143,13 @@ struct WeservOptions {
     case .dpr: box.density = try Self.density(value)
     case .fit: fit = try Self.fit(value)
     case .a: try readAlignment(value)
-    case .fpx: focus = FocalPoint(x: try value.decimal(in: 0...1), y: focus.y)
-    case .fpy: focus = FocalPoint(x: focus.x, y: try value.decimal(in: 0...1))
+    case .fpx: focus = FocalPoint(x: try value.coordinate(), y: focus.y)
+    case .fpy: focus = FocalPoint(x: focus.x, y: try value.coordinate())
     case .output: format = try value.format()
     case .q where value.text == "0": break
     case .q: quality = try value.quality()
     case .n: showsAllPages = try Self.showsAllPages(value)
-    case .page: page = try value.wholeNumber(in: FrameSelection.numberRange)
+    case .page: page = try value.wholeNumber(in: ImageVariant.Frames.numberRange)
     case .bg: background = try ColourText.colour(value)
     case .blur: blur = try value.sigma()
     case .sharp: sharpen = try value.sigma()
@@ -185,11 +185,11 @@ struct WeservOptions {
     variant.format = format ?? .auto
     variant.quality = quality
     variant.frames = try frames()
-    variant.isGrayscale = isGrayscale
-    variant.blur = blur
-    variant.sharpen = sharpen
-    if sharpen > 0 { variant.sharpenAmounts = Self.sharpenAmounts }
-    variant.background = background
+    variant.effects.isGrayscale = isGrayscale
+    variant.effects.blur = blur
+    variant.effects.sharpen = sharpen
+    if sharpen > 0 { variant.effects.sharpenAmounts = Self.sharpenAmounts }
+    variant.effects.background = background
     return variant
   }
 
@@ -223,7 +223,7 @@ struct WeservOptions {
     guard page == 0 else {
       throw .invalidOption("n", "is -1, which does not go with page; leave one of them out")
     }
-    if let format, Variant.Format(rawValue: format.rawValue)?.holdsAnimation == false {
+    if let format, ImageVariant.Format(rawValue: format.rawValue)?.holdsAnimation == false {
       throw .invalidOption("n", "is -1, which needs the output webp or gif")
     }
     return .all

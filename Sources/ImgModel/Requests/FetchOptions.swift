@@ -324,13 +324,15 @@ package struct InvalidFetchOption: Error, Equatable, CustomStringConvertible {
 }
 
 extension Decoder {
-  /// Makes a value from decoded input. Turns ``InvalidFetchOption`` into a `DecodingError`.
-  func checked<Value>(_ make: () throws -> Value) throws -> Value {
-    do {
+  /// Makes a value from decoded input. Turns the reason why there is none into a `DecodingError`.
+  func checked<Value, Reason: Error>(
+    _ make: () throws(Reason) -> Value
+  ) throws(DecodingError) -> Value {
+    do throws(Reason) {
       return try make()
-    } catch let error as InvalidFetchOption {
-      throw DecodingError.dataCorrupted(
-        DecodingError.Context(codingPath: codingPath, debugDescription: error.description))
+    } catch {
+      throw .dataCorrupted(
+        DecodingError.Context(codingPath: codingPath, debugDescription: "\(error)"))
     }
   }
 }

@@ -1,7 +1,7 @@
 /// The options of one job or one `get`.
 package struct RequestOptions: Hashable, Sendable, Codable {
   package var variant: Variant
-  /// See ``ThumbnailRequest/otherVariants``; fewer than ``Variant/maximumCount``.
+  /// See ``ThumbnailRequest/otherVariants``; fewer than ``ImageVariant/maximumCount``.
   @OtherVariants package private(set) var otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
   package let isLenient: Bool
@@ -31,7 +31,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
-    precondition(otherVariants.count < Variant.maximumCount, "a request has few variants")
+    precondition(otherVariants.count < ImageVariant.maximumCount, "a request has few variants")
     self.variant = variant
     self.otherVariants = otherVariants
     self.isLenient = isLenient

@@ -1,15 +1,20 @@
 /// What a thumbnail shows of its picture, and how it is encoded. The picture's name and the variant
 /// together are the key of a stored thumbnail: equal variants share it, unequal variants never do.
-package struct Variant: Hashable, Sendable {
+///
+/// A value may be out of range; then a load fails with the code `invalid_request` and says what the range is.
+public struct ImageVariant: Hashable, Sendable {
   /// How the picture is scaled to the box.
-  package enum Mode: String, CaseIterable, Sendable, Codable {
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Mode: String, Hashable, CaseIterable, Sendable, Codable {
     /// Keeps the aspect ratio and scales to the largest size inside the box.
     case fit
-    /// Keeps the aspect ratio and scales to the smallest size that covers the box. With a ``crop``,
-    /// a part of it is cropped to the box.
+    /// Keeps the aspect ratio and scales to the smallest size that covers the box. With a crop, a part of it
+    /// is cropped to the box.
     case fill
-    /// As ``fill``, but where the picture is smaller than the box, the part that is cropped has the
-    /// aspect ratio of the box. Without it, this is ``fill``, so it always has a ``crop``.
+    /// As ``fill`` with a crop, which is the centre if there is none. Where the picture is smaller than
+    /// the box, the part that is cropped has the aspect ratio of the box.
     case fillDown = "fill-down"
     /// ``fill`` if picture and box have the same orientation, ``fit`` if they do not. A square has
     /// that of a landscape.
@@ -19,8 +24,7 @@ package struct Variant: Hashable, Sendable {
     /// As ``stretch``, but where the picture is smaller than the box, the thumbnail has the aspect
     /// ratio of the box.
     case stretchDown = "stretch-down"
-    /// Keeps the size of the picture, or that size times ``Sizing/density``. What is larger than the
-    /// box is scaled as by ``fit``.
+    /// Keeps the size of the picture. What is larger than the box is scaled as by ``fit``.
     case ownSize = "own-size"
 
     /// Whether a picture may be scaled to more than the box, so that there is something to crop.
@@ -32,11 +36,23 @@ package struct Variant: Hashable, Sendable {
     }
   }
 
-  /// The encoding of the thumbnail.
-  package enum Format: String, CaseIterable, Sendable, Codable {
+  /// The encoding of a thumbnail.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Format: String, Hashable, CaseIterable, Sendable, Codable {
     /// WebP for animations and for pictures with transparency, JPEG for all others.
     case auto
-    case jpeg, png, webp, avif, gif
+    /// JPEG. Transparent pixels become white, or ``ImageVariant/Effects/background``.
+    case jpeg
+    /// PNG, without loss.
+    case png
+    /// WebP, still or animated.
+    case webp
+    /// AVIF.
+    case avif
+    /// GIF, still or animated.
+    case gif
     /// What every program reads: GIF for animations, PNG for pictures with transparency, JPEG for all
     /// others.
     case compatible
@@ -55,68 +71,47 @@ package struct Variant: Hashable, Sendable {
     }
   }
 
-  /// The box, in pixels, each in ``sideRange``.
-  package private(set) var width: Int
-  package private(set) var height: Int
-  package let mode: Mode
+  /// The width of the box in pixels, from 1 to 16,383.
+  public var width: Int
+  /// The height of the box in pixels, from 1 to 16,383.
+  public var height: Int
+  /// How the picture is scaled to the box.
+  public var mode: Mode
   /// What a mode that covers the box crops to it; `nil` if the thumbnail shows the whole picture.
-  package private(set) var crop: Crop?
+  public var crop: Crop?
   /// Whether a picture that is smaller than the box becomes larger. A drawing (SVG) has no pixels, and
-  /// becomes larger in any case, see ``Sizing/keepsDrawingSize``.
-  package let enlarges: Bool
-  package let sizing: Sizing
-  package private(set) var format: Format
-  /// The encoder's quality, 1…100. PNG and GIF are lossless and ignore it.
-  package let quality: Int
-  package let frames: FrameSelection
-  package let embeddedUse: EmbeddedUse
-  package let effects: Effects
-  package private(set) var keptData: KeptData
+  /// becomes larger in any case.
+  public var enlarges: Bool
+  /// What the box means beside the mode.
+  package var sizing = Sizing.standard
+  /// The encoding.
+  public var format: Format
+  /// The encoder's quality, 1 to 100. PNG and GIF are lossless and ignore it.
+  public var quality: Int
+  /// Which frames of an animation, or pages of a document, the thumbnail shows.
+  public var frames: Frames
+  /// Whether it is made from the preview that a camera put into the file.
+  package var embeddedUse = EmbeddedUse.auto
+  /// What is done to the pixels after they have their size.
+  public var effects: Effects
+  /// What it keeps of the file beside the pixels.
+  public var keptData: KeptData
 
-  /// The range of `width` and `height`. 16,383 is the maximum of WebP (RFC 9649 section 3.4), so
+  /// The range of ``width`` and ``height``. 16,383 is the maximum of WebP (RFC 9649 section 3.4), so
   /// every format can encode every box.
   package static let sideRange = 1...16_383
   package static let qualityRange = 1...100
 
-  /// The default: fit 256 × 256, automatic format, quality 80.
-  package static let standard = Variant(
-    uncheckedWidth: 256, height: 256, mode: .fit, crop: nil, enlarges: false, format: .auto,
-    quality: 80, frames: .first, embeddedUse: .auto, effects: .none, keptData: .none,
-    sizing: .standard)
+  /// The side of the box of ``standard``: 256 pixels.
+  public static let standardSize = 256
+  /// Fits 256 × 256 pixels in the automatic format with quality 80, as `imgctl` does without options.
+  public static let standard = ImageVariant(size: standardSize)
 
-  /// - Parameter crop: the centre if it is `nil` and the mode is `fillDown`.
-  /// - Throws: ``VariantError`` if a number is out of range, also that of a side with its density, if
-  ///   there is a `crop` in a mode that does not cover the box and has nothing to crop, or if the format
-  ///   cannot hold all frames.
-  package init(
+  /// A box of given sides.
+  public init(
     width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, enlarges: Bool = false,
-    format: Format = .auto, quality: Int = 80, frames: FrameSelection = .first,
-    embeddedUse: EmbeddedUse = .auto, effects: Effects = .none, keptData: KeptData = .none,
-    sizing: Sizing = .standard
-  ) throws(VariantError) {
-    guard Self.sideRange.contains(width), Self.sideRange.contains(height) else {
-      throw .sideOutOfRange
-    }
-    guard sizing.isInRange else { throw .sizingOutOfRange }
-    guard Self.qualityRange.contains(quality) else { throw .qualityOutOfRange }
-    guard crop == nil || mode.coversBox else { throw .cropWithoutFill }
-    guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
-    guard frames.isInRange else { throw .frameOutOfRange }
-    guard effects.isInRange else { throw .effectOutOfRange }
-    self.init(
-      uncheckedWidth: width, height: height, mode: mode,
-      crop: crop ?? (mode == .fillDown ? .centre : nil), enlarges: enlarges,
-      format: format, quality: quality, frames: frames, embeddedUse: embeddedUse,
-      effects: effects, keptData: keptData, sizing: sizing)
-    guard Self.sideRange.contains(largestWidth), Self.sideRange.contains(largestHeight) else {
-      throw .sideOutOfRange
-    }
-  }
-
-  private init(
-    uncheckedWidth width: Int, height: Int, mode: Mode, crop: Crop?, enlarges: Bool,
-    format: Format, quality: Int, frames: FrameSelection, embeddedUse: EmbeddedUse,
-    effects: Effects, keptData: KeptData, sizing: Sizing
+    format: Format = .auto, quality: Int = 80, frames: Frames = .first, effects: Effects = .none,
+    keptData: KeptData = .none
   ) {
     self.width = width
     self.height = height
@@ -126,10 +121,13 @@ package struct Variant: Hashable, Sendable {
     self.format = format
     self.quality = quality
     self.frames = frames
-    self.embeddedUse = embeddedUse
     self.effects = effects
     self.keptData = keptData
-    self.sizing = sizing
+  }
+
+  /// A square box.
+  public init(size: Int, mode: Mode = .fit, crop: Crop? = nil, format: Format = .auto) {
+    self.init(width: size, height: size, mode: mode, crop: crop, format: format)
   }
 
   /// The sides of the largest thumbnail that the box has room for, in pixels. A mode that covers the box
@@ -141,47 +139,6 @@ package struct Variant: Hashable, Sendable {
     // The box of a picture in its own size is the limit of the result.
     guard sizing.density != .one, mode != .ownSize else { return side }
     return max(1, Int((Double(side) * sizing.density.value).rounded()))
-  }
-
-  /// The variant in another box.
-  ///
-  /// - Throws: ``VariantError/sideOutOfRange``.
-  package func inBox(width: Int, height: Int) throws(VariantError) -> Variant {
-    var variant = self
-    (variant.width, variant.height) = (width, height)
-    guard
-      [width, height, variant.largestWidth, variant.largestHeight]
-        .allSatisfy(Self.sideRange.contains)
-    else { throw .sideOutOfRange }
-    return variant
-  }
-
-  /// The variant in another encoding; `nil` if that cannot hold its frames.
-  package func encoded(as format: Format) -> Variant? {
-    guard frames != .all || format.holdsAnimation else { return nil }
-    var variant = self
-    variant.format = format
-    return variant
-  }
-
-  /// The variant as it is used for all frames of an animation: cropped at one place, which is its
-  /// centre where each frame would have its own, and without data of the file.
-  package var ofAnimation: Variant {
-    var variant = self
-    switch crop {
-    case .attention, .entropy: variant.crop = .centre
-    case nil, .centre, .point: break
-    }
-    variant.keptData = .none
-    return variant
-  }
-
-  /// The variant of a file that names neither an author nor rights.
-  package var withoutCopyright: Variant {
-    guard keptData.copyright else { return self }
-    var variant = self
-    variant.keptData = KeptData(profile: keptData.profile, metadata: keptData.metadata)
-    return variant
   }
 
   /// The text of a variant that is hashed into the store key. Changing it makes stored thumbnails
@@ -204,8 +161,97 @@ package struct Variant: Hashable, Sendable {
   }
 }
 
+/// A variant in range, in the form that equal variants share.
+package typealias Variant = Checked<ImageVariant>
+
+extension ImageVariant: Checkable {
+  /// - Throws: ``VariantError`` if a number is out of range, also that of a side with its density, if
+  ///   there is a crop in a mode that does not cover the box and has nothing to crop, or if the format
+  ///   cannot hold all frames.
+  package func checked() throws(VariantError) -> ImageVariant {
+    guard [width, height].allSatisfy(Self.sideRange.contains) else { throw .sideOutOfRange }
+    guard sizing.isInRange else { throw .sizingOutOfRange }
+    guard [largestWidth, largestHeight].allSatisfy(Self.sideRange.contains) else {
+      throw .sideOutOfRange
+    }
+    guard Self.qualityRange.contains(quality) else { throw .qualityOutOfRange }
+    guard crop == nil || mode.coversBox else { throw .cropWithoutFill }
+    guard crop?.isInRange != false else { throw .cropOutOfRange }
+    guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
+    guard frames.isInRange else { throw .frameOutOfRange }
+    guard effects.isInRange else { throw .effectOutOfRange }
+    var variant = self
+    if mode == .fillDown { variant.crop = crop ?? .centre }
+    variant.frames = frames.inMilliseconds
+    if effects.sharpen == .zero { variant.effects.sharpenAmounts = .standard }
+    // The metadata have the copyright.
+    if keptData.metadata { variant.keptData.copyright = false }
+    return variant
+  }
+}
+
+extension Checked where Value == ImageVariant {
+  package static var standard: Variant { Checked(unchecked: .standard) }
+
+  /// The variant as it is used for all frames of an animation: cropped at one place, which is its
+  /// centre where each frame would have its own, and without data of the file.
+  package var ofAnimation: Variant {
+    var variant = value
+    switch variant.crop {
+    case .attention, .entropy: variant.crop = .centre
+    case nil, .centre, .point: break
+    }
+    variant.keptData = .none
+    return Checked(unchecked: variant)
+  }
+
+  /// The variant of a file that names neither an author nor rights.
+  package var withoutCopyright: Variant {
+    var variant = value
+    variant.keptData.copyright = false
+    return Checked(unchecked: variant)
+  }
+}
+
+/// The reason why a variant is invalid.
+package enum VariantError: Error, Equatable, CustomStringConvertible {
+  case sideOutOfRange
+  case qualityOutOfRange
+  case cropWithoutFill
+  case cropOutOfRange
+  case frameOutOfRange
+  case effectOutOfRange
+  case sizingOutOfRange
+  /// The format holds one frame, and all are wanted.
+  case stillFormat(ImageVariant.Format)
+
+  package var description: String {
+    switch self {
+    case .sideOutOfRange:
+      "width and height must be from 1 to 16383 pixels"
+    case .qualityOutOfRange:
+      "the quality must be from 1 to 100"
+    case .cropWithoutFill:
+      "a crop needs the mode fill, fill-down or auto, because other modes have nothing to crop"
+    case .cropOutOfRange:
+      "the point of a crop is from 0,0 to 1,1"
+    case .frameOutOfRange:
+      "a frame has a number from 0 to \(ImageVariant.Frames.numberRange.upperBound), and a time of at "
+        + "most one day"
+    case .effectOutOfRange:
+      "blur and sharpen must be from 0 to \(ImageVariant.Effects.sigmaRange.upperBound), the radius from "
+        + "0 to \(ImageVariant.Effects.radiusRange.upperBound) pixels"
+    case .sizingOutOfRange:
+      "a density must be more than 0 and at most \(Sizing.densityRange.upperBound), and a limit of "
+        + "pixels more than 0"
+    case .stillFormat(let format):
+      "\(format.rawValue) holds no animation; all frames need the format auto, webp or gif"
+    }
+  }
+}
+
 /// JSON, for messages and the journal. What is the default is left out.
-extension Variant: Codable {
+extension ImageVariant: Codable {
   private enum CodingKeys: String, CodingKey {
     case width, height, mode, crop
     case enlarges = "enlarge"
@@ -227,39 +273,32 @@ extension Variant: Codable {
     case keepsCopyright = "keep_copyright"
   }
 
-  /// Decodes and validates with the checks of the initialiser.
-  package init(from decoder: any Decoder) throws {
+  /// Decodes and does not check.
+  public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    try self.init(
-      width: container.decode(Int.self, forKey: .width),
-      height: container.decode(Int.self, forKey: .height),
-      mode: container.decode(Mode.self, forKey: .mode),
-      crop: Self.crop(in: container),
-      enlarges: Self.flag(.enlarges, in: container),
-      format: container.decode(Format.self, forKey: .format),
-      quality: container.decode(Int.self, forKey: .quality),
-      frames: Self.frames(in: container),
-      embeddedUse: container.decodeIfPresent(EmbeddedUse.self, forKey: .embeddedUse) ?? .auto,
-      effects: Effects(
-        isGrayscale: Self.flag(.isGrayscale, in: container),
-        blur: Self.text(.blur, in: container) ?? .zero,
-        sharpen: Self.text(.sharpen, in: container) ?? .zero,
-        sharpenAmounts: SharpenAmounts(
-          flat: Self.text(.flatSharpen, in: container) ?? SharpenAmounts.standard.flat,
-          edges: Self.text(.edgeSharpen, in: container) ?? SharpenAmounts.standard.edges),
-        radius: container.decodeIfPresent(Int.self, forKey: .radius) ?? 0,
-        background: Self.text(.background, in: container)),
+    self.init(
+      width: try container.decode(Int.self, forKey: .width),
+      height: try container.decode(Int.self, forKey: .height),
+      mode: try container.decode(Mode.self, forKey: .mode),
+      crop: try Self.crop(in: container),
+      enlarges: try Self.flag(.enlarges, in: container),
+      format: try container.decode(Format.self, forKey: .format),
+      quality: try container.decode(Int.self, forKey: .quality),
+      frames: try Self.frames(in: container),
+      effects: try Self.effects(in: container),
       keptData: KeptData(
-        profile: Self.flag(.keepsProfile, in: container),
-        metadata: Self.flag(.keepsMetadata, in: container),
-        copyright: Self.flag(.keepsCopyright, in: container)),
-      sizing: Sizing(
-        density: Self.text(.density, in: container) ?? .one,
-        maximumPixelCount: container.decodeIfPresent(Int.self, forKey: .maximumPixelCount),
-        keepsDrawingSize: Self.flag(.keepsDrawingSize, in: container)))
+        profile: try Self.flag(.keepsProfile, in: container),
+        metadata: try Self.flag(.keepsMetadata, in: container),
+        copyright: try Self.flag(.keepsCopyright, in: container)))
+    embeddedUse = try container.decodeIfPresent(EmbeddedUse.self, forKey: .embeddedUse) ?? .auto
+    sizing = Sizing(
+      density: try Self.text(.density, in: container) ?? .one,
+      maximumPixelCount: try container.decodeIfPresent(Int.self, forKey: .maximumPixelCount),
+      keepsDrawingSize: try Self.flag(.keepsDrawingSize, in: container))
   }
 
-  package func encode(to encoder: any Encoder) throws {
+  /// Leaves out what is the default.
+  public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(width, forKey: .width)
     try container.encode(height, forKey: .height)
@@ -289,7 +328,7 @@ extension Variant: Codable {
     switch frames {
     case .first: break
     case .number(let number): try container.encode(number, forKey: .frame)
-    case .time(let milliseconds): try container.encode(milliseconds, forKey: .time)
+    case .time(let time): try container.encode(time.milliseconds, forKey: .time)
     case .poster: try container.encode(true, forKey: .isPoster)
     case .all: try container.encode(true, forKey: .isAnimated)
     }
@@ -323,11 +362,11 @@ extension Variant: Codable {
     if flag { try container.encode(true, forKey: key) }
   }
 
-  private static func text<Value: LosslessStringConvertible>(
+  private static func text<Text: LosslessStringConvertible>(
     _ key: CodingKeys, in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> Value? {
+  ) throws -> Text? {
     guard let text = try container.decodeIfPresent(String.self, forKey: key) else { return nil }
-    guard let value = Value(text) else {
+    guard let value = Text(text) else {
       throw DecodingError.dataCorruptedError(
         forKey: key, in: container, debugDescription: "\(text) is no \(key.rawValue)")
     }
@@ -342,12 +381,27 @@ extension Variant: Codable {
     return try text(.crop, in: container)
   }
 
+  private static func effects(
+    in container: KeyedDecodingContainer<CodingKeys>
+  ) throws -> Effects {
+    var effects = Effects(
+      isGrayscale: try flag(.isGrayscale, in: container),
+      blur: try text(.blur, in: container) ?? .zero,
+      sharpen: try text(.sharpen, in: container) ?? .zero,
+      radius: try container.decodeIfPresent(Int.self, forKey: .radius) ?? 0,
+      background: try text(.background, in: container))
+    effects.sharpenAmounts = SharpenAmounts(
+      flat: try text(.flatSharpen, in: container) ?? SharpenAmounts.standard.flat,
+      edges: try text(.edgeSharpen, in: container) ?? SharpenAmounts.standard.edges)
+    return effects
+  }
+
   private static func frames(
     in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> FrameSelection {
-    let found: [FrameSelection?] = [
+  ) throws -> Frames {
+    let found: [Frames?] = [
       try container.decodeIfPresent(Int.self, forKey: .frame).map { .number($0) },
-      try container.decodeIfPresent(Int.self, forKey: .time).map { .time($0) },
+      try container.decodeIfPresent(Int64.self, forKey: .time).map { .time(.milliseconds($0)) },
       try flag(.isPoster, in: container) ? .poster : nil,
       try flag(.isAnimated, in: container) ? .all : nil,
     ]
@@ -357,40 +411,6 @@ extension Variant: Codable {
         forKey: .frame, in: container, debugDescription: "a variant selects frames in one way")
     }
     return selections.first ?? .first
-  }
-}
-
-/// The reason why a variant is invalid.
-package enum VariantError: Error, Equatable, CustomStringConvertible {
-  case sideOutOfRange
-  case qualityOutOfRange
-  case cropWithoutFill
-  case frameOutOfRange
-  case effectOutOfRange
-  case sizingOutOfRange
-  /// The format holds one frame, and all are wanted.
-  case stillFormat(Variant.Format)
-
-  package var description: String {
-    switch self {
-    case .sideOutOfRange:
-      "width and height must be from 1 to 16383 pixels"
-    case .qualityOutOfRange:
-      "the quality must be from 1 to 100"
-    case .cropWithoutFill:
-      "--crop needs --mode fill, fill-down or auto, because other modes have nothing to crop"
-    case .frameOutOfRange:
-      "a frame has a number from 0 to \(FrameSelection.numberRange.upperBound), and a time of at "
-        + "most one day"
-    case .effectOutOfRange:
-      "blur and sharpen must be from 0 to \(Effects.sigmaRange.upperBound), the radius from 0 to "
-        + "\(Effects.radiusRange.upperBound) pixels"
-    case .sizingOutOfRange:
-      "a density must be more than 0 and at most \(Sizing.densityRange.upperBound), and a limit of "
-        + "pixels more than 0"
-    case .stillFormat(let format):
-      "\(format.rawValue) holds no animation; --animated needs --format auto, webp or gif"
-    }
   }
 }
 
@@ -404,7 +424,7 @@ package struct OtherVariants: Hashable, Sendable {
   }
 }
 
-extension Variant {
+extension ImageVariant {
   /// All variants of a request together.
   package static let maximumCount = 8
 }
@@ -413,10 +433,10 @@ extension OtherVariants: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     self.init(wrappedValue: try container.decode([Variant].self))
-    guard wrappedValue.count < Variant.maximumCount else {
+    guard wrappedValue.count < ImageVariant.maximumCount else {
       throw DecodingError.dataCorruptedError(
         in: container,
-        debugDescription: "a request has at most \(Variant.maximumCount) variants")
+        debugDescription: "a request has at most \(ImageVariant.maximumCount) variants")
     }
   }
 

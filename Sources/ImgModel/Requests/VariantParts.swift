@@ -1,21 +1,32 @@
-/// Which part of a picture is kept where it covers more than the box.
-package enum Crop: Hashable, Sendable {
-  case centre
-  /// The part that people look at first: skin, saturated colours, edges.
-  case attention
-  /// The part with the most detail.
-  case entropy
-  /// The part around a point, as far as the picture has one there. From 0, the left or the upper
-  /// edge, to 1, the right or the lower edge.
-  case point(x: Thousandths, y: Thousandths)
+extension ImageVariant {
+  /// Which part of a picture is kept where it covers more than the box.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Crop: Hashable, Sendable {
+    /// The middle.
+    case centre
+    /// The part that people look at first: skin, saturated colours, edges.
+    case attention
+    /// The part with the most detail.
+    case entropy
+    /// The part around a point, as far as the picture has one there. From 0, the left or the upper
+    /// edge, to 1, the right or the lower edge.
+    case point(x: Thousandths, y: Thousandths)
 
-  /// The range of a coordinate.
-  package static let coordinateRange = Thousandths.zero...Thousandths.one
+    /// The range of a coordinate.
+    package static let coordinateRange = Thousandths.zero...Thousandths.one
+
+    var isInRange: Bool {
+      guard case .point(let x, let y) = self else { return true }
+      return Self.coordinateRange.contains(x) && Self.coordinateRange.contains(y)
+    }
+  }
 }
 
-extension Crop: LosslessStringConvertible {
+extension ImageVariant.Crop: LosslessStringConvertible {
   /// Reads `centre`, `attention`, `entropy` or a point such as `0.5,0.25`.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     switch text {
     case "centre", "center": self = .centre
     case "attention": self = .attention
@@ -23,14 +34,14 @@ extension Crop: LosslessStringConvertible {
     default:
       let parts = text.split(separator: ",", omittingEmptySubsequences: false)
       let numbers = parts.compactMap { Thousandths(String($0)) }
-      guard parts.count == 2, numbers.count == 2,
-        numbers.allSatisfy(Self.coordinateRange.contains)
-      else { return nil }
+      guard parts.count == 2, numbers.count == 2 else { return nil }
       self = .point(x: numbers[0], y: numbers[1])
+      guard isInRange else { return nil }
     }
   }
 
-  package var description: String {
+  /// The text that ``init(_:)`` reads.
+  public var description: String {
     switch self {
     case .centre: "centre"
     case .attention: "attention"
@@ -59,57 +70,61 @@ package struct SharpenAmounts: Hashable, Sendable {
   var isInRange: Bool { Self.range.contains(flat) && Self.range.contains(edges) }
 }
 
-/// What is done to the pixels of a thumbnail after they have their size, in the order of the
-/// properties.
-package struct Effects: Hashable, Sendable {
-  package let isGrayscale: Bool
-  /// The standard deviation of a Gaussian blur, in pixels of the thumbnail; 0 for none.
-  package let blur: Thousandths
-  /// The standard deviation of an unsharp mask, in pixels of the thumbnail; 0 for none.
-  package let sharpen: Thousandths
-  /// Those of the unsharp mask; the standard ones without a mask.
-  package let sharpenAmounts: SharpenAmounts
-  /// The radius of the corners, in pixels of the thumbnail; 0 for none, and at most half of the
-  /// shorter side counts.
-  package let radius: Int
-  /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
-  package let background: RGBColour?
+extension ImageVariant {
+  /// What is done to the pixels of a thumbnail after they have their size, in the order of the
+  /// properties.
+  public struct Effects: Hashable, Sendable {
+    /// Whether it has no colours.
+    public var isGrayscale: Bool
+    /// The standard deviation of a Gaussian blur, in pixels of the thumbnail, 0 to 100; 0 for none.
+    public var blur: Thousandths
+    /// The standard deviation of an unsharp mask, in pixels of the thumbnail, 0 to 100; 0 for none.
+    public var sharpen: Thousandths
+    /// Those of the unsharp mask.
+    package var sharpenAmounts = SharpenAmounts.standard
+    /// The radius of the corners, in pixels of the thumbnail; 0 for none, and at most half of the
+    /// shorter side counts.
+    public var radius: Int
+    /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
+    public var background: RGBColour?
 
-  package static let sigmaRange = Thousandths.zero...Thousandths(count: 100_000)
-  package static let radiusRange = 0...Variant.sideRange.upperBound
+    package static let sigmaRange = Thousandths.zero...Thousandths(count: 100_000)
+    package static let radiusRange = 0...ImageVariant.sideRange.upperBound
 
-  package static let none = Effects()
+    /// No effect.
+    public static let none = Effects()
 
-  package init(
-    isGrayscale: Bool = false, blur: Thousandths = .zero, sharpen: Thousandths = .zero,
-    sharpenAmounts: SharpenAmounts = .standard, radius: Int = 0, background: RGBColour? = nil
-  ) {
-    self.isGrayscale = isGrayscale
-    self.blur = blur
-    self.sharpen = sharpen
-    self.sharpenAmounts = sharpen == .zero ? .standard : sharpenAmounts
-    self.radius = radius
-    self.background = background
-  }
+    /// No effect, unless arguments are given.
+    public init(
+      isGrayscale: Bool = false, blur: Thousandths = 0, sharpen: Thousandths = 0,
+      radius: Int = 0, background: RGBColour? = nil
+    ) {
+      self.isGrayscale = isGrayscale
+      self.blur = blur
+      self.sharpen = sharpen
+      self.radius = radius
+      self.background = background
+    }
 
-  var isInRange: Bool {
-    Self.sigmaRange.contains(blur) && Self.sigmaRange.contains(sharpen)
-      && sharpenAmounts.isInRange && Self.radiusRange.contains(radius)
-  }
+    var isInRange: Bool {
+      Self.sigmaRange.contains(blur) && Self.sigmaRange.contains(sharpen)
+        && sharpenAmounts.isInRange && Self.radiusRange.contains(radius)
+    }
 
-  /// See ``Variant/canonicalText``; what is not the default.
-  var canonicalTexts: [String] {
-    // Most variants have none, and each look-up in the store hashes the text.
-    guard self != .none else { return [] }
-    return [
-      isGrayscale ? "grayscale" : nil,
-      blur == .zero ? nil : "blur=\(blur)",
-      sharpen == .zero ? nil : "sharpen=\(sharpen)",
-      sharpenAmounts == .standard
-        ? nil : "amounts=\(sharpenAmounts.flat):\(sharpenAmounts.edges)",
-      radius == 0 ? nil : "radius=\(radius)",
-      background.map { "background=\($0)" },
-    ].compactMap(\.self)
+    /// See ``ImageVariant/canonicalText``; what is not the default.
+    var canonicalTexts: [String] {
+      // Most variants have none, and each look-up in the store hashes the text.
+      guard self != .none else { return [] }
+      return [
+        isGrayscale ? "grayscale" : nil,
+        blur == .zero ? nil : "blur=\(blur)",
+        sharpen == .zero ? nil : "sharpen=\(sharpen)",
+        sharpenAmounts == .standard
+          ? nil : "amounts=\(sharpenAmounts.flat):\(sharpenAmounts.edges)",
+        radius == 0 ? nil : "radius=\(radius)",
+        background.map { "background=\($0)" },
+      ].compactMap(\.self)
+    }
   }
 }
 
@@ -123,83 +138,101 @@ package enum EmbeddedUse: String, CaseIterable, Sendable, Codable {
   case always
   case never
 
-  /// See ``Variant/canonicalText``; `nil` for the default.
+  /// See ``ImageVariant/canonicalText``; `nil` for the default.
   var canonicalText: String? { self == .auto ? nil : "thumb=\(rawValue)" }
 }
 
-/// Which frames of an animation, or pages of a document, a thumbnail shows. Of a still picture, all
-/// but a later number select the picture.
-package enum FrameSelection: Hashable, Sendable {
-  case first
-  /// One frame, counted from 0.
-  case number(Int)
-  /// The frame that is shown so many milliseconds after the start; after the end, the last one.
-  case time(Int)
-  /// The first frame that does not have one colour only; the first frame if all have.
-  case poster
-  /// All frames, so that the thumbnail is an animation.
-  case all
+extension ImageVariant {
+  /// Which frames of an animation, or pages of a document, a thumbnail shows. Of a still picture, all
+  /// but a later number select the picture.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Frames: Hashable, Sendable {
+    /// The first one.
+    case first
+    /// One frame, counted from 0, at most 999,999.
+    case number(Int)
+    /// The frame that is shown so long after the start, up to a day; after the end, the last one. Whole
+    /// milliseconds count.
+    case time(Duration)
+    /// The first frame that does not have one colour only; the first frame if all have.
+    case poster
+    /// All: the thumbnail is an animation, see ``Format/auto``.
+    case all
 
-  package static let numberRange = 0...999_999
-  /// In milliseconds; one day.
-  package static let timeRange = 0...86_400_000
+    package static let numberRange = 0...999_999
+    package static let timeRange = Duration.zero...Duration.seconds(86_400)
 
-  var isInRange: Bool {
-    switch self {
-    case .first, .poster, .all: true
-    case .number(let number): Self.numberRange.contains(number)
-    case .time(let milliseconds): Self.timeRange.contains(milliseconds)
+    var isInRange: Bool {
+      switch self {
+      case .first, .poster, .all: true
+      case .number(let number): Self.numberRange.contains(number)
+      case .time(let time): Self.timeRange.contains(time)
+      }
+    }
+
+    /// A time in whole milliseconds.
+    var inMilliseconds: Frames {
+      if case .time(let time) = self { .time(.milliseconds(time.milliseconds)) } else { self }
+    }
+
+    /// See ``ImageVariant/canonicalText``; `nil` for the default.
+    var canonicalText: String? {
+      switch self {
+      case .first: nil
+      case .number(let number): "frame=\(number)"
+      case .time(let time): "at=\(time.milliseconds)"
+      case .poster: "poster"
+      case .all: "animated"
+      }
     }
   }
 
-  /// See ``Variant/canonicalText``; `nil` for the default.
-  var canonicalText: String? {
-    switch self {
-    case .first: nil
-    case .number(let number): "frame=\(number)"
-    case .time(let milliseconds): "at=\(milliseconds)"
-    case .poster: "poster"
-    case .all: "animated"
+  /// What a thumbnail keeps of its file beside the pixels. By default nothing: its colours are sRGB, and
+  /// it does not tell where a photograph was taken.
+  public struct KeptData: Hashable, Sendable {
+    /// Whether the colours stay those of the file, with its profile.
+    public var profile: Bool
+    /// Whether EXIF, XMP and IPTC data are copied. They may tell where a photograph was taken.
+    public var metadata: Bool
+    /// Whether the author and the rights in these data are copied, as EXIF; ``metadata`` has them.
+    public var copyright: Bool
+
+    /// Nothing.
+    public static let none = KeptData()
+
+    /// Nothing, unless arguments are given.
+    public init(profile: Bool = false, metadata: Bool = false, copyright: Bool = false) {
+      self.profile = profile
+      self.metadata = metadata
+      self.copyright = copyright
     }
-  }
-}
 
-/// What a thumbnail keeps of its file beside the pixels. By default nothing: its colours are sRGB, and
-/// it does not tell where a photograph was taken.
-package struct KeptData: Hashable, Sendable {
-  /// Whether the colours stay those of the file, with its profile.
-  package let profile: Bool
-  /// Whether EXIF, XMP and IPTC data are copied.
-  package let metadata: Bool
-  /// Whether the author and the rights in these data are copied. Not besides ``metadata``, which has them.
-  package let copyright: Bool
-
-  package static let none = KeptData()
-
-  package init(profile: Bool = false, metadata: Bool = false, copyright: Bool = false) {
-    self.profile = profile
-    self.metadata = metadata
-    self.copyright = copyright && !metadata
-  }
-
-  /// See ``Variant/canonicalText``; what is not the default.
-  var canonicalTexts: [String] {
-    guard self != .none else { return [] }
-    return [
-      profile ? "profile" : nil, metadata ? "metadata" : nil, copyright ? "copyright" : nil,
-    ].compactMap(\.self)
+    /// See ``ImageVariant/canonicalText``; what is not the default.
+    var canonicalTexts: [String] {
+      guard self != .none else { return [] }
+      return [
+        profile ? "profile" : nil, metadata ? "metadata" : nil, copyright ? "copyright" : nil,
+      ].compactMap(\.self)
+    }
   }
 }
 
 /// A colour in sRGB.
-package struct RGBColour: Hashable, Sendable {
-  package let red: UInt8
-  package let green: UInt8
-  package let blue: UInt8
+public struct RGBColour: Hashable, Sendable {
+  /// The share of red, 0 to 255.
+  public let red: UInt8
+  /// The share of green, 0 to 255.
+  public let green: UInt8
+  /// The share of blue, 0 to 255.
+  public let blue: UInt8
 
-  package static let white = RGBColour(red: 255, green: 255, blue: 255)
+  /// White.
+  public static let white = RGBColour(red: 255, green: 255, blue: 255)
 
-  package init(red: UInt8, green: UInt8, blue: UInt8) {
+  /// A colour from its components.
+  public init(red: UInt8, green: UInt8, blue: UInt8) {
     self.red = red
     self.green = green
     self.blue = blue
@@ -219,7 +252,7 @@ package struct RGBColour: Hashable, Sendable {
 extension RGBColour: LosslessStringConvertible {
   /// Reads `white`, `black`, or six or three hexadecimal digits as CSS has them, with or without
   /// `#`.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     switch text {
     case "white": self = .white
     case "black": self.init(red: 0, green: 0, blue: 0)
@@ -237,29 +270,47 @@ extension RGBColour: LosslessStringConvertible {
   package var cssText: String { "#\(description)" }
 
   /// Six hexadecimal digits.
-  package var description: String {
+  public var description: String {
     String(String(0x100_0000 | number, radix: 16).dropFirst())
   }
 }
 
-/// A number of at least 0 with three decimals. Unlike floating point, equal texts are equal numbers,
-/// which keys of the store rely on.
-package struct Thousandths: Hashable, Sendable, Comparable {
+/// A number with three decimals. Unlike floating point, equal texts are equal numbers, which keys of the
+/// store rely on.
+public struct Thousandths: Hashable, Sendable, Comparable {
   package let count: Int
 
   package static let zero = Thousandths(count: 0)
   package static let one = Thousandths(count: 1_000)
 
-  /// - Precondition: `count` is at least 0.
   package init(count: Int) {
-    precondition(count >= 0, "a number of thousandths is not negative")
     self.count = count
   }
 
-  package var value: Double { Double(count) / 1_000 }
+  /// The nearest number with three decimals. What is no number, or too large for any range, becomes the largest
+  /// one.
+  public init(_ number: Double) {
+    count = Int(exactly: (number * 1_000).rounded()) ?? .max
+  }
 
-  package static func < (left: Thousandths, right: Thousandths) -> Bool {
+  /// The number as a floating-point value.
+  public var value: Double { Double(count) / 1_000 }
+
+  /// Whether a number is less than another.
+  public static func < (left: Thousandths, right: Thousandths) -> Bool {
     left.count < right.count
+  }
+}
+
+extension Thousandths: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
+  /// A whole number.
+  public init(integerLiteral number: Int) {
+    self.init(Double(number))
+  }
+
+  /// The nearest number with three decimals.
+  public init(floatLiteral number: Double) {
+    self.init(number)
   }
 }
 
@@ -267,8 +318,8 @@ extension Thousandths: LosslessStringConvertible {
   /// Digits before the decimal point that ``init(_:)`` reads.
   private static let maximumWholeDigitCount = 6
 
-  /// Reads a decimal number such as `2`, `0.25` or `.5`, with at most three decimals.
-  package init?(_ text: String) {
+  /// Reads a decimal number of at least 0 such as `2`, `0.25` or `.5`, with at most three decimals.
+  public init?(_ text: String) {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count <= 2, text.utf8.count > (parts.count == 2 ? 1 : 0),
       parts.allSatisfy({ $0.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) }),
@@ -282,12 +333,13 @@ extension Thousandths: LosslessStringConvertible {
   }
 
   /// Without zeros at the end.
-  package var description: String {
-    let (whole, rest) = count.quotientAndRemainder(dividingBy: 1_000)
-    guard rest != 0 else { return "\(whole)" }
+  public var description: String {
+    let (whole, rest) = count.magnitude.quotientAndRemainder(dividingBy: 1_000)
+    let sign = count < 0 ? "-" : ""
+    guard rest != 0 else { return "\(sign)\(whole)" }
     var decimals = String(1_000 + rest).dropFirst()
     while decimals.last == "0" { decimals.removeLast() }
-    return "\(whole).\(decimals)"
+    return "\(sign)\(whole).\(decimals)"
   }
 }
 
@@ -319,7 +371,7 @@ package struct Sizing: Hashable, Sendable {
     Self.densityRange.contains(density) && maximumPixelCount.map { $0 > 0 } ?? true
   }
 
-  /// See ``Variant/canonicalText``; what is not the default.
+  /// See ``ImageVariant/canonicalText``; what is not the default.
   var canonicalTexts: [String] {
     guard self != .standard else { return [] }
     return [

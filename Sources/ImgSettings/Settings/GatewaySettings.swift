@@ -194,7 +194,7 @@ package struct GatewaySettings: Sendable {
   /// - Returns: `nil` for no limit.
   private static func side(_ text: String) throws(InvalidValue) -> Int? {
     guard text != "none" else { return nil }
-    return try count(in: 1...Int64(Variant.sideRange.upperBound))(text)
+    return try count(in: 1...Int64(ImageVariant.sideRange.upperBound))(text)
   }
 
   /// A flag has the empty text, its variable never.

@@ -18,15 +18,16 @@ extension DecodeRequest {
   /// - Returns: `nil` if these are not the numbers of a request.
   init?(numbers: [UInt64]) {
     let (count, rest) = (numbers.count - Self.ownNumberCount).quotientAndRemainder(
-      dividingBy: Variant.numberCount)
-    guard (1...Variant.maximumCount).contains(count), rest == 0,
+      dividingBy: ImageVariant.numberCount)
+    guard (1...ImageVariant.maximumCount).contains(count), rest == 0,
       let isLenient = Bool(recordNumber: numbers[2]),
       let output = Output(recordNumber: numbers[3])
     else { return nil }
     let variants = (0..<count).compactMap { index in
-      Variant(
-        numbers: numbers[(Self.ownNumberCount + index * Variant.numberCount)...]
-          .prefix(Variant.numberCount))
+      ImageVariant(
+        numbers: numbers[(Self.ownNumberCount + index * ImageVariant.numberCount)...]
+          .prefix(ImageVariant.numberCount)
+      ).flatMap { try? Variant($0) }
     }
     guard variants.count == count else { return nil }
     self.init(
@@ -51,7 +52,7 @@ package struct DecodeRequest: Hashable, Sendable {
   /// Counts the pictures of this decoder from 1. The answer repeats it, so that no answer is taken for
   /// that to another picture.
   package let picture: UInt64
-  /// One to ``Variant/maximumCount``.
+  /// One to ``ImageVariant/maximumCount``.
   package let variants: [Variant]
   /// Whether a damaged picture is decoded as far as possible.
   package let isLenient: Bool

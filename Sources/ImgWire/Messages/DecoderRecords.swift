@@ -27,7 +27,7 @@ extension RenderedFacts {
   init?(numbers: [UInt64]) {
     let (count, rest) = (numbers.count - Self.headCount).quotientAndRemainder(
       dividingBy: Thumbnail.numberCount)
-    guard (1...Variant.maximumCount).contains(count), rest == 0,
+    guard (1...ImageVariant.maximumCount).contains(count), rest == 0,
       let source = SourceFacts(numbers: Array(numbers.prefix(SourceFacts.numberCount))),
       let thumbHash = ThumbHash(numbers: numbers[SourceFacts.numberCount..<Self.headCount])
     else { return nil }
@@ -105,7 +105,7 @@ extension Thumbnail {
 }
 
 /// A variant as a part of a ``NumberRecord``.
-extension Variant {
+extension ImageVariant {
   /// How many ``numbers`` there are.
   static let numberCount = 22
 
@@ -126,7 +126,7 @@ extension Variant {
     ]
   }
 
-  /// - Returns: `nil` if these are not the numbers of a variant.
+  /// - Returns: `nil` if these are not the numbers of a variant, which may be out of range.
   init?(numbers: ArraySlice<UInt64>) {
     let numbers = Array(numbers)
     guard numbers.count == Self.numberCount, numbers[16] <= 7,
@@ -136,18 +136,17 @@ extension Variant {
       let crop = Self.crop(kind: numbers[7], point: numbers[8]),
       let frames = Self.frames(kind: numbers[9], value: numbers[10]),
       let effects = Self.effects(numbers[11..<16], amounts: numbers[17..<19]),
-      let sizing = Self.sizing(numbers[19..<22]),
-      let variant = try? Variant(
-        width: Int(truncatingIfNeeded: numbers[0]), height: Int(truncatingIfNeeded: numbers[1]),
-        mode: mode, crop: crop, enlarges: enlarges, format: format,
-        quality: Int(truncatingIfNeeded: numbers[5]), frames: frames, embeddedUse: embeddedUse,
-        effects: effects,
-        keptData: KeptData(
-          profile: numbers[16] & 1 != 0, metadata: numbers[16] & 2 != 0,
-          copyright: numbers[16] & 4 != 0),
-        sizing: sizing)
+      let sizing = Self.sizing(numbers[19..<22])
     else { return nil }
-    self = variant
+    self.init(
+      width: Int(truncatingIfNeeded: numbers[0]), height: Int(truncatingIfNeeded: numbers[1]),
+      mode: mode, crop: crop, enlarges: enlarges, format: format,
+      quality: Int(truncatingIfNeeded: numbers[5]), frames: frames, effects: effects,
+      keptData: KeptData(
+        profile: numbers[16] & 1 != 0, metadata: numbers[16] & 2 != 0,
+        copyright: numbers[16] & 4 != 0))
+    self.embeddedUse = embeddedUse
+    self.sizing = sizing
   }
 
   // MARK: - The crop: its kind, and a point as two numbers of 32 bits
@@ -170,31 +169,29 @@ extension Variant {
     case (2, 0): return .attention
     case (3, 0): return .entropy
     case (4, _):
-      let x = Thousandths(count: Int(point >> 32))
-      let y = Thousandths(count: Int(point & 0xFFFF_FFFF))
-      guard Crop.coordinateRange.contains(x), Crop.coordinateRange.contains(y) else { return nil }
-      return .point(x: x, y: y)
+      return .point(
+        x: Thousandths(count: Int(point >> 32)), y: Thousandths(count: Int(point & 0xFFFF_FFFF)))
     default: return nil
     }
   }
 
   // MARK: - The frames: their kind, and a number or a time
 
-  private static func numbers(of frames: FrameSelection) -> [UInt64] {
+  private static func numbers(of frames: Frames) -> [UInt64] {
     switch frames {
     case .first: [0, 0]
     case .number(let number): [1, UInt64(number)]
-    case .time(let milliseconds): [2, UInt64(milliseconds)]
+    case .time(let time): [2, UInt64(time.milliseconds)]
     case .poster: [3, 0]
     case .all: [4, 0]
     }
   }
 
-  private static func frames(kind: UInt64, value: UInt64) -> FrameSelection? {
+  private static func frames(kind: UInt64, value: UInt64) -> Frames? {
     switch (kind, value) {
     case (0, 0): .first
     case (1, _): .number(Int(truncatingIfNeeded: value))
-    case (2, _): .time(Int(truncatingIfNeeded: value))
+    case (2, _): .time(.milliseconds(Int64(truncatingIfNeeded: value)))
     case (3, 0): .poster
     case (4, 0): .all
     default: nil
@@ -213,12 +210,12 @@ extension Variant {
       let radius = Int(exactly: numbers[3]),
       let background = background(numbers[4])
     else { return nil }
-    return Effects(
+    var effects = Effects(
       isGrayscale: isGrayscale, blur: Thousandths(count: blur),
-      sharpen: Thousandths(count: sharpen),
-      sharpenAmounts: SharpenAmounts(
-        flat: Thousandths(count: flat), edges: Thousandths(count: edges)),
-      radius: radius, background: background)
+      sharpen: Thousandths(count: sharpen), radius: radius, background: background)
+    effects.sharpenAmounts = SharpenAmounts(
+      flat: Thousandths(count: flat), edges: Thousandths(count: edges))
+    return effects
   }
 
   // MARK: - The size: a density, a limit or 0, a mark

@@ -379,7 +379,7 @@ struct CheckedThumbnails {
   private static func checkEncoding(
     _ thumbnail: Thumbnail, _ bytes: [UInt8], as variant: Variant
   ) throws(DecoderFault) {
-    guard variant.admits(thumbnail.format) else {
+    guard variant.format.admits(thumbnail.format) else {
       throw .misbehaved("made a thumbnail of another format than was requested")
     }
     guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
@@ -399,16 +399,18 @@ struct CheckedThumbnails {
   }
 }
 
-extension Variant {
-  /// Whether a thumbnail of this variant can have that format.
+extension ImageVariant.Format {
+  /// Whether a thumbnail that is asked for in this format can have that one.
   fileprivate func admits(_ encoding: ImageFormat) -> Bool {
-    switch format {
+    switch self {
     case .auto: encoding == .jpeg || encoding == .webp
     case .compatible: [.jpeg, .png, .gif].contains(encoding)
-    case .jpeg, .png, .webp, .avif, .gif: Format(encoding) == format
+    case .jpeg, .png, .webp, .avif, .gif: Self(encoding) == self
     }
   }
+}
 
+extension ImageVariant {
   /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {

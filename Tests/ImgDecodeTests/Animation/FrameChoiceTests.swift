@@ -29,23 +29,24 @@ import Testing
   }
 
   private func thumbnail(
-    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .png
+    of file: [UInt8], _ frames: ImageVariant.Frames, format: ImageVariant.Format = .png
   ) throws -> RenderedThumbnail {
-    let variant = try Variant(width: 64, height: 64, format: format, frames: frames)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: format, frames: frames))
     return try fixture.thumbnailer.thumbnail(of: file, as: variant)
   }
 
-  private func shows(_ frames: FrameSelection, of file: [UInt8], _ index: Int) throws -> Bool {
+  private func shows(_ frames: ImageVariant.Frames, of file: [UInt8], _ index: Int) throws -> Bool {
     let shown = try fixture.reader.raster(of: thumbnail(of: file, frames).bytes)
     let errors = (0..<5).map { shown.meanSquaredError(against: card($0)) }
     return errors[index] < 300 && errors.min() == errors[index]
   }
 
   private func failureCode(
-    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .auto
+    of file: [UInt8], _ frames: ImageVariant.Frames, format: ImageVariant.Format = .auto
   ) throws -> Failure.Code? {
     fixture.failureCode(
-      of: file, as: try Variant(width: 64, height: 64, format: format, frames: frames))
+      of: file, as: try Variant(ImageVariant(width: 64, height: 64, format: format, frames: frames))
+    )
   }
 
   // MARK: - One frame
@@ -78,16 +79,16 @@ import Testing
   @Test(arguments: animated)
   func `a frame is chosen by the time at which it is shown`(format: PictureFormat) throws {
     let file = try animation(format)
-    #expect(try shows(.time(0), of: file, 0))
-    #expect(try shows(.time(199), of: file, 1))
-    #expect(try shows(.time(200), of: file, 2))
-    #expect(try shows(.time(60_000), of: file, 3))
+    #expect(try shows(.time(.zero), of: file, 0))
+    #expect(try shows(.time(.milliseconds(199)), of: file, 1))
+    #expect(try shows(.time(.milliseconds(200)), of: file, 2))
+    #expect(try shows(.time(.milliseconds(60_000)), of: file, 3))
   }
 
   @Test func `the pages of a document are chosen by their number`() throws {
     let file = try fixture.maker.animation(index: 0, frameCount: 3, format: .tiff)
     #expect(try shows(.number(2), of: file, 2))
-    #expect(try shows(.time(1_000), of: file, 0))
+    #expect(try shows(.time(.milliseconds(1_000)), of: file, 0))
     #expect(try thumbnail(of: file, .all, format: .auto).thumbnail.format == .jpeg)
   }
 
@@ -108,7 +109,7 @@ import Testing
     file.replaceSubrange(8..<12, with: brand.utf8)
     #expect(try thumbnail(of: file, .first).bytes == thumbnail(of: still, .first).bytes)
     #expect(try thumbnail(of: file, .poster).bytes == thumbnail(of: still, .first).bytes)
-    for frames in [FrameSelection.all, .number(0), .number(1), .time(0)] {
+    for frames in [ImageVariant.Frames.all, .number(0), .number(1), .time(.zero)] {
       #expect(try failureCode(of: file, frames) == .corruptImage)
     }
   }
@@ -141,9 +142,9 @@ import Testing
 
   // MARK: - All frames
 
-  @Test(arguments: animated, [Variant.Format.auto, .webp, .gif])
+  @Test(arguments: animated, [ImageVariant.Format.auto, .webp, .gif])
   func `an animation keeps its frames, delays and loops`(
-    format: PictureFormat, output: Variant.Format
+    format: PictureFormat, output: ImageVariant.Format
   ) throws {
     let file = try animation(format)
     let rendered = try thumbnail(of: file, .all, format: output)
@@ -159,8 +160,9 @@ import Testing
 
   @Test func `every frame is scaled, cropped and changed alike`() throws {
     let variant = try Variant(
-      width: 20, height: 20, mode: .fill, crop: .attention, format: .webp, frames: .all,
-      effects: Effects(isGrayscale: true, radius: 10))
+      ImageVariant(
+        width: 20, height: 20, mode: .fill, crop: .attention, format: .webp, frames: .all,
+        effects: ImageVariant.Effects(isGrayscale: true, radius: 10)))
     let rendered = try fixture.thumbnailer.thumbnail(of: animation(.gif), as: variant)
     #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (20, 20))
     for number in 0..<4 {
@@ -175,12 +177,14 @@ import Testing
   @Test(
     arguments: [
       (.auto, 40, 20, 40, 20), (.auto, 20, 40, 20, 15), (.fillDown, 400, 100, 64, 16),
-    ] as [(Variant.Mode, Int, Int, Int, Int)])
+    ] as [(ImageVariant.Mode, Int, Int, Int, Int)])
   func `frames have the size that their proportions give in the box`(
-    mode: Variant.Mode, boxWidth: Int, boxHeight: Int, width: Int, height: Int
+    mode: ImageVariant.Mode, boxWidth: Int, boxHeight: Int, width: Int, height: Int
   ) throws {
     let variant = try Variant(
-      width: boxWidth, height: boxHeight, mode: mode, crop: .entropy, format: .webp, frames: .all)
+      ImageVariant(
+        width: boxWidth, height: boxHeight, mode: mode, crop: .entropy, format: .webp, frames: .all)
+    )
     let rendered = try fixture.thumbnailer.thumbnail(of: animation(.gif), as: variant)
     let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
     #expect((facts.width, facts.height) == (width, height))
@@ -199,8 +203,8 @@ import Testing
     limits.maxPixels = 64 * 48 * 4 - 1
     let narrow = try ThumbnailFixture(limits: limits)
     let file = try animation(.gif)
-    let variants = try [FrameSelection.all, .first].map {
-      try Variant(width: 64, height: 64, frames: $0)
+    let variants = try [ImageVariant.Frames.all, .first].map {
+      try Variant(ImageVariant(width: 64, height: 64, frames: $0))
     }
     #expect(narrow.failureCode(of: file, as: variants[0]) == .tooManyPixels)
     #expect(narrow.failureCode(of: file, as: variants[1]) == nil)
@@ -211,7 +215,7 @@ import Testing
     let file = try animation(format)
     let cut = Array(file[..<(file.count * 9 / 10)])
     #expect(try failureCode(of: cut, .all) == .corruptImage)
-    #expect(try failureCode(of: cut, .time(300)) == .corruptImage)
+    #expect(try failureCode(of: cut, .time(.milliseconds(300))) == .corruptImage)
   }
 
   @Test func `a frame of a GIF is damaged if its own pixels are cut`() throws {

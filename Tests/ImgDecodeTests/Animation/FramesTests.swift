@@ -160,7 +160,7 @@ import Testing
     }
     var settings = JXLWriter.Settings()
     settings.isGray = true
-    let variant = try Variant(width: 8, height: 8, format: .png, frames: .number(1))
+    let variant = try Variant(ImageVariant(width: 8, height: 8, format: .png, frames: .number(1)))
     let rendered = try fixture.thumbnailer.thumbnail(
       of: JXLWriter.file(frames, settings), as: variant)
     #expect(try fixture.reader.raster(of: rendered.bytes)[3, 3] == .init(200, 200, 200))
@@ -183,7 +183,7 @@ import Testing
 
   @Test func `an animation of one frame is a still`() throws {
     let file = JXLWriter.file([.init(raster(Self.colours[1]))])
-    let variant = try Variant(width: 8, height: 8, frames: .all)
+    let variant = try Variant(ImageVariant(width: 8, height: 8, frames: .all))
     let rendered = try fixture.thumbnailer.thumbnail(of: file, as: variant)
     #expect(rendered.source.frames == 1 && rendered.thumbnail.format == .jpeg)
   }
@@ -215,7 +215,7 @@ import Testing
     limits.maxFrames = 2
     #expect(try ThumbnailFixture(limits: limits).failureCode(of: file()) == .tooManyFrames)
     limits.maxFrames = 3
-    let variant = try Variant(width: 8, height: 8)
+    let variant = try Variant(ImageVariant(width: 8, height: 8))
     #expect(try ThumbnailFixture(limits: limits).failureCode(of: file(), as: variant) == nil)
   }
 
@@ -229,7 +229,7 @@ import Testing
   @Test func `a byte that changed ends in pixels or in damage`() throws {
     let file = file()
     let codes: Set<Failure.Code?> = [nil, .corruptImage, .unsupportedFormat, .notAnImage]
-    let variant = try Variant(width: 8, height: 8, format: .webp, frames: .all)
+    let variant = try Variant(ImageVariant(width: 8, height: 8, format: .webp, frames: .all))
     var limits = Limits()
     limits.maxPixels = 10_000
     let narrow = try ThumbnailFixture(limits: limits)

@@ -31,18 +31,19 @@ import Testing
   }
 
   private func thumbnail(
-    of file: [UInt8], _ frames: FrameSelection, format: Variant.Format = .png
+    of file: [UInt8], _ frames: ImageVariant.Frames, format: ImageVariant.Format = .png
   ) throws -> RenderedThumbnail {
-    let variant = try Variant(width: 64, height: 64, format: format, frames: frames)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: format, frames: frames))
     return try fixture.thumbnailer.thumbnail(of: file, as: variant)
   }
 
-  private func raster(of file: [UInt8], _ frames: FrameSelection) throws -> Raster {
+  private func raster(of file: [UInt8], _ frames: ImageVariant.Frames) throws -> Raster {
     try fixture.reader.raster(of: thumbnail(of: file, frames).bytes)
   }
 
-  private func failureCode(_ file: [UInt8], _ frames: FrameSelection) throws -> Failure.Code? {
-    fixture.failureCode(of: file, as: try Variant(width: 64, height: 64, frames: frames))
+  private func failureCode(_ file: [UInt8], _ frames: ImageVariant.Frames) throws -> Failure.Code? {
+    fixture.failureCode(
+      of: file, as: try Variant(ImageVariant(width: 64, height: 64, frames: frames)))
   }
 
   /// Expects that it looks like a card, and like no other.
@@ -71,8 +72,8 @@ import Testing
     format: PictureFormat
   ) throws {
     let file = try file(format)
-    expectCard(2, try raster(of: file, .time(250)))
-    expectCard(4, try raster(of: file, .time(60_000)))
+    expectCard(2, try raster(of: file, .time(.milliseconds(250))))
+    expectCard(4, try raster(of: file, .time(.milliseconds(60_000))))
     #expect(try failureCode(file, .number(5)) == .frameOutOfRange)
   }
 
@@ -94,9 +95,9 @@ import Testing
     #expect(try thumbnail(of: file, .first).source.frames == 5)
   }
 
-  @Test(arguments: formats, [Variant.Format.webp, .gif])
+  @Test(arguments: formats, [ImageVariant.Format.webp, .gif])
   func `a sequence keeps its frames, delays and loops`(
-    format: PictureFormat, output: Variant.Format
+    format: PictureFormat, output: ImageVariant.Format
   ) throws {
     for repeats in [true, false] {
       var options = SequenceWriter.Options()
@@ -110,10 +111,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (Variant.Format.webp, [33, 34, 33, 33, 34]), (.gif, [30, 40, 30, 30, 40]),
+    (ImageVariant.Format.webp, [33, 34, 33, 33, 34]), (.gif, [30, 40, 30, 30, 40]),
   ])
   func `delays that are no whole units do not drift`(
-    output: Variant.Format, delays: [Int]
+    output: ImageVariant.Format, delays: [Int]
   ) throws {
     var options = SequenceWriter.Options()
     // 166.8 ms for the five frames.
@@ -123,17 +124,17 @@ import Testing
     #expect(facts.frameDelays == delays)
   }
 
-  @Test(arguments: [(Variant.Format.webp, [200, 300]), (.gif, [100, 100, 100, 100, 100])])
+  @Test(arguments: [(ImageVariant.Format.webp, [200, 300]), (.gif, [100, 100, 100, 100, 100])])
   func `WebP has one frame for several that look alike, shown as long as they are`(
-    output: Variant.Format, delays: [Int]
+    output: ImageVariant.Format, delays: [Int]
   ) throws {
     let cards = try [0, 0, 1, 1, 1].map { try fixture.maker.encode(card($0), as: .avif) }
     let file = try #require(SequenceWriter(.avif).file(cards, size: (64, 64)))
     let rendered = try thumbnail(of: file, .all, format: output)
     let facts = try PictureFacts.reading(WholeBytes(rendered.bytes), .all)
     #expect(facts.frameDelays == delays)
-    expectCard(0, try raster(of: rendered.bytes, .time(199)))
-    expectCard(1, try raster(of: rendered.bytes, .time(200)))
+    expectCard(0, try raster(of: rendered.bytes, .time(.milliseconds(199))))
+    expectCard(1, try raster(of: rendered.bytes, .time(.milliseconds(200))))
   }
 
   @Test(arguments: formats)
@@ -205,7 +206,8 @@ import Testing
     let file = try #require(SequenceWriter(.heif, options).file([frame], size: size))
     let facts = try PictureFacts.reading(WholeBytes(file), .all)
     #expect((facts.width, facts.height, facts.orientation) == (128, 64, orientation))
-    let variant = try Variant(width: 128, height: 128, format: .png, frames: .number(0))
+    let variant = try Variant(
+      ImageVariant(width: 128, height: 128, format: .png, frames: .number(0)))
     let shown = try fixture.reader.raster(
       of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
     #expect((shown.width, shown.height) == (128, 64))
@@ -243,7 +245,7 @@ import Testing
     limits.maxPixels = 64 * 64 - 1
     let limited = try ThumbnailFixture(limits: limits)
     let code = limited.failureCode(
-      of: try file(.avif, options), as: try Variant(width: 8, height: 8))
+      of: try file(.avif, options), as: try Variant(ImageVariant(width: 8, height: 8)))
     #expect(code == .tooManyPixels)
   }
 
@@ -296,10 +298,10 @@ import Testing
       let movie = try #require(whole.indices.last { whole[$0...].starts(with: "moov".utf8) })
       for end in [movie - 4, movie] {
         let cut = Array(whole[..<end])
-        for selection in [FrameSelection.number(0), .number(1), .time(0), .all] {
+        for selection in [ImageVariant.Frames.number(0), .number(1), .time(.zero), .all] {
           #expect(try failureCode(cut, selection) == .corruptImage)
         }
-        for selection in [FrameSelection.first, .poster] {
+        for selection in [ImageVariant.Frames.first, .poster] {
           #expect(try failureCode(cut, selection) == (still == nil ? .corruptImage : nil))
         }
       }
@@ -324,10 +326,10 @@ import Testing
     #expect(try failureCode(file(format, options), .first) == .unsupportedAnimation)
     options.still = try fixture.maker.encode(card(2), as: format)
     let file = try file(format, options)
-    for selection in [FrameSelection.first, .poster, .number(0)] {
+    for selection in [ImageVariant.Frames.first, .poster, .number(0)] {
       expectCard(2, try raster(of: file, selection))
     }
-    for selection in [FrameSelection.all, .number(1), .time(0)] {
+    for selection in [ImageVariant.Frames.all, .number(1), .time(.zero)] {
       #expect(try failureCode(file, selection) == .unsupportedAnimation)
     }
   }

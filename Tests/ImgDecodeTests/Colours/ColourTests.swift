@@ -14,7 +14,9 @@ import Testing
     fixture = try ThumbnailFixture()
   }
 
-  private static let png = Result { try Variant(width: 256, height: 256, format: .png) }
+  private static let png = Result {
+    try Variant(ImageVariant(width: 256, height: 256, format: .png))
+  }
 
   private func raster(of picture: [UInt8]) throws -> Raster {
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: Self.png.get())
@@ -137,9 +139,9 @@ import Testing
   }
 
   private func raster(
-    of picture: [UInt8], side: Int = 32, kept: KeptData = .none
+    of picture: [UInt8], side: Int = 32, kept: ImageVariant.KeptData = .none
   ) throws -> Raster {
-    let variant = try Variant(width: side, height: side, format: .png, keptData: kept)
+    let variant = try Variant(ImageVariant(width: side, height: side, format: .png, keptData: kept))
     let made = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     return try fixture.reader.raster(of: made.bytes)
   }
@@ -270,20 +272,21 @@ import Testing
     let chunks = [PNGChunk("cICP", [9, transfer, 0, 1])]
     let gray = try picture(chunks, of: .init(128, 128, 128), as: .grayPNG)
     let made = try fixture.thumbnailer.thumbnail(
-      of: gray, as: Variant(width: 8, height: 8, format: .jpeg))
+      of: gray, as: Variant(ImageVariant(width: 8, height: 8, format: .jpeg)))
     let shown = try fixture.reader.raster(of: made.bytes)[4, 4]
     #expect(shown.resembles(.init(level, level, level), tolerance: 3), "\(shown)")
   }
 
   @Test func `HDR is not kept with a profile`() throws {
     let picture = try ColourSample("pq.png").bytes()
-    let kept = try raster(of: picture, side: 64, kept: KeptData(profile: true))
+    let kept = try raster(of: picture, side: 64, kept: ImageVariant.KeptData(profile: true))
     #expect(try kept.bytes == raster(of: picture, side: 64).bytes)
   }
 
   @Test func `a kept description becomes a profile`() throws {
     let variant = try Variant(
-      width: 64, height: 64, format: .png, keptData: KeptData(profile: true))
+      ImageVariant(
+        width: 64, height: 64, format: .png, keptData: ImageVariant.KeptData(profile: true)))
     for name in ["p3.avif", "p3.png", "linear.png", "gamma28.png"] {
       let made = try fixture.thumbnailer.thumbnail(of: ColourSample(name).bytes(), as: variant)
       let (mean, greatest) = try raster(of: made.bytes, side: 64)

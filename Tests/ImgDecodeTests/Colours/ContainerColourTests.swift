@@ -25,7 +25,7 @@ import Testing
   struct Sample: CustomTestStringConvertible {
     let name: String
     let isConverted: Bool
-    var frames = FrameSelection.first
+    var frames = ImageVariant.Frames.first
     var use = EmbeddedUse.auto
     let file: @Sendable (PictureMaker) throws -> [UInt8]
 
@@ -159,7 +159,7 @@ import Testing
     },
   ]
 
-  private static let animations = [FrameSelection.first, .number(1), .all].flatMap { frames in
+  private static let animations = [ImageVariant.Frames.first, .number(1), .all].flatMap { frames in
     [
       Sample(name: "AVIF sequence, \(frames)", isConverted: true, frames: frames) {
         try sequence($0, .avif)
@@ -177,11 +177,12 @@ import Testing
 
   @Test(arguments: stills + parts + animations)
   func `the colours are those that the file describes`(sample: Sample) throws {
-    let variant = try Variant(
+    var variant = ImageVariant(
       width: 32, height: 32, format: sample.frames == .all ? .webp : .png, quality: 100,
-      frames: sample.frames, embeddedUse: sample.use)
+      frames: sample.frames)
+    variant.embeddedUse = sample.use
     let made = try fixture.thumbnailer.thumbnail(
-      of: sample.file(fixture.maker), as: variant)
+      of: sample.file(fixture.maker), as: Variant(variant))
     let shown = try fixture.reader.raster(of: made.bytes)[15, 10]
     let expected = sample.isConverted ? Self.converted : Self.stored
     #expect(shown.resembles(expected, tolerance: 6), "\(shown)")

@@ -15,11 +15,13 @@ import Testing
   private static let blue = Raster.Pixel(30, 30, 200)
 
   private func raster(
-    of picture: Raster, _ effects: Effects, hasAlpha: Bool = false, format: Variant.Format = .png,
+    of picture: Raster, _ effects: ImageVariant.Effects, hasAlpha: Bool = false,
+    format: ImageVariant.Format = .png,
     side: Int = 64
   ) throws -> Raster {
     let file = try fixture.maker.encode(picture, as: .png, hasAlpha: hasAlpha)
-    let variant = try Variant(width: side, height: side, format: format, effects: effects)
+    let variant = try Variant(
+      ImageVariant(width: side, height: side, format: format, effects: effects))
     return try fixture.reader.raster(
       of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
   }
@@ -32,7 +34,7 @@ import Testing
   private let halves = Raster(width: 64, height: 64) { x, _ in x < 32 ? red : blue }
 
   @Test func `a picture without colours keeps its lightness`() throws {
-    let raster = try raster(of: halves, Effects(isGrayscale: true))
+    let raster = try raster(of: halves, ImageVariant.Effects(isGrayscale: true))
     let (left, right) = (raster[10, 10], raster[50, 10])
     for pixel in [left, right] {
       #expect(pixel.red == pixel.green && pixel.green == pixel.blue)
@@ -42,8 +44,8 @@ import Testing
 
   @Test func `a blur mixes neighbours, and the more the larger it is`() throws {
     let sharp = try raster(of: halves, .none)
-    let little = try raster(of: halves, Effects(blur: .one))
-    let much = try raster(of: halves, Effects(blur: Thousandths(count: 8_000)))
+    let little = try raster(of: halves, ImageVariant.Effects(blur: .one))
+    let much = try raster(of: halves, ImageVariant.Effects(blur: Thousandths(count: 8_000)))
     #expect(sharp[28, 32] == Self.red)
     #expect(little[24, 32].resembles(Self.red, tolerance: 2))
     #expect(much[24, 32].blue > Self.red.blue + 15)
@@ -55,7 +57,7 @@ import Testing
       x < 32 ? Self.red : Raster.Pixel(0, 255, 0, alpha: 0)
     }
     let raster = try raster(
-      of: picture, Effects(blur: Thousandths(count: 4_000)), hasAlpha: true)
+      of: picture, ImageVariant.Effects(blur: Thousandths(count: 4_000)), hasAlpha: true)
     for x in 0..<32 { #expect(raster[x, 32].green < 40) }
     #expect((1..<255).contains(raster[32, 32].alpha))
   }
@@ -66,14 +68,14 @@ import Testing
       return Raster.Pixel(value, value, value)
     }
     let plain = try raster(of: ramp, .none)
-    let sharpened = try raster(of: ramp, Effects(sharpen: Thousandths(count: 1_500)))
+    let sharpened = try raster(of: ramp, ImageVariant.Effects(sharpen: Thousandths(count: 1_500)))
     #expect(sharpened[28, 32].red < plain[28, 32].red)
     #expect(sharpened[36, 32].red > plain[36, 32].red)
     #expect(sharpened[10, 32] == plain[10, 32])
   }
 
   @Test func `a radius makes the corners transparent`() throws {
-    let raster = try raster(of: flat(Self.red), Effects(radius: 16))
+    let raster = try raster(of: flat(Self.red), ImageVariant.Effects(radius: 16))
     for (x, y) in [(0, 0), (63, 0), (0, 63), (63, 63)] { #expect(raster[x, y].alpha == 0) }
     for (x, y) in [(16, 0), (0, 16), (32, 32), (8, 8), (47, 63)] {
       #expect(raster[x, y].resembles(Self.red, tolerance: 2))
@@ -84,7 +86,7 @@ import Testing
   }
 
   @Test func `a radius of more than half the box makes a circle`() throws {
-    let raster = try raster(of: flat(Self.red), Effects(radius: 1_000))
+    let raster = try raster(of: flat(Self.red), ImageVariant.Effects(radius: 1_000))
     let opaque = (0..<64).reduce(0) { sum, y in
       sum + (0..<64).count { raster[$0, y].alpha > 127 }
     }
@@ -94,19 +96,22 @@ import Testing
 
   @Test func `automatic format obeys corners that became transparent`() throws {
     let file = try fixture.maker.encode(flat(Self.red), as: .jpeg)
-    let variant = try Variant(width: 64, height: 64, effects: Effects(radius: 5))
+    let variant = try Variant(
+      ImageVariant(width: 64, height: 64, effects: ImageVariant.Effects(radius: 5)))
     #expect(try fixture.thumbnailer.thumbnail(of: file, as: variant).thumbnail.format == .webp)
     let onWhite = try Variant(
-      width: 64, height: 64, effects: Effects(radius: 5, background: .white))
+      ImageVariant(
+        width: 64, height: 64, effects: ImageVariant.Effects(radius: 5, background: .white)))
     #expect(try fixture.thumbnailer.thumbnail(of: file, as: onWhite).thumbnail.format == .jpeg)
   }
 
-  @Test(arguments: [Variant.Format.png, .jpeg])
-  func `a background is behind transparent pixels and corners`(format: Variant.Format) throws {
+  @Test(arguments: [ImageVariant.Format.png, .jpeg])
+  func `a background is behind transparent pixels and corners`(format: ImageVariant.Format) throws {
     let picture = Raster(width: 64, height: 64) { x, _ in
       x < 32 ? Self.red : Raster.Pixel(0, 255, 0, alpha: 0)
     }
-    let effects = Effects(radius: 16, background: RGBColour(red: 255, green: 136, blue: 0))
+    let effects = ImageVariant.Effects(
+      radius: 16, background: RGBColour(red: 255, green: 136, blue: 0))
     let raster = try raster(of: picture, effects, hasAlpha: true, format: format)
     let orange = Raster.Pixel(255, 136, 0)
     #expect(raster[0, 0].resembles(orange))
@@ -115,14 +120,14 @@ import Testing
   }
 
   @Test func `without a background, JPEG has white where nothing is`() throws {
-    let raster = try raster(of: flat(Self.red), Effects(radius: 16), format: .jpeg)
+    let raster = try raster(of: flat(Self.red), ImageVariant.Effects(radius: 16), format: .jpeg)
     #expect(raster[0, 0].resembles(Raster.Pixel(255, 255, 255)))
   }
 
   // MARK: - Crops by interest
 
-  @Test(arguments: [Crop.attention, .entropy])
-  func `a crop by interest finds what stands out`(crop: Crop) throws {
+  @Test(arguments: [ImageVariant.Crop.attention, .entropy])
+  func `a crop by interest finds what stands out`(crop: ImageVariant.Crop) throws {
     // A patch with edges and saturated colours near the right end of an even gray.
     let picture = Raster(width: 900, height: 300) { x, y in
       guard (700..<860).contains(x), (70..<230).contains(y) else {
@@ -131,8 +136,9 @@ import Testing
       return (x / 8 + y / 8).isMultiple(of: 2) ? Self.red : Raster.Pixel(230, 160, 120)
     }
     let file = try fixture.maker.encode(picture, as: .jpeg)
-    let red = { (crop: Crop) in
-      let variant = try Variant(width: 100, height: 100, mode: .fill, crop: crop, format: .png)
+    let red = { (crop: ImageVariant.Crop) in
+      let variant = try Variant(
+        ImageVariant(width: 100, height: 100, mode: .fill, crop: crop, format: .png))
       let made = try fixture.thumbnailer.thumbnail(of: file, as: variant)
       #expect(made.thumbnail.width == 100 && made.thumbnail.height == 100)
       let raster = try fixture.reader.raster(of: made.bytes)
@@ -148,8 +154,8 @@ import Testing
     let file = try fixture.maker.encode(
       Raster(width: 900, height: 300) { x, _ in x < 450 ? Self.red : Self.blue }, as: .jpeg)
     for (x, colour) in [(0, Self.red), (1_000, Self.blue)] {
-      let point = Crop.point(x: Thousandths(count: x), y: .zero)
-      let variant = try Variant(width: 100, height: 100, mode: .fill, crop: point)
+      let point = ImageVariant.Crop.point(x: Thousandths(count: x), y: .zero)
+      let variant = try Variant(ImageVariant(width: 100, height: 100, mode: .fill, crop: point))
       let made = try fixture.thumbnailer.thumbnail(of: file, as: variant)
       let raster = try fixture.reader.raster(of: made.bytes)
       for column in [5, 95] { #expect(raster[column, 50].resembles(colour)) }
@@ -161,7 +167,7 @@ import Testing
   @Test(arguments: [PictureFormat.jpeg, .png, .webp, .gif])
   func `a small picture becomes as large as the box`(format: PictureFormat) throws {
     let file = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
-    let variant = try Variant(width: 400, height: 400, enlarges: true, format: .png)
+    let variant = try Variant(ImageVariant(width: 400, height: 400, enlarges: true, format: .png))
     let made = try fixture.thumbnailer.thumbnail(of: file, as: variant)
     #expect(made.thumbnail.width == 400 && made.thumbnail.height == 300)
     #expect(try fixture.reader.raster(of: made.bytes).isUprightCard(encodedIn: format))
@@ -172,7 +178,7 @@ import Testing
     limits.maxPixels = 10_000
     let strict = try ThumbnailFixture(limits: limits)
     let file = try fixture.maker.card(index: 1, width: 40, height: 30, format: .png)
-    let variant = try Variant(width: 400, height: 400, enlarges: true)
+    let variant = try Variant(ImageVariant(width: 400, height: 400, enlarges: true))
     #expect(strict.failureCode(of: file, as: variant) == .tooManyPixels)
     #expect(strict.failureCode(of: file) == nil)
   }
@@ -185,7 +191,7 @@ import Testing
     }
     let file = try fixture.maker.encode(picture, as: .png, hasAlpha: true)
     let made = try fixture.thumbnailer.thumbnail(
-      of: file, as: Variant(width: 32, height: 32, format: .gif))
+      of: file, as: Variant(ImageVariant(width: 32, height: 32, format: .gif)))
     #expect(made.thumbnail.format == .gif)
     let raster = try fixture.reader.raster(of: made.bytes)
     #expect(raster[5, 16].resembles(Self.red))
@@ -217,11 +223,11 @@ import Testing
     #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard(encodedIn: format))
   }
 
-  @Test(arguments: [Variant.Format.png, .webp, .avif])
-  func `a format that knows transparency keeps it`(format: Variant.Format) throws {
+  @Test(arguments: [ImageVariant.Format.png, .webp, .avif])
+  func `a format that knows transparency keeps it`(format: ImageVariant.Format) throws {
     let picture = try fixture.maker.card(
       index: 1, width: 256, height: 192, format: .sixteenBitPNG, hasAlpha: true)
-    let variant = try Variant(width: 256, height: 256, format: format)
+    let variant = try Variant(ImageVariant(width: 256, height: 256, format: format))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     #expect(try notch(of: rendered).alpha < 10)
   }
@@ -229,18 +235,18 @@ import Testing
   @Test func `a JPEG of a transparent picture has a white background`() throws {
     let picture = try fixture.maker.card(
       index: 1, width: 256, height: 192, format: .png, hasAlpha: true)
-    let variant = try Variant(width: 256, height: 256, format: .jpeg)
+    let variant = try Variant(ImageVariant(width: 256, height: 256, format: .jpeg))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     #expect(try notch(of: rendered).resembles(Raster.Pixel(255, 255, 255)))
   }
 
   /// Each GIF of libvips declares a transparent colour.
-  @Test(arguments: Variant.Format.allCases.filter { $0 != .gif })
-  func `an alpha channel that hides nothing counts as none`(format: Variant.Format) throws {
+  @Test(arguments: ImageVariant.Format.allCases.filter { $0 != .gif })
+  func `an alpha channel that hides nothing counts as none`(format: ImageVariant.Format) throws {
     let opaque = Card(index: 1, width: 64, height: 48).raster
     let picture = try fixture.maker.encode(opaque, as: .png, hasAlpha: true)
     #expect(try fixture.reader.hasAlpha(picture))
-    let variant = try Variant(width: 64, height: 64, format: format)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: format))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     #expect(try fixture.reader.hasAlpha(rendered.bytes) == false)
     if format == .auto { #expect(rendered.thumbnail.format == .jpeg) }
@@ -261,7 +267,7 @@ import Testing
       x.isMultiple(of: 2) ? Raster.Pixel(200, 0, 0) : Raster.Pixel(0, 255, 0, alpha: 0)
     }
     let picture = try fixture.maker.encode(stripes, as: .png, hasAlpha: true)
-    let variant = try Variant(width: 64, height: 64, format: .png)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: .png))
     let raster = try fixture.reader.raster(
       of: fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes)
     for x in 8..<56 { #expect(raster[x, 8].green < 8 && raster[x, 8].red > 180) }
@@ -269,7 +275,7 @@ import Testing
 
   @Test func `an alpha channel that hides nothing does not change the colours`() throws {
     let raster = Card(index: 1, width: 400, height: 300).raster
-    let variant = try Variant(width: 100, height: 100, format: .png)
+    let variant = try Variant(ImageVariant(width: 100, height: 100, format: .png))
     let thumbnails = try [false, true].map { hasAlpha in
       let picture = try fixture.maker.encode(raster, as: .png, hasAlpha: hasAlpha)
       return try fixture.reader.raster(

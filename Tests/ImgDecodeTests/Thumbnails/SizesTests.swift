@@ -49,7 +49,7 @@ import Testing
       case .format(.ico): 256
       case .format(.avif), .format(.heif): 2_000
       case .jpeg, .format(.jpeg), .format(.grayJPEG), .format(.progressiveJPEG): 65_500
-      default: Variant.sideRange.upperBound
+      default: ImageVariant.sideRange.upperBound
       }
     }
   }
@@ -99,7 +99,8 @@ import Testing
         of: Self.noise(size, seed: 1), sampling: sampling, orientation: 1)
       for box in boxes {
         let variant = try Variant(
-          width: box.width, height: box.height, mode: .stretch, enlarges: true, format: .jpeg)
+          ImageVariant(
+            width: box.width, height: box.height, mode: .stretch, enlarges: true, format: .jpeg))
         try Self.check(
           fixture.thumbnailer.thumbnails(of: picture.span, as: [variant]), size, [variant],
           "\(size), \(box)")
@@ -120,7 +121,7 @@ import Testing
       let size = Self.size(upTo: 500, pixelCount: 1_000, &random)
       let picture = try fixture.maker.animation(
         of: (0..<3).map { Self.noise(size, seed: seed + $0) }, as: format)
-      let selections = [FrameSelection.all, .poster, .number(2), .time(150)]
+      let selections = [ImageVariant.Frames.all, .poster, .number(2), .time(.milliseconds(150))]
       for (index, frames) in selections.enumerated() {
         let variants = Self.variants(
           of: size, Self.mode(Int(seed) * selections.count + index), frames: frames,
@@ -187,31 +188,32 @@ import Testing
   }
 
   /// One mode after the other, so that each kind of source has as many as it has requests.
-  private static func mode(_ number: Int) -> Variant.Mode {
-    Variant.Mode.allCases[number % Variant.Mode.allCases.count]
+  private static func mode(_ number: Int) -> ImageVariant.Mode {
+    ImageVariant.Mode.allCases[number % ImageVariant.Mode.allCases.count]
   }
 
   /// Requests that differ in their boxes alone, for thumbnails that are not too large to try many.
   private static func variants(
-    of picture: ThumbnailGeometry.Size, isDrawing: Bool = false, _ mode: Variant.Mode,
-    frames: FrameSelection = .first,
-    formats: [Variant.Format] = [.auto, .auto, .jpeg, .jpeg, .png, .webp, .gif],
+    of picture: ThumbnailGeometry.Size, isDrawing: Bool = false, _ mode: ImageVariant.Mode,
+    frames: ImageVariant.Frames = .first,
+    formats: [ImageVariant.Format] = [.auto, .auto, .jpeg, .jpeg, .png, .webp, .gif],
     _ random: inout SeededGenerator
   ) -> [Variant] {
     while true {
-      guard
-        let variant = try? Variant(
-          width: 1, height: 1, mode: mode, crop: crop(&random),
-          enlarges: Bool.random(using: &random),
-          format: formats.randomElement(using: &random) ?? .auto,
-          quality: Int.random(in: Variant.qualityRange, using: &random), frames: frames,
-          effects: effects(&random), sizing: sizing(&random))
-      else { continue }
+      var unboxed = ImageVariant(
+        width: 1, height: 1, mode: mode, crop: crop(&random), enlarges: Bool.random(using: &random),
+        format: formats.randomElement(using: &random) ?? .auto,
+        quality: Int.random(in: ImageVariant.qualityRange, using: &random), frames: frames,
+        effects: effects(&random))
+      unboxed.sizing = sizing(&random)
+      guard let variant = try? Variant(unboxed) else { continue }
       let count = Int.random(in: 1...3, using: &random)
       let boxes = (0..<count).map { _ in
-        size(upTo: Variant.sideRange.upperBound, pixelCount: .max, &random)
+        size(upTo: ImageVariant.sideRange.upperBound, pixelCount: .max, &random)
       }
-      let variants = boxes.compactMap { try? variant.inBox(width: $0.width, height: $0.height) }
+      let variants = boxes.compactMap { box in
+        try? variant.changed { ($0.width, $0.height) = (box.width, box.height) }
+      }
       if variants.count == count,
         variants.allSatisfy({
           ThumbnailGeometry(source: picture, isDrawing: isDrawing, variant: $0).scaled.pixelCount
@@ -230,22 +232,22 @@ import Testing
       keepsDrawingSize: Bool.random(using: &random))
   }
 
-  private static func crop(_ random: inout SeededGenerator) -> Crop? {
+  private static func crop(_ random: inout SeededGenerator) -> ImageVariant.Crop? {
     let place = { (random: inout SeededGenerator) in
       Thousandths(count: Int.random(in: 0...1_000, using: &random))
     }
-    let crops: [Crop?] = [
+    let crops: [ImageVariant.Crop?] = [
       nil, nil, .centre, .attention, .entropy, .point(x: place(&random), y: place(&random)),
     ]
     return crops.randomElement(using: &random) ?? nil
   }
 
-  private static func effects(_ random: inout SeededGenerator) -> Effects {
+  private static func effects(_ random: inout SeededGenerator) -> ImageVariant.Effects {
     guard Int.random(in: 0..<4, using: &random) == 0 else { return .none }
     let sigma = { (random: inout SeededGenerator) in
       Thousandths(count: [0, 1, 700, 9_999, 100_000].randomElement(using: &random) ?? 0)
     }
-    return Effects(
+    return ImageVariant.Effects(
       isGrayscale: Bool.random(using: &random), blur: sigma(&random), sharpen: sigma(&random),
       radius: [0, 1, 20, 16_383].randomElement(using: &random) ?? 0,
       background: Bool.random(using: &random) ? .white : nil)
@@ -263,13 +265,15 @@ import Testing
   private static let sides = [64, 300, 30]
 
   private func variants(
-    format: Variant.Format = .auto, crop: Crop? = nil, frames: FrameSelection = .first,
-    effects: Effects = .none
+    format: ImageVariant.Format = .auto, crop: ImageVariant.Crop? = nil,
+    frames: ImageVariant.Frames = .first,
+    effects: ImageVariant.Effects = .none
   ) throws -> [Variant] {
     try Self.sides.map {
       try Variant(
-        width: $0, height: $0, mode: crop == nil ? .fit : .fill, crop: crop, format: format,
-        frames: frames, effects: effects)
+        ImageVariant(
+          width: $0, height: $0, mode: crop == nil ? .fit : .fill, crop: crop, format: format,
+          frames: frames, effects: effects))
     }
   }
 
@@ -314,7 +318,7 @@ import Testing
     let scene = try fixture.reader.raster(
       of: fixture.maker.scene(width: 1_600, height: 1_200, format: .png))
     let picture = fixture.maker.jpeg(of: scene, sampling: sampling, orientation: orientation)
-    let variants = try [800, 32].map { try Variant(width: $0, height: $0) }
+    let variants = try [800, 32].map { try Variant(ImageVariant(width: $0, height: $0)) }
     let made = try fixture.thumbnailer.thumbnails(of: picture.span, as: variants)
     #expect(made.source.decodePath == .planar)
     try check(picture, as: variants, tolerance: 4 * Raster.fortyDecibels)
@@ -322,12 +326,12 @@ import Testing
 
   @Test func `frames, posters, animations and effects come in several sizes`() throws {
     let animation = try fixture.maker.animation(index: 1, frameCount: 4)
-    for frames in [FrameSelection.number(2), .poster, .all] {
+    for frames in [ImageVariant.Frames.number(2), .poster, .all] {
       try check(animation, as: variants(frames: frames), tolerance: 4 * Raster.fortyDecibels)
     }
     let picture = try fixture.maker.scene(width: 900, height: 600, format: .jpeg)
     try check(
-      picture, as: variants(effects: Effects(isGrayscale: true, radius: 5)),
+      picture, as: variants(effects: ImageVariant.Effects(isGrayscale: true, radius: 5)),
       tolerance: 4 * Raster.fortyDecibels)
   }
 
@@ -335,7 +339,7 @@ import Testing
     let picture = try fixture.maker.scene(width: 900, height: 600, format: .jpeg)
     let boxes = [(400, 20), (20, 400)]
     let variants = try boxes.map {
-      try Variant(width: $0.0, height: $0.1, mode: .stretch, format: .png)
+      try Variant(ImageVariant(width: $0.0, height: $0.1, mode: .stretch, format: .png))
     }
     try check(picture, as: variants, tolerance: 4 * Raster.fortyDecibels)
   }
@@ -345,7 +349,9 @@ import Testing
     limits.maxPixels = 900 * 600
     let strict = try ThumbnailFixture(limits: limits)
     let picture = try fixture.maker.scene(width: 900, height: 600, format: .jpeg)
-    let variants = try [100, 3_000].map { try Variant(width: $0, height: $0, enlarges: true) }
+    let variants = try [100, 3_000].map {
+      try Variant(ImageVariant(width: $0, height: $0, enlarges: true))
+    }
     let failure = #expect(throws: Failure.self) {
       try strict.thumbnailer.thumbnails(of: picture.span, as: variants)
     }

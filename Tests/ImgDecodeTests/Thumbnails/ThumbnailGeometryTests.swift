@@ -19,7 +19,7 @@ import Testing
   func `fit gives the largest picture inside the box`(
     source: Size, box: Size, expected: Size
   ) throws {
-    let variant = try Variant(width: box.width, height: box.height, mode: .fit)
+    let variant = try Variant(ImageVariant(width: box.width, height: box.height, mode: .fit))
     let geometry = ThumbnailGeometry(source: source, variant: variant)
     #expect(geometry.scaled == expected)
     #expect(geometry.kept == expected)
@@ -51,16 +51,17 @@ import Testing
   func `fill gives the smallest picture that covers the box`(
     source: Size, box: Size, scaled: Size, cropped: Size
   ) throws {
-    let whole = try Variant(width: box.width, height: box.height, mode: .fill)
+    let whole = try Variant(ImageVariant(width: box.width, height: box.height, mode: .fill))
     #expect(ThumbnailGeometry(source: source, variant: whole).scaled == scaled)
     #expect(ThumbnailGeometry(source: source, variant: whole).kept == scaled)
-    let crop = try Variant(width: box.width, height: box.height, mode: .fill, crop: .centre)
+    let crop = try Variant(
+      ImageVariant(width: box.width, height: box.height, mode: .fill, crop: .centre))
     #expect(ThumbnailGeometry(source: source, variant: crop).scaled == scaled)
     #expect(ThumbnailGeometry(source: source, variant: crop).kept == cropped)
   }
 
   @Test func `a crop keeps the middle`() throws {
-    let variant = try Variant(width: 400, height: 400, mode: .fill, crop: .centre)
+    let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fill, crop: .centre))
     let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
     #expect(geometry.keptOrigin == .init(left: 66, top: 0))
   }
@@ -72,16 +73,16 @@ import Testing
   func `a crop around a point keeps it in the middle as far as the picture goes`(
     across: Int, left: Int
   ) throws {
-    let point = Crop.point(x: Thousandths(count: across), y: .one)
-    let variant = try Variant(width: 400, height: 400, mode: .fill, crop: point)
+    let point = ImageVariant.Crop.point(x: Thousandths(count: across), y: .one)
+    let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fill, crop: point))
     let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
     #expect(geometry.keptOrigin == .init(left: left, top: 0))
   }
 
   @Test func `the pixels decide where a crop by interest begins, unless nothing is cut off`() throws
   {
-    for crop in [Crop.attention, .entropy] {
-      let variant = try Variant(width: 400, height: 400, mode: .fill, crop: crop)
+    for crop in [ImageVariant.Crop.attention, .entropy] {
+      let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fill, crop: crop))
       let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
       #expect(geometry.keptOrigin == nil)
       #expect(geometry.kept == Size(width: 400, height: 400))
@@ -91,24 +92,26 @@ import Testing
   }
 
   @Test(arguments: [
-    (Variant.Mode.fit, Size(width: 400, height: 300), Size(width: 400, height: 300)),
+    (ImageVariant.Mode.fit, Size(width: 400, height: 300), Size(width: 400, height: 300)),
     (.fill, Size(width: 533, height: 400), Size(width: 400, height: 400)),
     (.fillDown, Size(width: 533, height: 400), Size(width: 400, height: 400)),
     (.auto, Size(width: 533, height: 400), Size(width: 400, height: 400)),
     (.stretch, Size(width: 400, height: 400), Size(width: 400, height: 400)),
   ])
   func `a small picture is enlarged if that is wanted`(
-    mode: Variant.Mode, scaled: Size, kept: Size
+    mode: ImageVariant.Mode, scaled: Size, kept: Size
   ) throws {
     let variant = try Variant(
-      width: 400, height: 400, mode: mode, crop: mode.coversBox ? .centre : nil, enlarges: true)
+      ImageVariant(
+        width: 400, height: 400, mode: mode, crop: mode.coversBox ? .centre : nil, enlarges: true))
     let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
     #expect(geometry.scaled == scaled)
     #expect(geometry.kept == kept)
   }
 
   @Test func `an enlarged side is never longer than an encoder can hold`() throws {
-    let variant = try Variant(width: 16_383, height: 16_383, mode: .fill, enlarges: true)
+    let variant = try Variant(
+      ImageVariant(width: 16_383, height: 16_383, mode: .fill, enlarges: true))
     let geometry = ThumbnailGeometry(source: Size(width: 100, height: 1), variant: variant)
     #expect(geometry.scaled == Size(width: 16_383, height: 164))
   }
@@ -119,7 +122,7 @@ import Testing
     (Size(width: 64, height: 48), Size(width: 64, height: 48)),
   ])
   func `stretch gives the box, as far as no side grows`(source: Size, expected: Size) throws {
-    let variant = try Variant(width: 400, height: 400, mode: .stretch)
+    let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .stretch))
     #expect(ThumbnailGeometry(source: source, variant: variant).scaled == expected)
   }
 
@@ -146,11 +149,12 @@ import Testing
     source: Size, box: Size, isFilled: Bool
   ) throws {
     for enlarges in [false, true] {
-      for crop in [nil, Crop.centre, .point(x: .zero, y: .one)] {
-        let geometry = { (mode: Variant.Mode) in
+      for crop in [nil, ImageVariant.Crop.centre, .point(x: .zero, y: .one)] {
+        let geometry = { (mode: ImageVariant.Mode) in
           let variant = try Variant(
-            width: box.width, height: box.height, mode: mode,
-            crop: mode.coversBox ? crop : nil, enlarges: enlarges)
+            ImageVariant(
+              width: box.width, height: box.height, mode: mode,
+              crop: mode.coversBox ? crop : nil, enlarges: enlarges))
           return ThumbnailGeometry(source: source, variant: variant)
         }
         #expect(try geometry(.auto) == geometry(isFilled ? .fill : .fit))
@@ -198,15 +202,15 @@ import Testing
   func `fill-down keeps the shape of the box where the picture is smaller`(
     source: Size, box: Size, scaled: Size, kept: Size
   ) throws {
-    let variant = try Variant(width: box.width, height: box.height, mode: .fillDown)
+    let variant = try Variant(ImageVariant(width: box.width, height: box.height, mode: .fillDown))
     let geometry = ThumbnailGeometry(source: source, variant: variant)
     #expect(geometry.scaled == scaled)
     #expect(geometry.kept == kept)
   }
 
   @Test func `the point of a crop counts in a picture that is smaller than its box`() throws {
-    let place = { (crop: Crop) in
-      let variant = try Variant(width: 400, height: 400, mode: .fillDown, crop: crop)
+    let place = { (crop: ImageVariant.Crop) in
+      let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fillDown, crop: crop))
       let source = Size(width: 200, height: 100)
       return ThumbnailGeometry(source: source, variant: variant).keptOrigin
     }
@@ -216,7 +220,8 @@ import Testing
   }
 
   @Test func `fill-down crops an enlarged picture to the whole box`() throws {
-    let variant = try Variant(width: 400, height: 100, mode: .fillDown, enlarges: true)
+    let variant = try Variant(
+      ImageVariant(width: 400, height: 100, mode: .fillDown, enlarges: true))
     let geometry = ThumbnailGeometry(source: Size(width: 64, height: 48), variant: variant)
     #expect(geometry.scaled == Size(width: 400, height: 300))
     #expect(geometry.kept == Size(width: 400, height: 100))
@@ -225,13 +230,15 @@ import Testing
   // MARK: - Densities, as imgproxy has them
 
   private func geometry(
-    _ source: Size, _ box: Size, _ mode: Variant.Mode, density: Int = 1_000,
+    _ source: Size, _ box: Size, _ mode: ImageVariant.Mode, density: Int = 1_000,
     enlarges: Bool = false, isDrawing: Bool = false
   ) throws -> ThumbnailGeometry {
-    let variant = try Variant(
+    var variant = ImageVariant(
       width: box.width, height: box.height, mode: mode, crop: mode.coversBox ? .centre : nil,
-      enlarges: enlarges, sizing: Sizing(density: Thousandths(count: density)))
-    return ThumbnailGeometry(source: source, isDrawing: isDrawing, variant: variant)
+      enlarges: enlarges)
+    variant.sizing = Sizing(density: Thousandths(count: density))
+    return ThumbnailGeometry(
+      source: source, isDrawing: isDrawing, variant: try Variant(variant))
   }
 
   @Test(
@@ -249,9 +256,9 @@ import Testing
       ((3_000, 2_000), (16_383, 16_383), .ownSize, 500, (1_500, 1_000)),
       ((200, 100), (16_383, 16_383), .ownSize, 2_000, (200, 100)),
       ((3_000, 2_000), (1_000, 1_000), .ownSize, 500, (1_000, 667)),
-    ] as [((Int, Int), (Int, Int), Variant.Mode, Int, (Int, Int))])
+    ] as [((Int, Int), (Int, Int), ImageVariant.Mode, Int, (Int, Int))])
   func `a small picture lowers the density, and keeps the shape of the box`(
-    source: (Int, Int), box: (Int, Int), mode: Variant.Mode, density: Int, kept: (Int, Int)
+    source: (Int, Int), box: (Int, Int), mode: ImageVariant.Mode, density: Int, kept: (Int, Int)
   ) throws {
     let geometry = try geometry(
       Size(width: source.0, height: source.1), Size(width: box.0, height: box.1), mode,
@@ -287,7 +294,7 @@ import Testing
 
   @Test func `a drawing fills its box, up to a size that is no thumbnail's`() throws {
     let icon = Size(width: 32, height: 16)
-    func scaled(_ side: Int, _ mode: Variant.Mode) throws -> Size {
+    func scaled(_ side: Int, _ mode: ImageVariant.Mode) throws -> Size {
       try geometry(icon, Size(width: side, height: side), mode, isDrawing: true).scaled
     }
     #expect(try scaled(400, .fit) == Size(width: 400, height: 200))
@@ -310,15 +317,15 @@ import Testing
       ((12_000, 800), (16_383, 600), .fit, false, nil),
       ((200, 100), (300, 300), .fill, true, nil),
       ((1_000, 4_000), (4_096, 1), .fill, true, (4_096, 16_384)),
-    ] as [((Int, Int), (Int, Int), Variant.Mode, Bool, (Int, Int)?)])
+    ] as [((Int, Int), (Int, Int), ImageVariant.Mode, Bool, (Int, Int)?)])
   func `a size that only the proportions decide has a limit, and is never cut`(
-    source: (Int, Int), box: (Int, Int), mode: Variant.Mode, enlarges: Bool, refused: (Int, Int)?
+    source: (Int, Int), box: (Int, Int), mode: ImageVariant.Mode, enlarges: Bool,
+    refused: (Int, Int)?
   ) throws {
-    let variant = try Variant(
-      width: box.0, height: box.1, mode: mode, enlarges: enlarges,
-      sizing: Sizing(maximumPixelCount: 4_096 * 4_096))
+    var variant = ImageVariant(width: box.0, height: box.1, mode: mode, enlarges: enlarges)
+    variant.sizing = Sizing(maximumPixelCount: 4_096 * 4_096)
     let geometry = ThumbnailGeometry(
-      source: Size(width: source.0, height: source.1), variant: variant)
+      source: Size(width: source.0, height: source.1), variant: try Variant(variant))
     #expect(geometry.refused == refused.map { Size(width: $0.0, height: $0.1) })
   }
 }

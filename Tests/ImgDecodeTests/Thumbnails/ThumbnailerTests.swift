@@ -17,12 +17,12 @@ import Testing
     ![.grayJPEG, .grayPNG, .grayTIFF].contains($0)
   }
 
-  @Test(arguments: colourFormats, Variant.Format.allCases)
+  @Test(arguments: colourFormats, ImageVariant.Format.allCases)
   func `every format becomes every thumbnail format`(
-    source: PictureFormat, format: Variant.Format
+    source: PictureFormat, format: ImageVariant.Format
   ) throws {
     let picture = try fixture.maker.card(index: 3, width: 320, height: 240, format: source)
-    let variant = try Variant(width: 120, height: 120, format: format)
+    let variant = try Variant(ImageVariant(width: 120, height: 120, format: format))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     let expectedFormat = ImageFormat(
       rawValue: [.auto, .compatible].contains(format) ? "jpeg" : format.rawValue)
@@ -64,7 +64,8 @@ import Testing
   func `a crop is taken from the upright picture`(orientation: Int) throws {
     let picture = try fixture.maker.card(
       index: 5, width: 400, height: 100, format: .jpeg, orientation: orientation)
-    let variant = try Variant(width: 90, height: 90, mode: .fill, crop: .centre, format: .png)
+    let variant = try Variant(
+      ImageVariant(width: 90, height: 90, mode: .fill, crop: .centre, format: .png))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     let raster = try fixture.reader.raster(of: rendered.bytes)
     #expect((raster.width, raster.height) == (90, 90))
@@ -76,7 +77,8 @@ import Testing
     let picture = try fixture.maker.card(
       index: 5, width: 160, height: 120, format: .jpeg, orientation: orientation)
     for (box, filled) in [((90, 60), (90, 60)), ((60, 90), (60, 45))] {
-      let variant = try Variant(width: box.0, height: box.1, mode: .auto, crop: .centre)
+      let variant = try Variant(
+        ImageVariant(width: box.0, height: box.1, mode: .auto, crop: .centre))
       let thumbnail = try fixture.thumbnailer.thumbnail(of: picture, as: variant).thumbnail
       #expect((thumbnail.width, thumbnail.height) == filled)
     }
@@ -84,7 +86,7 @@ import Testing
 
   @Test func `a stretched picture has the shape of the box`() throws {
     let picture = try fixture.maker.card(index: 5, width: 320, height: 240)
-    let variant = try Variant(width: 50, height: 200, mode: .stretch)
+    let variant = try Variant(ImageVariant(width: 50, height: 200, mode: .stretch))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (50, 200))
     #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard())
@@ -100,7 +102,7 @@ import Testing
 
   @Test func `colours of another profile are brought into sRGB`() throws {
     let picture = try fixture.maker.card(index: 8, format: .displayP3PNG)
-    let variant = try Variant(width: 256, height: 256, format: .png)
+    let variant = try Variant(ImageVariant(width: 256, height: 256, format: .png))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     // The green of the corner is stronger than sRGB can show, so its red falls to nothing.
     let corner = try fixture.reader.raster(of: rendered.bytes)[250, 5]
@@ -113,8 +115,8 @@ import Testing
     let profiled = try fixture.maker.card(index: 8, format: .displayP3PNG)
     #expect(try fixture.reader.metadata(of: profiled).contains("icc-profile-data"))
     for source in [picture, profiled] {
-      for format in Variant.Format.allCases {
-        let variant = try Variant(width: 64, height: 64, format: format)
+      for format in ImageVariant.Format.allCases {
+        let variant = try Variant(ImageVariant(width: 64, height: 64, format: format))
         let rendered = try fixture.thumbnailer.thumbnail(of: source, as: variant)
         #expect(try fixture.reader.metadata(of: rendered.bytes) == [], "\(format)")
       }
@@ -126,8 +128,8 @@ import Testing
     width: Int, height: Int
   ) throws {
     let picture = try fixture.maker.card(index: 0, width: width, height: height, format: .png)
-    for format in Variant.Format.allCases {
-      let variant = try Variant(width: 64, height: 64, format: format)
+    for format in ImageVariant.Format.allCases {
+      let variant = try Variant(ImageVariant(width: 64, height: 64, format: format))
       let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
       #expect(rendered.thumbnail.width == min(width, 64), "\(format)")
       #expect(rendered.thumbnail.height == min(height, 64), "\(format)")
@@ -136,8 +138,8 @@ import Testing
 
   @Test func `a small picture is not enlarged`() throws {
     let picture = try fixture.maker.card(index: 2, width: 64, height: 48)
-    for mode in Variant.Mode.allCases {
-      let variant = try Variant(width: 400, height: 400, mode: mode)
+    for mode in ImageVariant.Mode.allCases {
+      let variant = try Variant(ImageVariant(width: 400, height: 400, mode: mode))
       let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
       // The box is square, and so is what these modes keep.
       let expected = [.fillDown, .stretchDown].contains(mode) ? (48, 48) : (64, 48)
@@ -148,7 +150,7 @@ import Testing
   @Test(arguments: [PictureFormat.gif, .webp])
   func `an animation becomes its first frame`(format: PictureFormat) throws {
     let picture = try fixture.maker.animation(index: 4, frameCount: 5, format: format)
-    let variant = try Variant(width: 64, height: 64, format: .png)
+    let variant = try Variant(ImageVariant(width: 64, height: 64, format: .png))
     let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
     #expect(
       rendered.source
@@ -170,23 +172,24 @@ import Testing
   }
 
   @Test func `a drawing is drawn in the size of its thumbnail`() throws {
-    let small = try drawn(Variant(width: 150, height: 150, format: .png))
+    let small = try drawn(Variant(ImageVariant(width: 150, height: 150, format: .png)))
     #expect((small.width, small.height) == (150, 100))
     #expect(small[35, 50].resembles(Card.topLeft))
-    let large = try drawn(Variant(width: 1_200, height: 1_200, format: .png))
+    let large = try drawn(Variant(ImageVariant(width: 1_200, height: 1_200, format: .png)))
     #expect((large.width, large.height) == (1_200, 800))
     // An enlarged picture of pixels would have a soft edge.
     #expect(large[599, 400].resembles(Card.topLeft))
     let own = try drawn(
-      Variant(
-        width: 1_200, height: 1_200, format: .png, sizing: Sizing(keepsDrawingSize: true)))
+      Variant(ImageVariant(size: 1_200, format: .png)).changed {
+        $0.sizing = Sizing(keepsDrawingSize: true)
+      })
     #expect((own.width, own.height) == (300, 200))
   }
 
   @Test func `what every program reads is PNG for a transparent picture and JPEG for others`()
     throws
   {
-    let variant = try Variant(width: 30, height: 30, format: .compatible)
+    let variant = try Variant(ImageVariant(width: 30, height: 30, format: .compatible))
     let transparent = Array("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>".utf8)
     let opaque = try fixture.maker.card(index: 1, format: .jpeg)
     for (picture, format) in [(transparent, ImageFormat.png), (opaque, .jpeg)] {
@@ -197,9 +200,10 @@ import Testing
 
   @Test func `a higher quality takes more bytes`() throws {
     let picture = try fixture.maker.noise(seed: 1, width: 128, height: 128, format: .png)
-    for format in [Variant.Format.jpeg, .webp, .avif] {
+    for format in [ImageVariant.Format.jpeg, .webp, .avif] {
       let sizes = try [20, 90].map { quality in
-        let variant = try Variant(width: 128, height: 128, format: format, quality: quality)
+        let variant = try Variant(
+          ImageVariant(width: 128, height: 128, format: format, quality: quality))
         return try fixture.thumbnailer.thumbnail(of: picture, as: variant).bytes.count
       }
       #expect(sizes[0] < sizes[1], "\(format)")
@@ -215,9 +219,9 @@ import Testing
     fixture = try ThumbnailFixture()
   }
 
-  private func raster(of picture: [UInt8], frames: FrameSelection = .first) throws -> Raster {
-    let side = Variant.sideRange.upperBound
-    let variant = try Variant(width: side, height: side, frames: frames)
+  private func raster(of picture: [UInt8], frames: ImageVariant.Frames = .first) throws -> Raster {
+    let side = ImageVariant.sideRange.upperBound
+    let variant = try Variant(ImageVariant(width: side, height: side, frames: frames))
     let made = try fixture.thumbnailer.pixels(of: picture.span, as: variant).thumbnails[0]
     let (thumbnail, bytes) = (made.thumbnail, made.bytes)
     #expect(thumbnail.byteCount == bytes.count)
@@ -230,10 +234,10 @@ import Testing
   }
 
   private func failure(
-    of picture: [UInt8], frames: FrameSelection = .first, limits: Limits = Limits()
+    of picture: [UInt8], frames: ImageVariant.Frames = .first, limits: Limits = Limits()
   ) throws -> Failure? {
-    let side = Variant.sideRange.upperBound
-    let variant = try Variant(width: side, height: side, frames: frames)
+    let side = ImageVariant.sideRange.upperBound
+    let variant = try Variant(ImageVariant(width: side, height: side, frames: frames))
     let thumbnailer = try ThumbnailFixture(limits: limits).thumbnailer
     do throws(Failure) {
       _ = try thumbnailer.pixels(of: picture.span, as: variant)

@@ -209,13 +209,13 @@ struct ListedPictureTests {
       width: 30, height: 20, mode: .fill, crop: .point(x: 0.25, y: 1), format: .webp)
     variant.enlarges = true
     variant.quality = 55
-    variant.isGrayscale = true
-    variant.blur = 1.5
-    variant.sharpen = 0.125
-    variant.cornerRadius = 4
-    variant.background = ImageVariant.Colour(red: 1, green: 2, blue: 3)
-    variant.keepsProfile = true
-    variant.keepsMetadata = true
+    variant.effects.isGrayscale = true
+    variant.effects.blur = 1.5
+    variant.effects.sharpen = 0.125
+    variant.effects.radius = 4
+    variant.effects.background = RGBColour(red: 1, green: 2, blue: 3)
+    variant.keptData.profile = true
+    variant.keptData.metadata = true
     for frames in [
       ImageVariant.Frames.first, .number(3), .time(.milliseconds(1_500)), .poster, .all,
     ] {

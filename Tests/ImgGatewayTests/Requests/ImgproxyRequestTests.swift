@@ -91,7 +91,7 @@ import Testing
   @Test func `without options a picture keeps its size, and who made it`() throws {
     let query = try query("/_/plain/https://h.example/a.jpg")
     var variant = ImageVariant(size: 16_383, mode: .ownSize)
-    variant.keepsCopyright = true
+    variant.keptData.copyright = true
     #expect(
       query
         == ImageQuery(
@@ -164,7 +164,7 @@ import Testing
   ) throws {
     var expected = ImageVariant(width: width, height: height, mode: mode, crop: crop)
     expected.enlarges = enlarges
-    expected.keepsCopyright = true
+    expected.keptData.copyright = true
     var actual = try variant(options)
     // The tests of limits of sides are about it.
     actual.sizing = .standard
@@ -174,12 +174,12 @@ import Testing
   @Test func `effects and data become those of the variant`() throws {
     var expected = ImageVariant(size: 16_383, mode: .ownSize)
     expected.quality = 60
-    expected.blur = 5
-    expected.sharpen = 0.7
-    expected.background = ImageVariant.Colour(red: 1, green: 2, blue: 3)
+    expected.effects.blur = 5
+    expected.effects.sharpen = 0.7
+    expected.effects.background = RGBColour(red: 1, green: 2, blue: 3)
     expected.frames = .number(4)
-    expected.keepsMetadata = true
-    expected.keepsProfile = true
+    expected.keptData.metadata = true
+    expected.keptData.profile = true
     #expect(try variant("q:60/bl:5/sh:0.7/bg:1:2:3/pg:4/sm:0/scp:0") == expected)
     #expect(
       try variant(
@@ -227,10 +227,10 @@ import Testing
   }
 
   @Test func `the author and the rights are kept unless the request wants no such data`() throws {
-    #expect(try variant("sm:1").keepsCopyright)
-    #expect(try !variant("kcr:0").keepsCopyright)
+    #expect(try variant("sm:1").keptData.copyright)
+    #expect(try !variant("kcr:0").keptData.copyright)
     let all = try variant("sm:0")
-    #expect(all.keepsMetadata && !all.keepsCopyright)
+    #expect(all.keptData.metadata && !all.keptData.copyright)
   }
 
   @Test func `a fallback is an address in base64`() throws {
@@ -244,11 +244,11 @@ import Testing
     let presets = ["default=q:60/w:300", "sharp=sh:1/pr:wide", "wide=w:500", "self=q:1/pr:self"]
     var expected = ImageVariant(width: 300, height: 16_383)
     expected.quality = 60
-    expected.keepsCopyright = true
+    expected.keptData.copyright = true
     expected.sizing = Sizing(maximumPixelCount: 16_383 * 16_383)
     #expect(try variant("h:0", presets: presets) == expected)
     expected.width = 500
-    expected.sharpen = 1
+    expected.effects.sharpen = 1
     #expect(try variant("pr:sharp", presets: presets) == expected)
     #expect(try variant("pr:wide/w:1/pr::sharp:", presets: presets) == expected)
     #expect(try variant("pr:sharp/w:1/pr:sharp", presets: presets) == expected)

@@ -100,8 +100,8 @@ import Testing
     var expected = ImageVariant(width: 30, height: 20, mode: .fill, crop: .centre, format: .jpeg)
     expected.enlarges = true
     expected.quality = 50
-    expected.isGrayscale = true
-    expected.blur = 3
+    expected.effects.isGrayscale = true
+    expected.effects.blur = 3
     #expect(query.variant(of: listed) == expected)
     listed.frames = .all
     #expect(query.variant(of: listed) == expected)

@@ -58,7 +58,7 @@ import Testing
     #expect(query.request.url == "http://example.com/images/curiosity.jpg")
     var variant = ImageVariant(
       width: 300, height: 400, mode: .fill, crop: .attention, format: .png)
-    variant.keepsCopyright = true
+    variant.keptData.copyright = true
     #expect(query.request.variant == variant)
   }
 

@@ -138,12 +138,12 @@ import Testing
     var expected = ImageVariant(width: 300, height: 16_383, format: .webp)
     expected.enlarges = true
     expected.quality = 60
-    expected.isGrayscale = true
-    expected.blur = 5
-    expected.sharpen = 0.5
-    expected.sharpenAmounts = SharpenAmounts(flat: .one, edges: Thousandths(count: 2_000))
+    expected.effects.isGrayscale = true
+    expected.effects.blur = 5
+    expected.effects.sharpen = 0.5
+    expected.effects.sharpenAmounts = SharpenAmounts(flat: .one, edges: Thousandths(count: 2_000))
     expected.sizing = Sizing(maximumPixelCount: 16_383 * 16_383)
-    expected.background = ImageVariant.Colour(red: 0, green: 0, blue: 0)
+    expected.effects.background = RGBColour(red: 0, green: 0, blue: 0)
     expected.frames = .number(2)
     let query = try query(
       "url=h.example/a&w=300&output=webp&q=60&filt=greyscale&blur=5&sharp=.5&bg=black&page=2")
@@ -174,8 +174,8 @@ import Testing
   ])
   func `a background is a name or digits`(text: String, red: Int, green: Int, blue: Int) throws {
     #expect(
-      try variant("bg=\(text)").background
-        == ImageVariant.Colour(red: UInt8(red), green: UInt8(green), blue: UInt8(blue)))
+      try variant("bg=\(text)").effects.background
+        == RGBColour(red: UInt8(red), green: UInt8(green), blue: UInt8(blue)))
   }
 
   @Test(arguments: [
@@ -193,7 +193,7 @@ import Testing
       ("https://localhost/x", .picture(url: "https://localhost/x")),
       ("photo", .placeholder(.symbol(.photo))), ("person", .placeholder(.symbol(.person))),
       ("blank", .placeholder(.none)),
-      ("%23f00", .placeholder(.colour(ImageVariant.Colour(red: 255, green: 0, blue: 0)))),
+      ("%23f00", .placeholder(.colour(RGBColour(red: 255, green: 0, blue: 0)))),
       ("", .failure),
     ] as [(String, ImageQuery.Fallback)])
   func `a default is a picture or a drawing`(text: String, fallback: ImageQuery.Fallback) throws {
