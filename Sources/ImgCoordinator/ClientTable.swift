@@ -207,10 +207,10 @@ final class ClientTable {
   // MARK: - Closing
 
   /// When a client may have owed something for too long; `nil` when none owes anything.
-  var deadline: ContinuousClock.Instant? { ledger.deadline }
+  var deadline: Instant? { ledger.deadline }
 
   /// Closes the clients that have owed the rest of a request for too long.
-  func closeOverdue(at now: ContinuousClock.Instant) {
+  func closeOverdue(at now: Instant) {
     for id in ledger.overdue(at: now) {
       guard let client = clients[id], let debt = client.debt else { continue }
       expel(
@@ -323,9 +323,9 @@ struct ClientLedger {
 
   private var heldByteCounts: [ClientID: Int] = [:]
   /// Since when a client owes something.
-  private var owing: [ClientID: ContinuousClock.Instant] = [:]
+  private var owing: [ClientID: Instant] = [:]
   /// Since when a client is idle.
-  private var idle: [ClientID: ContinuousClock.Instant] = [:]
+  private var idle: [ClientID: Instant] = [:]
   private(set) var heldByteCount = 0
 
   init(
@@ -336,7 +336,7 @@ struct ClientLedger {
     self.byteCountMaximum = byteCountMaximum
   }
 
-  func admission(at now: ContinuousClock.Instant) -> Admission {
+  func admission(at now: Instant) -> Admission {
     guard heldByteCounts.count >= clientMaximum else { return .admitted }
     let longest = idle.min { ($0.value, $0.key) < ($1.value, $1.key) }
     guard let longest, longest.value + timeout <= now else { return .full }
@@ -346,7 +346,7 @@ struct ClientLedger {
   /// Notes the state of a client, of one that has just connected too. A client that still owes what
   /// it owed before gets no more time for that.
   mutating func update(
-    _ client: ClientID, _ account: Account, at now: ContinuousClock.Instant
+    _ client: ClientID, _ account: Account, at now: Instant
   ) {
     heldByteCount += account.heldByteCount - (heldByteCounts[client] ?? 0)
     heldByteCounts[client] = account.heldByteCount
@@ -363,10 +363,10 @@ struct ClientLedger {
   // MARK: - Clients to close
 
   /// When ``overdue(at:)`` may name a client.
-  var deadline: ContinuousClock.Instant? { owing.values.min().map { $0 + timeout } }
+  var deadline: Instant? { owing.values.min().map { $0 + timeout } }
 
   /// The clients that have owed something for too long.
-  func overdue(at now: ContinuousClock.Instant) -> [ClientID] {
+  func overdue(at now: Instant) -> [ClientID] {
     owing.filter { $0.value + timeout <= now }.keys.sorted()
   }
 
@@ -389,7 +389,7 @@ final class ControlListener {
   private let log: Log
   private var listener: UnixListener
   /// When clients are accepted again after that failed; `nil` while they are.
-  private var resumesAt: ContinuousClock.Instant?
+  private var resumesAt: Instant?
   /// Without the file no client can connect. A check is one system call.
   private var check: IntervalTimer
   /// Why the file cannot be created again; `nil` while it is in its place.
@@ -413,11 +413,11 @@ final class ControlListener {
   }
 
   /// When ``doWhatIsDue(at:)`` has something to do.
-  var deadline: ContinuousClock.Instant {
+  var deadline: Instant {
     resumesAt.map { min($0, check.deadline) } ?? check.deadline
   }
 
-  func doWhatIsDue(at now: ContinuousClock.Instant) {
+  func doWhatIsDue(at now: Instant) {
     if let resumesAt, resumesAt <= now { resume() }
     if check.fires(at: now) { restore() }
   }

@@ -43,7 +43,7 @@ final class Coordinator {
     listener: consuming UnixListener, dataDirectory: DataDirectory, journal: Journal,
     serviceManager: ServiceManager, descriptors: DescriptorLimits, sandbox: SandboxReport, log: Log
   ) throws {
-    let now = ContinuousClock.now
+    let now = Instant.now
     self.settings = settings
     self.log = log
     self.signals = signals
@@ -138,7 +138,7 @@ final class Coordinator {
 
   /// Serves the clients in turn, one request each, until none waits or the time of a round is over.
   private func serveClients() {
-    var now = ContinuousClock.now
+    var now = Instant.now
     let end = now + Self.servingTime
     var flushTime = now + Self.longestMessageWait
     repeat {
@@ -154,14 +154,14 @@ final class Coordinator {
   // MARK: - Time
 
   private func timeout() -> Duration? {
-    let now = ContinuousClock.now
+    let now = Instant.now
     return deadlines(at: now).min().map { max($0 - now, .zero) }
   }
 
-  private func deadlines(at now: ContinuousClock.Instant) -> [ContinuousClock.Instant] {
+  private func deadlines(at now: Instant) -> [Instant] {
     guard lines.isIdle, !clients.hasTurns else { return [now] }
     let isIdle = scheduler.state.isIdle
-    let deadlines: [ContinuousClock.Instant?] = [
+    let deadlines: [Instant?] = [
       scheduler.state.deadline, isIdle ? nil : observation.deadline,
       requests.jobs.hasWatches ? watchUpdate.deadline : nil,
       isIdle && clients.isEmpty ? lifecycle.idleDeadline : nil,
@@ -172,7 +172,7 @@ final class Coordinator {
     return deadlines.compactMap(\.self)
   }
 
-  private func doWhatIsDue(at now: ContinuousClock.Instant) {
+  private func doWhatIsDue(at now: Instant) {
     if let deadline = scheduler.state.deadline, deadline <= now { scheduler.handle(.timePassed) }
     if observation.fires(at: now), !scheduler.state.isIdle { workers.observe() }
     performEffects()
@@ -189,7 +189,7 @@ final class Coordinator {
     performEffects()
   }
 
-  private func leaveWhenIdle(at now: ContinuousClock.Instant) {
+  private func leaveWhenIdle(at now: Instant) {
     let isIdle = scheduler.state.isIdle && clients.isEmpty
     lifecycle.update(isIdle: isIdle, at: now)
     guard isIdle, let deadline = lifecycle.idleDeadline, deadline <= now else { return }
@@ -283,7 +283,7 @@ final class Coordinator {
   }
 
   /// Has outcomes written that have waited long enough, or for which no further ones are on their way.
-  private func writeOutcomesIfDue(at now: ContinuousClock.Instant) {
+  private func writeOutcomesIfDue(at now: Instant) {
     guard let deadline = journal.deadline,
       deadline <= now || scheduler.state.leaseCount == 0
     else { return }
@@ -315,16 +315,16 @@ final class Coordinator {
 struct IntervalTimer {
   let interval: Duration
   /// When the step is due.
-  private(set) var deadline: ContinuousClock.Instant
+  private(set) var deadline: Instant
 
   /// - Parameter now: when the step is due for the first time.
-  init(every interval: Duration, from now: ContinuousClock.Instant) {
+  init(every interval: Duration, from now: Instant) {
     self.interval = interval
     deadline = now
   }
 
   /// Whether the step is due; then it is due again after the interval.
-  mutating func fires(at now: ContinuousClock.Instant) -> Bool {
+  mutating func fires(at now: Instant) -> Bool {
     guard deadline <= now else { return false }
     deadline = now + interval
     return true
@@ -462,22 +462,24 @@ final class SchedulerDriver {
   }
 
   func handle(_ event: Event) {
-    effects += state.handle(event, at: .now)
+    let wanted = state.handle(event, at: .now)
+    if next == effects.count {
+      effects = wanted
+      next = 0
+    } else {
+      effects += wanted
+    }
   }
 
   /// Takes the oldest effect; `nil` when none waits.
   func nextEffect() -> Effect? {
-    guard next < effects.count else {
-      effects.removeAll(keepingCapacity: true)
-      next = 0
-      return nil
-    }
+    guard next < effects.count else { return nil }
     defer { next += 1 }
     return effects[next]
   }
 
   /// What viewers wait for, as far as it is news to their clients.
-  func takeWaitReports(at now: ContinuousClock.Instant) -> [(viewer: ViewerID, wait: Wait)] {
+  func takeWaitReports(at now: Instant) -> [(viewer: ViewerID, wait: Wait)] {
     state.takeWaitReports(at: now)
   }
 }

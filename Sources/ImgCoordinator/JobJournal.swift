@@ -40,7 +40,7 @@ final class JobJournal {
   }
 
   /// When ``writeOutcomes()`` has to be called; `nil` while no outcome waits.
-  var deadline: ContinuousClock.Instant? { outcomes.deadline }
+  var deadline: Instant? { outcomes.deadline }
 
   /// Has the outcomes written that wait for further ones.
   func writeOutcomes() {
@@ -82,7 +82,7 @@ final class JobJournal {
 struct GatheredOutcomes {
   private var operations: [JournalOperation] = []
   /// When the oldest of them has waited long enough; `nil` while there are none.
-  private(set) var deadline: ContinuousClock.Instant?
+  private(set) var deadline: Instant?
   /// Whether they are to be written at once.
   private(set) var isComplete = false
 
@@ -93,7 +93,7 @@ struct GatheredOutcomes {
   static let maximumCount = 512
 
   /// Adds an operation. All but outcomes and starts have a client or a job that waits for them.
-  mutating func add(_ operation: JournalOperation, at now: ContinuousClock.Instant) {
+  mutating func add(_ operation: JournalOperation, at now: Instant) {
     if operations.isEmpty { deadline = now + Self.longestWait }
     operations.append(operation)
     switch operation {
@@ -398,7 +398,7 @@ final class JobRetention {
   private let journal: JobJournal
   private let changes: JobChanges
   private let lifecycle: Lifecycle
-  private var next: ContinuousClock.Instant
+  private var next: Instant
   /// The last job that was looked at; `nil` before the oldest.
   private var cursor: JobID?
 
@@ -410,7 +410,7 @@ final class JobRetention {
   /// - Parameter now: when the first round is due.
   init(
     keptTime: Duration?, journal: JobJournal, changes: JobChanges, lifecycle: Lifecycle,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     self.keptTime = keptTime
     self.journal = journal
@@ -420,12 +420,12 @@ final class JobRetention {
   }
 
   /// When ``removeOldJobs(at:)`` has something to do; `nil` while every job stays.
-  var deadline: ContinuousClock.Instant? {
+  var deadline: Instant? {
     lifecycle.isRunning && keptTime != nil ? next : nil
   }
 
   /// Looks at the next jobs if a round is due.
-  func removeOldJobs(at now: ContinuousClock.Instant) {
+  func removeOldJobs(at now: Instant) {
     guard let deadline, deadline <= now, let keptTime else { return }
     let wall = WallTime.now
     // A journal that cannot be read says so to clients that ask about its jobs.

@@ -9,9 +9,9 @@ final class Lifecycle {
   enum Phase: Equatable {
     case running
     /// The scheduler finishes what runs.
-    case draining(until: ContinuousClock.Instant)
+    case draining(until: Instant)
     /// Nothing runs any more; the workers leave.
-    case leaving(until: ContinuousClock.Instant)
+    case leaving(until: Instant)
     case ended(status: Int32)
   }
 
@@ -20,14 +20,14 @@ final class Lifecycle {
   private let serviceManager: ServiceManager
   private let idleLimit: Duration?
   private let drainTime: Duration
-  private var idleSince: ContinuousClock.Instant
+  private var idleSince: Instant
 
   /// How long workers that have nothing left to do may take to leave.
   private static let leavingTime = Duration.seconds(5)
 
   init(
     _ settings: Settings, scheduler: SchedulerDriver, serviceManager: ServiceManager,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     self.scheduler = scheduler
     self.serviceManager = serviceManager
@@ -49,7 +49,7 @@ final class Lifecycle {
   // MARK: - Transitions
 
   /// Finishes what runs. Changes nothing after the first call.
-  func drain(at now: ContinuousClock.Instant = .now) {
+  func drain(at now: Instant = .now) {
     guard isRunning else { return }
     serviceManager.notify(.stopping, status: "finishing what runs")
     phase = .draining(until: now + drainTime + Self.leavingTime)
@@ -57,7 +57,7 @@ final class Lifecycle {
   }
 
   /// Nothing runs any more, and the workers were told to leave.
-  func leave(at now: ContinuousClock.Instant = .now) {
+  func leave(at now: Instant = .now) {
     guard exitStatus == nil else { return }
     phase = .leaving(until: now + Self.leavingTime)
   }
@@ -70,7 +70,7 @@ final class Lifecycle {
   // MARK: - Time
 
   /// When ``isOverdue(at:)`` becomes true; `nil` for never.
-  var deadline: ContinuousClock.Instant? {
+  var deadline: Instant? {
     switch phase {
     case .draining(let until), .leaving(let until): until
     case .running, .ended: nil
@@ -78,17 +78,17 @@ final class Lifecycle {
   }
 
   /// Whether the drain or the workers' end takes too long.
-  func isOverdue(at now: ContinuousClock.Instant) -> Bool {
+  func isOverdue(at now: Instant) -> Bool {
     deadline.map { $0 <= now } ?? false
   }
 
   /// Notes whether there is work or a client at this moment.
-  func update(isIdle: Bool, at now: ContinuousClock.Instant) {
+  func update(isIdle: Bool, at now: Instant) {
     if !isIdle { idleSince = now }
   }
 
   /// When a coordinator that a command started drains because it is idle.
-  var idleDeadline: ContinuousClock.Instant? {
+  var idleDeadline: Instant? {
     isRunning ? idleLimit.map { idleSince + $0 } : nil
   }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A moment in milliseconds since 1970-01-01T00:00:00Z, for times that outlive a process: expiry
-/// and job times. Durations inside a process use `ContinuousClock.Instant`.
+/// and job times. Durations inside a process use ``Instant``.
 ///
 /// In JSON it is RFC 3339 text in UTC with milliseconds, `2026-01-02T03:04:05.678Z`.
 package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
@@ -70,14 +70,46 @@ extension WallTime: Codable, CustomStringConvertible {
   }
 }
 
+/// A moment of this process, by a clock that never jumps and goes on while the machine sleeps: that of
+/// `ContinuousClock`.
+///
+/// The layout of `ContinuousClock.Instant` is known only when a program runs (its module is resilient), and with it
+/// that of every value which holds one. The machines of this program hold thousands, and copy and move them fast.
+package struct Instant: Hashable, Comparable, Sendable {
+  /// The time since the clock began.
+  private let time: Duration
+
+  package static var now: Instant {
+    Instant(time: ContinuousClock().systemEpoch.duration(to: .now))
+  }
+
+  /// The same moment for what takes the standard library's.
+  package var onContinuousClock: ContinuousClock.Instant {
+    ContinuousClock().systemEpoch.advanced(by: time)
+  }
+
+  package static func < (left: Self, right: Self) -> Bool { left.time < right.time }
+
+  package static func + (instant: Self, duration: Duration) -> Self {
+    Instant(time: instant.time + duration)
+  }
+
+  package static func - (instant: Self, duration: Duration) -> Self {
+    Instant(time: instant.time - duration)
+  }
+
+  /// The time between two moments; negative if the left one is earlier.
+  package static func - (left: Self, right: Self) -> Duration { left.time - right.time }
+}
+
 /// When an event is handled: passed in, because the machines that handle it have no clock.
 package struct Moment: Hashable, Sendable {
   /// For what is measured: timeouts, backoff.
-  package let instant: ContinuousClock.Instant
+  package let instant: Instant
   /// For what is written down: when a job started and ended.
   package let wall: WallTime
 
-  package init(instant: ContinuousClock.Instant, wall: WallTime) {
+  package init(instant: Instant, wall: WallTime) {
     self.instant = instant
     self.wall = wall
   }

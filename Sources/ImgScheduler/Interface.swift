@@ -50,6 +50,7 @@ extension IdentifierKind {
   package enum MemoryFile {}
   package enum Work {}
   package enum Source {}
+  enum Host {}
   package enum Command {}
 }
 

@@ -92,15 +92,15 @@ extension Scheduler {
   /// Lets lines that wait behind others compete for a slot, as long as they are more urgent than
   /// all that could begin. Later ones wait: what is taken up meanwhile may come before them.
   private mutating func releaseHeldLines() {
-    while transferQueue.hasSlot, let (item, urgency) = nextHeldLine(),
+    while transferQueue.hasSlot, let (id, urgency) = nextHeldLine(),
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
     {
-      if isJoinable(item) {
+      if isJoinable(work.item(id)) {
         // Its transfer begins in this event. The item joins it when that is on its way to a worker.
-        assignStartTags(item.id)
-        _ = wait(item.id, in: .awaitingTransfer)
+        assignStartTags(id)
+        _ = wait(id, in: .awaitingTransfer)
       } else {
-        routeMiss(item.id)
+        routeMiss(id)
         reviewSources()
       }
     }
@@ -108,15 +108,16 @@ extension Scheduler {
 
   /// The item of the most urgent line among those that wait behind others and may begin; `nil` when
   /// none may.
-  package func nextHeldLine() -> (item: WorkItem, urgency: Urgency)? {
-    jobs.withHeldLines.compactMap { id -> (item: WorkItem, urgency: Urgency)? in
-      guard let job = jobs[id], let item = job.lookups.next.flatMap({ work[$0] }),
-        let waiter = item.waiters.first(where: { $0.isLine(of: id) })
-      else { return nil }
-      let startTag = job.nextStartTag(of: waiter)
-      return (item, Urgency(priority: job.priority, startTag: startTag, item: item.id))
+  package func nextHeldLine() -> (item: WorkID, urgency: Urgency)? {
+    var next: (item: WorkID, urgency: Urgency)?
+    for job in jobs.withHeldLines.keys {
+      guard let item = jobs.nextHeldItem(of: job),
+        let arrivalTag = work.arrivalTag(ofLineOf: job, at: item),
+        let urgency = jobs.urgency(ofLineOf: job, arrivalTag: arrivalTag, at: item)
+      else { continue }
+      if next.map({ urgency < $0.urgency }) ?? true { next = (item, urgency) }
     }
-    .min { $0.urgency < $1.urgency }
+    return next
   }
 
   /// Takes the item whose URL is fetched next, and the slots; `nil` when nothing may start
@@ -147,32 +148,42 @@ extension TransferQueue {
   fileprivate var mostUrgent: Urgency? { nextHost?.urgency }
 
   /// Takes the most urgent URL of all hosts that have a slot and a token.
-  fileprivate mutating func next(at now: ContinuousClock.Instant) -> SourceID? {
-    nextHost.flatMap { start($0.name, at: now) }
+  fileprivate mutating func next(at now: Instant) -> SourceID? {
+    nextHost.flatMap { start($0.id, at: now) }
   }
 
   /// Takes the most urgent transfer that was redirected to a host which has a slot and a token. What
   /// has begun goes before all that has not.
-  mutating func nextRedirected(at now: ContinuousClock.Instant) -> TransferID? {
-    mostUrgent(of: index.redirects)
-      .flatMap { startRedirected($0.name, at: now) }
+  mutating func nextRedirected(at now: Instant) -> TransferID? {
+    mostUrgent(of: index.redirects).flatMap { startRedirected($0.id, at: now) }
   }
 
-  private var nextHost: (name: String, urgency: Urgency)? {
-    mostUrgent(of: index.startable)
-  }
+  private var nextHost: (id: HostID, urgency: Urgency)? { mostUrgent(of: index.startable) }
 
   /// Of the hosts for which a slot is free, the most urgent one. Where none is, that of the viewers for whom
   /// slow transfers make room: first of those whose hosts are not slow themselves.
-  private func mostUrgent(of queues: HostIndex.Queues) -> (name: String, urgency: Urgency)? {
-    let first = HostPace.allCases.compactMap { pace in queues[pace]?.first.map { (pace, $0) } }
-    let free = first.filter { hasSlot(for: $0, $1.priority) }
-    let others = { first.filter { $1.priority.viewer > 0 && canMakeRoom(for: $1.key, $0) } }
-    let candidates = free.isEmpty ? others() : free
-    let isAnyProven = candidates.contains { $0.0 != .slow } && free.isEmpty
-    return candidates.filter { !isAnyProven || $0.0 != .slow }
-      .min { $0.1.priority < $1.1.priority }
-      .map { ($0.1.key, $0.1.priority) }
+  private func mostUrgent(of queues: HostIndex.Queues) -> (id: HostID, urgency: Urgency)? {
+    let makesRoom = { (pace: HostPace, host: HostID, urgency: Urgency) in
+      urgency.viewer > 0 && canMakeRoom(for: host, pace)
+    }
+    return mostUrgent(of: queues, HostPace.allCases) { pace, _, urgency in
+      hasSlot(for: pace, urgency)
+    }
+      ?? mostUrgent(of: queues, [.responsive, .unproven], where: makesRoom)
+      ?? mostUrgent(of: queues, [.slow], where: makesRoom)
+  }
+
+  /// The most urgent of the first hosts of these paces that fit.
+  private func mostUrgent(
+    of queues: HostIndex.Queues, _ paces: [HostPace],
+    where isFit: (HostPace, HostID, Urgency) -> Bool
+  ) -> (id: HostID, urgency: Urgency)? {
+    var found: (id: HostID, urgency: Urgency)?
+    for pace in paces {
+      guard let (host, urgency) = queues.first(pace), isFit(pace, host, urgency) else { continue }
+      if found.map({ urgency < $0.urgency }) ?? true { found = (host, urgency) }
+    }
+    return found
   }
 
   /// What a host may do at a moment.
@@ -182,17 +193,17 @@ extension TransferQueue {
     /// Nothing before a token comes and its cooldown is over; or, for a host without work, before its
     /// bucket is full and its health of no interest: forgotten any earlier, it would have all its
     /// tokens again at once, and a closed circuit breaker.
-    case coolingDown(until: ContinuousClock.Instant)
+    case coolingDown(until: Instant)
     /// Be forgotten then, or earlier when there are many such hosts: it has no work, and only its
     /// failures in a row are of interest.
-    case remembered(until: ContinuousClock.Instant)
+    case remembered(until: Instant)
     /// Nothing before one of its transfers ends.
     case full
     /// Be forgotten.
     case idle
   }
 
-  func standing(of host: Host, at now: ContinuousClock.Instant) -> Standing {
+  func standing(of host: Host, at now: Instant) -> Standing {
     guard host.urlCount > 0 else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let fullAt = rate == nil ? nil : host.bucket.fullAt
@@ -245,9 +256,9 @@ extension Scheduler {
 
 extension ActiveJob {
   /// The start tag of the job's next line that goes on from its look-up.
-  func nextStartTag(of waiter: Waiter) -> UInt64 {
-    max(waiter.arrivalTag, lastStartTag) + 1
-  }
+  ///
+  /// - Parameter arrivalTag: see ``Waiter/arrivalTag``.
+  func nextStartTag(after arrivalTag: UInt64) -> UInt64 { max(arrivalTag, lastStartTag) + 1 }
 
   /// Takes the job's next line: of a saturated host when that has room, as those are the older
   /// lines, else the next one whose host has room. Lines whose hosts have none are deferred.

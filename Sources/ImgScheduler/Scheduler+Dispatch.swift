@@ -37,7 +37,7 @@ extension Scheduler {
     while workers.contains(where: { $0.takesLookups }), let id = nextLookup() {
       guard let item = work[id],
         let worker = workers.choose(
-          digest: item.digest, where: { $0.takesLookups }, load: { $0.lookups.count })
+          digest: item.digest, where: { $0.takesLookups }, load: { $0.lookupCount })
       else { preconditionFailure("what is next is there, and a worker takes it") }
       let lease = leases.grantLookup(of: id, to: worker, at: now.instant)
       workers.hold(lease, as: .lookup, by: worker)
@@ -69,7 +69,7 @@ extension Scheduler {
         let worker = workers.choose(
           digest: next.item.digest,
           where: { $0.takesFetches(share: share, isForViewer: isForViewer) },
-          load: { $0.fetches.count })
+          load: { $0.fetchCount })
       else { preconditionFailure("what is next is there, and a worker takes it") }
       switch next {
       case .transfer(let item):
@@ -104,6 +104,8 @@ extension Scheduler {
 }
 
 extension Lease.Granted {
+  fileprivate var isUrgent: Bool { item.urgency.viewer > 0 }
+
   /// What the worker is told of a picture that was uploaded; `nil` of any other.
   fileprivate var upload: Effect? {
     item.picture.map { picture in
@@ -120,40 +122,40 @@ extension Lease.Granted {
 
 /// Gathers assignments into one message for each worker and kind of request.
 struct BatchCollector {
-  private struct Group: Hashable {
+  private struct Group {
     let worker: WorkerID
     let request: ThumbnailRequest
     let retention: Retention
     let isUrgent: Bool
     let takesStale: Bool
+    var items: [Assignment] = []
 
-    /// The requests of most groups are equal. Comparing them is cheaper than hashing them.
-    func hash(into hasher: inout Hasher) {
-      hasher.combine(worker)
-      hasher.combine(request.variant.width << 16 | request.variant.height)
+    func includes(_ granted: Lease.Granted, takesStale: Bool) -> Bool {
+      worker == granted.worker && self.takesStale == takesStale && isUrgent == granted.isUrgent
+        && retention == granted.item.granted && request == granted.item.key.request
     }
   }
 
-  private var groups: [Group: [Assignment]] = [:]
-  private var order: [Group] = []
+  private var groups: [Group] = []
 
   /// - Parameter takesStale: see `Batch.takesStale`.
   mutating func add(_ granted: Lease.Granted, takesStale: Bool = false) {
-    let group = Group(
-      worker: granted.worker, request: granted.item.key.request, retention: granted.item.granted,
-      isUrgent: granted.item.urgency.viewer > 0, takesStale: takesStale)
     let assignment = Assignment(lease: granted.lease, url: granted.item.url.text)
-    if let index = groups.index(forKey: group) {
-      groups.values[index].append(assignment)
+    // Mostly it is the last one.
+    if let index = groups.lastIndex(where: { $0.includes(granted, takesStale: takesStale) }) {
+      groups[index].items.append(assignment)
     } else {
-      groups[group] = [assignment]
-      order.append(group)
+      groups.append(
+        Group(
+          worker: granted.worker, request: granted.item.key.request,
+          retention: granted.item.granted, isUrgent: granted.isUrgent, takesStale: takesStale,
+          items: [assignment]))
     }
   }
 
   func messages(_ message: (Batch) -> CoordinatorMessage) -> [Effect] {
-    order.flatMap { group in
-      Self.framed(groups[group, default: []]).map { items in
+    groups.flatMap { group in
+      Self.framed(group.items).map { items in
         let batch = Batch(
           group.request, retention: group.retention, isUrgent: group.isUrgent, items: items,
           takesStale: group.takesStale)

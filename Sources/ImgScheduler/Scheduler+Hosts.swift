@@ -267,7 +267,7 @@ private enum Cooldown {
   case pause(RetryAfter)
   case outage(Outage)
 
-  var until: ContinuousClock.Instant {
+  var until: Instant {
     switch self {
     case .pause(let pause): pause.untilForViewers
     case .outage(let outage): outage.until

@@ -19,7 +19,10 @@ extension Scheduler {
         // A client that has a local URL has the picture already.
         keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: fetch,
         bypassesStore: bypassesStore))
-    guard let id = work.openItem(for: key) else { return (add(key, url, waiter).id, true, false) }
+    let subject = WorkItem.Subject(key, url)
+    guard let id = work.openItem(for: subject) else {
+      return (add(subject, waiter).id, true, false)
+    }
     return (id, false, join(waiter, id))
   }
 
@@ -40,10 +43,8 @@ extension Scheduler {
   }
 
   /// Makes an item for the first that waits.
-  mutating func add(
-    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
-  ) -> WorkItem {
-    let item = work.add(key, url, waiter, picture: picture)
+  mutating func add(_ subject: WorkItem.Subject, _ waiter: Waiter) -> WorkItem {
+    let item = work.add(subject, waiter)
     count(item.waiters, of: item.id, by: 1)
     return item
   }
@@ -163,7 +164,7 @@ extension Scheduler {
   mutating func wait(_ id: WorkID, in stage: WorkItem.Stage) -> Bool {
     move(id, to: stage)
     if isDraining { dismissViewers(of: id, with: Self.stopping) { _ in true } }
-    let stopped = Set(work.item(id).jobs.filter { jobs.isStopped($0) })
+    let stopped = work.item(id).jobs.filter { jobs.isStopped($0) }
     if !stopped.isEmpty { remove(from: id) { $0.job.map(stopped.contains) ?? false } }
     guard work.item(id).waiters.isEmpty else { return true }
     discard(id)
@@ -301,11 +302,12 @@ extension Scheduler {
   mutating func revalidate(_ served: WorkItem) {
     var key = served.key
     key.isRevalidation = true
+    let subject = WorkItem.Subject(key, served.url)
     guard !isDraining, work.revalidationCount < Self.revalidationMaximum,
-      work.openItem(for: key) == nil
+      work.openItem(for: subject) == nil
     else { return }
     let expiry = served.waiters.first?.expiry ?? .standard
-    routeMiss(add(key, served.url, Waiter(who: .revalidation, expiry: expiry, priority: .min)).id)
+    routeMiss(add(subject, Waiter(who: .revalidation, expiry: expiry, priority: .min)).id)
     reviewSources()
   }
 

@@ -53,16 +53,15 @@ extension Scheduler {
   /// - Returns: the item if it is new and needs a look-up; `nil` when the line has joined
   ///   another or is no URL.
   mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
-    guard let (record, command) = jobs[id].map({ ($0.record, $0.command) }) else {
+    guard let (options, isPinning, command) = jobs.terms(of: id) else {
       preconditionFailure("\(id) has ended")
     }
     jobs.checkOut(line.index, of: id)
-    switch record.lacksHeaders ? .failure(.lostHeaders) : line.url {
+    switch jobs.lacksHeaders(id) ? .failure(.lostHeaders) : line.url {
     case .success(let url):
-      let options = record.options
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry,
-        isPinning: record.holdsPins && options.keep != .none, priority: options.priority,
+        isPinning: isPinning && options.keep != .none, priority: options.priority,
         arrivalTag: jobs.servedTag(at: options.priority), command: command)
       let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
       if isMoreUrgent { enqueue(item) }

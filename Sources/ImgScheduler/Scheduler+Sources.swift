@@ -76,7 +76,8 @@ extension Scheduler {
 
   /// Whether there is a transfer that it may join.
   func isJoinable(_ item: WorkItem) -> Bool {
-    sources.source(for: Source.Key(item))?.joinable != nil
+    let source = item.source ?? sources.id(for: Source.Key(item))
+    return source.map { sources.hasJoinable($0) } ?? false
   }
 
   // MARK: - Sources
@@ -246,7 +247,7 @@ extension Scheduler {
   /// robots.txt; the redirect shows that this host is alive.
   private mutating func noteHealth(
     of id: TransferID, _ result: FetchResults.Result, _ failure: Failure,
-    begunAt: ContinuousClock.Instant
+    begunAt: Instant
   ) {
     guard let transfer = transfers[id], transfers.noteHealth(of: id) else { return }
     let host = transfer.host
@@ -361,7 +362,7 @@ extension Scheduler {
     {
       return memory.failure.remembered(for: now.instant - memory.since)
     }
-    guard item.jobs.isEmpty,
+    guard item.isOfNoJob,
       let end = crashBudget.spentUntil(item.host, at: now.instant)
     else { return nil }
     let group = HostGroup.name(of: item.host)

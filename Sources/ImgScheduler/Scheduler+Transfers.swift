@@ -64,9 +64,7 @@ extension Scheduler {
     guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
     transfers.end(id)
     transferQueue.release(id, of: transfer.source, host: transfer.host, at: now.instant)
-    if let source = sources[transfer.source] {
-      sources.forgetFailure(of: .init(name: source.key.name))
-    }
+    sources.forgetFailure(of: transfer.source)
     for lease in transfer.leases {
       guard let held = leases[lease] else {
         preconditionFailure("\(id) has a lease that has ended")

@@ -94,7 +94,7 @@ extension Scheduler {
       name: PictureName(url),
       request: ThumbnailRequest(
         variant: options.variant, isLenient: options.isLenient, keep: options.keep))
-    let item = add(key, url, waiter, picture: picture)
+    let item = add(WorkItem.Subject(key, url, picture: picture), waiter)
     viewers.wait(viewer, name: nil, for: item.id, reportAt: nil)
     awaitDecode(item.id)
     reviewSources()

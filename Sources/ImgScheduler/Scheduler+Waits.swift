@@ -28,7 +28,7 @@ extension Scheduler {
   }
 
   /// The hosts that URLs wait for, those with most URLs first.
-  package func waitingHosts(at instant: ContinuousClock.Instant? = nil) -> [Wait] {
+  package func waitingHosts(at instant: Instant? = nil) -> [Wait] {
     let now = instant ?? now.instant
     let waits = transferQueue.hosts.compactMap { name, host in
       host.urlCount > 0 ? hostWait(host, name, urls: host.urlCount, at: now) : nil
@@ -43,7 +43,7 @@ extension Scheduler {
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
   func jobWait(
-    of job: ActiveJob, at now: ContinuousClock.Instant, journalError: String?
+    of job: ActiveJob, at now: Instant, journalError: String?
   ) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
     if let journalError { return Wait(.journal, detail: journalError) }
@@ -57,8 +57,8 @@ extension Scheduler {
   }
 
   /// What of a job is under way for longest.
-  private func slowest(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
-    var oldest: (lease: Lease, since: ContinuousClock.Instant)?
+  private func slowest(of job: ActiveJob, at now: Instant) -> Wait {
+    var oldest: (lease: Lease, since: Instant)?
     for lease in leases.all.values where lease.purpose != .lookup {
       let shared = lease.transfer.flatMap { transfers[$0]?.leases } ?? []
       let since = leases.oldestSince(of: shared) ?? lease.since
@@ -73,7 +73,7 @@ extension Scheduler {
 
   /// What a fetch or a decode is at.
   private func leaseWait(
-    _ lease: Lease, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ lease: Lease, since: Instant, at now: Instant
   ) -> Wait {
     guard let transfer = lease.transfer.flatMap({ transfers[$0] }) else {
       return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
@@ -82,9 +82,9 @@ extension Scheduler {
   }
 
   private func transferWait(
-    _ transfer: LeasedTransfer, since: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ transfer: LeasedTransfer, since: Instant, at now: Instant
   ) -> Wait {
-    let host = transferQueue.hosts[transfer.host]
+    let host = transferQueue.host(transfer.host)
     let begun = timeline.wall(since)
     switch transfer.state {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
@@ -98,11 +98,11 @@ extension Scheduler {
   }
 
   /// Why none of a job's lines at hand begins: what lets it go on soonest.
-  private func waitInQueue(of job: ActiveJob, at now: ContinuousClock.Instant) -> Wait {
+  private func waitInQueue(of job: ActiveJob, at now: Instant) -> Wait {
     var waits: [Wait] = []
     var retriedHosts: Set<String> = []
     for (name, backlog) in job.backlogs where backlog.waiting > 0 {
-      let host = transferQueue.hosts[name]
+      let host = transferQueue.host(name)
       if let wait = host.flatMap({ hostWait($0, name, urls: backlog.waiting, at: now) }) {
         waits.append(wait)
       } else if host.map({ $0.urlCount > 0 }) == true {
@@ -129,7 +129,7 @@ extension Scheduler {
 
   /// The retry of a job's URL that is next; without one, its lines wait for a decoder.
   private func backoffWait(of job: ActiveJob, _ hosts: Set<String>) -> Wait {
-    var next: (source: Source, until: ContinuousClock.Instant)?
+    var next: (source: Source, until: Instant)?
     for source in sources.waitingForRetry(Self.backoffMaximum) {
       guard let until = source.retryAt, hosts.contains(source.key.host),
         next.map({ until < $0.until }) ?? true,
@@ -140,7 +140,7 @@ extension Scheduler {
     return next.map { backoffWait(of: $0.source, $0.until) } ?? Wait(.workersBusy)
   }
 
-  private func backoffWait(of source: Source, _ until: ContinuousClock.Instant) -> Wait {
+  private func backoffWait(of source: Source, _ until: Instant) -> Wait {
     Wait(
       .backoff, host: source.key.host, detail: source.lastFailure?.detail,
       httpStatus: source.lastFailure?.httpStatus, attempt: source.attempts + 1,
@@ -150,11 +150,11 @@ extension Scheduler {
   // MARK: - Viewers
 
   /// When ``takeWaitReports(at:)`` has something to do; `nil` while no viewer waits.
-  package var waitReportDeadline: ContinuousClock.Instant? { viewers.reportDeadline }
+  package var waitReportDeadline: Instant? { viewers.reportDeadline }
 
   /// What viewers that have waited for a while wait for, as far as that is news to them.
   package mutating func takeWaitReports(
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) -> [(viewer: ViewerID, wait: Wait)] {
     var reports: [(viewer: ViewerID, wait: Wait)] = []
     while let (viewer, id) = viewers.takeDueReport(at: now) {
@@ -167,11 +167,11 @@ extension Scheduler {
     return reports
   }
 
-  private func isBrief(_ wait: Wait, at now: ContinuousClock.Instant) -> Bool {
+  private func isBrief(_ wait: Wait, at now: Instant) -> Bool {
     wait.since.map { $0.duration(to: timeline.wall(now)) < Self.briefTime } ?? false
   }
 
-  private func itemWait(_ item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
+  private func itemWait(_ item: WorkItem, at now: Instant) -> Wait {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
@@ -183,8 +183,8 @@ extension Scheduler {
     }
   }
 
-  private func slotWait(_ item: WorkItem, at now: ContinuousClock.Instant) -> Wait {
-    let host = transferQueue.hosts[item.host]
+  private func slotWait(_ item: WorkItem, at now: Instant) -> Wait {
+    let host = transferQueue.host(item.host)
     let obstacle = host.flatMap { hostWait($0, item.host, urls: $0.urlCount, at: now) }
     if let obstacle { return obstacle }
     if let source = item.source.flatMap({ sources[$0] }), let until = source.retryAt {
@@ -199,7 +199,7 @@ extension Scheduler {
   ///
   /// - Parameter urls: that wait for it.
   private func hostWait(
-    _ host: Host, _ name: String, urls: Int, at now: ContinuousClock.Instant
+    _ host: Host, _ name: String, urls: Int, at now: Instant
   ) -> Wait? {
     let health = host.health
     let attempt = health.nextAttempt.flatMap { $0 > now ? $0 : nil }

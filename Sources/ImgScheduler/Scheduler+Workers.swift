@@ -40,7 +40,7 @@ extension Scheduler {
   /// The sources that the worker was fetching wait before their origins are asked again.
   private mutating func noteDeaths(of worker: ReadyWorker) {
     var noted: Set<SourceID> = []
-    for lease in worker.fetches.sorted() {
+    for lease in worker.fetches {
       guard let source = leases[lease]?.transfer.flatMap({ transfers[$0]?.source }),
         noted.insert(source).inserted
       else { continue }
@@ -66,7 +66,7 @@ extension Scheduler {
     let worker = evidence.worker
     var unread: WorkID?
     var lost: [WorkID] = []
-    for lease in worker.lookups.union(worker.fetches).sorted() {
+    for lease in worker.leases {
       let item = endLease(lease, ofExited: worker.id)
       switch evidence.part(of: lease) {
       case .none: requeue(item)
@@ -165,15 +165,16 @@ extension Scheduler {
 
   /// The leases that are in their stages for longer than those can last: an answer may get lost.
   private func overdueLeases(of worker: ReadyWorker) -> Set<LeaseID> {
-    worker.lookups.union(worker.fetches).filter { id in
+    let overdue = worker.leases.filter { id in
       guard let lease = leases[id], let item = work[lease.item] else { return false }
       return due(lease, item, of: worker) + Self.answerGrace < now.instant
     }
+    return Set(overdue)
   }
 
   private func due(
     _ lease: Lease, _ item: WorkItem, of worker: ReadyWorker
-  ) -> ContinuousClock.Instant {
+  ) -> Instant {
     switch item.stage {
     // The worker owes nothing while it waits for `followRedirects`.
     case .transferring where isRedirected(lease): now.instant
@@ -185,7 +186,7 @@ extension Scheduler {
     // are more urgent may have overtaken it.
     case .decoding:
       max(lease.since, worker.lastAnswerAt ?? lease.since)
-        + Self.decodeTime(limits) * worker.fetches.count
+        + Self.decodeTime(limits) * worker.fetchCount
     case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
       lease.since
     }

@@ -41,7 +41,7 @@ package struct Scheduler {
   /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
   var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
-  var delays = PriorityQueue<Delayed, ContinuousClock.Instant>()
+  var delays = PriorityQueue<Delayed, Instant>()
   var phase = Phase.working
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
@@ -61,7 +61,9 @@ package struct Scheduler {
   }
 
   /// What lets a delay pass before anything begins.
-  enum Delayed: Hashable {
+  enum Delayed: QueueKey {
+    typealias Positions = [Delayed: Int]
+
     case viewer(ViewerID)
     case job(JobID)
   }
@@ -173,7 +175,7 @@ package struct Scheduler {
 
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
-  package var deadline: ContinuousClock.Instant? {
+  package var deadline: Instant? {
     let starts = isDraining ? [] : [sources.nextRetry, leases.lookupDeadline]
     let slots =
       isDraining && transfers.redirectDeadline == nil
@@ -207,7 +209,7 @@ struct Timeline {
     if max(drift, .zero - drift) > Self.tolerance { anchor = now }
   }
 
-  func wall(_ instant: ContinuousClock.Instant) -> WallTime {
+  func wall(_ instant: Instant) -> WallTime {
     anchor.wall.advanced(by: instant - anchor.instant)
   }
 }
@@ -245,7 +247,7 @@ extension Scheduler {
   ///   - instant: now; `nil` for the moment of the last event.
   ///   - journalError: why outcomes cannot be written; `nil` while they can.
   package func status(
-    of id: JobID, at instant: ContinuousClock.Instant? = nil, journalError: String? = nil
+    of id: JobID, at instant: Instant? = nil, journalError: String? = nil
   ) -> JobStatus? {
     jobs[id].map {
       JobStatus(
@@ -270,7 +272,7 @@ extension Scheduler {
   ///   - instant: as of ``status(of:at:journalError:)``.
   ///   - journalError: as of ``status(of:at:journalError:)``.
   package func activeJobs(
-    before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
+    before id: JobID? = nil, limit: Int, at instant: Instant? = nil,
     journalError: String? = nil
   ) -> [JobStatus] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
@@ -309,8 +311,8 @@ extension Scheduler {
         }
       return ClusterStatus.Worker(
         number: index, processes: processes(index, child.state.worker), state: state,
-        lookingUp: worker?.lookups.count ?? 0, fetching: transferring,
-        decoding: (worker?.fetches.count ?? 0) - transferring, deaths: child.deaths)
+        lookingUp: worker?.lookupCount ?? 0, fetching: transferring,
+        decoding: (worker?.fetchCount ?? 0) - transferring, deaths: child.deaths)
     }
   }
 

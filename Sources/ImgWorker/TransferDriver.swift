@@ -28,12 +28,12 @@ struct TransferDriver {
     if let extent = part.fetchedFactsExtent {
       return pool.startFacts(
         extent, order.lease.rawValue, url: order.url, as: order.options,
-        unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
+        unlessMatching: store.validators(for: order), begunAt: order.assignedAt.onContinuousClock)
     }
     pool.start(
       order.lease.rawValue, url: order.url, isOfAnyFormat: part == .wholeOfAnyFormat,
       as: order.options, resuming: store.partial(for: order, copiedBy: pool),
-      unlessMatching: store.validators(for: order), begunAt: order.assignedAt)
+      unlessMatching: store.validators(for: order), begunAt: order.assignedAt.onContinuousClock)
   }
 
   mutating func fetchRobots(of url: ImageURL) {

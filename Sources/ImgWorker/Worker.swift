@@ -133,11 +133,16 @@ final class Worker {
 
   private var timeout: Duration {
     let deadlines = [
-      transfers.pool.deadline, records.deadline, reportDeadline, machine.previewDeadline,
-      machine.progressDeadline, machine.measureDeadline,
+      transfers.pool.deadline, records.deadline, reportDeadline,
+      machineDeadline?.onContinuousClock,
     ]
     guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
+  }
+
+  private var machineDeadline: Instant? {
+    [machine.previewDeadline, machine.progressDeadline, machine.measureDeadline]
+      .compactMap(\.self).min()
   }
 
   /// Runs at each heartbeat, also while the worker is idle: a store that was replaced takes up disk

@@ -14,11 +14,11 @@ package struct FetchOrder: Hashable, Sendable {
   /// Whether the result is pixels in place of a thumbnail. It is never stored.
   package let wantsPixels: Bool
   /// When it was assigned. All transfers for it, one after the other, share the time limit of one.
-  package let assignedAt: ContinuousClock.Instant
+  package let assignedAt: Instant
 
   /// - Throws: a ``Failure`` of stage `queue` if the assignment names no URL.
   package init(
-    _ assignment: Assignment, of batch: Batch, at now: ContinuousClock.Instant
+    _ assignment: Assignment, of batch: Batch, at now: Instant
   ) throws(Failure) {
     lease = assignment.lease
     url = try ImageURL(parsing: assignment.url)
@@ -32,7 +32,7 @@ package struct FetchOrder: Hashable, Sendable {
   }
 
   /// - Throws: a ``Failure`` of stage `queue` if the upload names a text that is not a URL.
-  package init(_ upload: Upload, at now: ContinuousClock.Instant) throws(Failure) {
+  package init(_ upload: Upload, at now: Instant) throws(Failure) {
     lease = upload.lease
     url =
       try upload.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
@@ -103,7 +103,7 @@ struct FetchTask {
     let thumbnail: NewRecord
     /// Whether the body of its transfer is among the records.
     let storesBody: Bool
-    let since: ContinuousClock.Instant
+    let since: Instant
   }
 
   struct TransferFailure {

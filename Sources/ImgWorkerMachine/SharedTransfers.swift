@@ -31,7 +31,7 @@ struct SharedTransfer {
   /// A redirect that waits for a slot at the host to which it leads.
   struct SlotWait {
     let redirect: Redirect
-    let since: ContinuousClock.Instant
+    let since: Instant
   }
 
   private enum Phase {
@@ -117,7 +117,7 @@ struct SharedTransfer {
   // MARK: - Previews
 
   /// The lease wants previews while the body is on its way.
-  mutating func planPreviews(for lease: LeaseID, at now: ContinuousClock.Instant) {
+  mutating func planPreviews(for lease: LeaseID, at now: Instant) {
     guard !isReceived else { return }
     var plan = previews ?? PreviewPlan(at: now)
     plan.add(lease)
@@ -161,7 +161,7 @@ struct SharedTransfer {
   }
 
   /// - Returns: the redirect that waited; `nil` if none did.
-  mutating func takeSlotWait(at now: ContinuousClock.Instant) -> SlotWait? {
+  mutating func takeSlotWait(at now: Instant) -> SlotWait? {
     guard case .waitingForSlot(let wait) = phase else { return nil }
     phase = .receiving
     pace.restart(at: now)
@@ -171,7 +171,7 @@ struct SharedTransfer {
   // MARK: - Pace
 
   /// - Returns: whether the transfer has turned slow, or is slow no more.
-  mutating func updatePace(_ measure: TransferMeasure, at now: ContinuousClock.Instant) -> Bool {
+  mutating func updatePace(_ measure: TransferMeasure, at now: Instant) -> Bool {
     pace.update(measure, at: now)
   }
 
@@ -281,14 +281,13 @@ struct SharedTransfers {
   /// The transfer waits for a slot at the host to which its redirect leads.
   ///
   /// - Precondition: the transfer is not over.
-  mutating func waitForSlot(_ id: TransferID, _ redirect: Redirect, since: ContinuousClock.Instant)
-  {
+  mutating func waitForSlot(_ id: TransferID, _ redirect: Redirect, since: Instant) {
     update(id) { $0.waitForSlot(SharedTransfer.SlotWait(redirect: redirect, since: since)) }
   }
 
   /// - Returns: the redirect that waited for a slot; `nil` if the transfer does not wait, or is over.
   mutating func takeSlotWait(
-    _ id: TransferID, at now: ContinuousClock.Instant
+    _ id: TransferID, at now: Instant
   ) -> SharedTransfer.SlotWait? {
     transfers[id]?.takeSlotWait(at: now)
   }
@@ -326,7 +325,7 @@ struct SharedTransfers {
   /// - Precondition: the transfer is not over.
   /// - Returns: whether it is slow, if that has changed.
   mutating func updatePace(
-    of id: TransferID, _ measure: TransferMeasure, at now: ContinuousClock.Instant
+    of id: TransferID, _ measure: TransferMeasure, at now: Instant
   ) -> Bool? {
     update(id) { $0.updatePace(measure, at: now) ? $0.pace.isSlow : nil }
   }
@@ -370,14 +369,14 @@ struct SharedTransfers {
   ///
   /// - Precondition: the transfer is not over.
   mutating func planPreviews(
-    for lease: LeaseID, of id: TransferID, at now: ContinuousClock.Instant
+    for lease: LeaseID, of id: TransferID, at now: Instant
   ) {
     previewedIDs.insert(id)
     update(id) { $0.planPreviews(for: lease, at: now) }
   }
 
   /// The transfer whose preview is due first, and when.
-  var nextPreview: (id: TransferID, deadline: ContinuousClock.Instant)? {
+  var nextPreview: (id: TransferID, deadline: Instant)? {
     previewedIDs.compactMap { id in
       transfers[id]?.previews?.deadline.map { (id: id, deadline: $0) }
     }.min { ($0.deadline, $0.id) < ($1.deadline, $1.id) }
@@ -388,7 +387,7 @@ struct SharedTransfers {
   /// - Returns: the lease that it is for, and the bytes that the last preview shows; `nil` if none is
   ///   wanted.
   mutating func beginPreview(
-    of id: TransferID, at now: ContinuousClock.Instant
+    of id: TransferID, at now: Instant
   ) -> (lease: LeaseID, shownByteCount: Int)? {
     guard let plan = transfers[id]?.previews, !plan.leases.isEmpty else { return nil }
     var lease = plan.leases[0]

@@ -6,7 +6,7 @@ extension WorkerMachine {
   package var transfersWithSlots: [TransferID] { transfers.withSlots }
 
   /// When the driver measures ``transfersWithSlots``; `nil` while there are none.
-  package var measureDeadline: ContinuousClock.Instant? {
+  package var measureDeadline: Instant? {
     transfers.hasSlots ? nextMeasure ?? now.instant : nil
   }
 
@@ -48,22 +48,22 @@ struct TransferPace {
   static let leastByteRate = 16_384
 
   private(set) var isSlow = false
-  private var spanStart: ContinuousClock.Instant
+  private var spanStart: Instant
   private var byteCountAtStart = 0
 
   /// - Parameter start: when it got its slots.
-  init(from start: ContinuousClock.Instant) {
+  init(from start: Instant) {
     spanStart = start
   }
 
   /// It has other slots from now on.
-  mutating func restart(at now: ContinuousClock.Instant) {
+  mutating func restart(at now: Instant) {
     isSlow = false
     spanStart = now
   }
 
   /// - Returns: whether ``isSlow`` has changed.
-  mutating func update(_ measure: TransferMeasure, at now: ContinuousClock.Instant) -> Bool {
+  mutating func update(_ measure: TransferMeasure, at now: Instant) -> Bool {
     let elapsed = now - spanStart
     guard elapsed >= Self.span || measure.isHeldUp else { return false }
     let arrived = Double(measure.receivedByteCount - byteCountAtStart)

@@ -7,7 +7,7 @@ import ImgWire
 /// body, is dropped.
 extension WorkerMachine {
   /// When the next preview may begin; `nil` if no client wants one, or one is being made.
-  package var previewDeadline: ContinuousClock.Instant? {
+  package var previewDeadline: Instant? {
     isPreviewUnderWay ? nil : transfers.nextPreview?.deadline
   }
 
@@ -149,12 +149,12 @@ struct PreviewPlan {
   private(set) var leases: [LeaseID] = []
   /// The first bytes of the body that the last preview shows.
   private(set) var shownByteCount = 0
-  private var dueAt: ContinuousClock.Instant
+  private var dueAt: Instant
   private var byteCount = 0
   /// Bytes that were there at the last attempt.
   private var triedByteCount = 0
 
-  init(at now: ContinuousClock.Instant) {
+  init(at now: Instant) {
     dueAt = now + Self.interval
   }
 
@@ -171,7 +171,7 @@ struct PreviewPlan {
   }
 
   /// When the next preview may be made; `nil` while it would show nothing new.
-  var deadline: ContinuousClock.Instant? {
+  var deadline: Instant? {
     let isWorthMaking =
       byteCount > triedByteCount
       && byteCount >= shownByteCount + shownByteCount / Self.growthDivisor
@@ -182,7 +182,7 @@ struct PreviewPlan {
   ///
   /// - Precondition: a lease wants previews.
   /// - Returns: the lease that it is for.
-  mutating func begin(at now: ContinuousClock.Instant) -> LeaseID {
+  mutating func begin(at now: Instant) -> LeaseID {
     dueAt = now + Self.interval
     triedByteCount = byteCount
     let lease = leases.removeFirst()

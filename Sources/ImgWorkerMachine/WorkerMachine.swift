@@ -39,9 +39,9 @@ package struct WorkerMachine {
   /// Whether a preview is being made.
   var isPreviewUnderWay = false
   /// When a turn reports the progress of bodies; `nil` while nothing is new.
-  package internal(set) var progressDeadline: ContinuousClock.Instant?
+  package internal(set) var progressDeadline: Instant?
   /// When transfers are measured next; `nil` before the first one.
-  var nextMeasure: ContinuousClock.Instant?
+  var nextMeasure: Instant?
   private var isDraining = false
 
   /// The moment of the event being handled.

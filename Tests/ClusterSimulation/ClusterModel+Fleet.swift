@@ -33,7 +33,7 @@ extension ClusterModel {
   func checkFleet(_ fleet: WorkerFleet, after event: Event) {
     for id in fleet.ids {
       let held = fleet.leases(of: id)
-      let known = scheduler.workers[id].map { $0.lookups.union($0.fetches) } ?? []
+      let known = Set(scheduler.workers[id]?.leases ?? [])
       if Set(held).count != held.count { fail("\(id) holds a lease twice", after: event) }
       if Set(held) != known {
         let difference = known.symmetricDifference(held).sorted()
@@ -62,8 +62,8 @@ extension ClusterModel {
     note(message)
     if let fleet { fleet.send(message, to: id) } else { receive(message, at: id) }
     guard let worker = scheduler.workers[id] else { return }
-    if worker.lookups.count > credits.lookups { fail("too many look-ups") }
-    if worker.fetches.count > credits.leases { fail("too many leases") }
+    if worker.lookupCount > credits.lookups { fail("too many look-ups") }
+    if worker.fetchCount > credits.leases { fail("too many leases") }
   }
 
   private func note(_ message: CoordinatorMessage) {

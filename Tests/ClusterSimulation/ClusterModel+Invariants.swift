@@ -37,7 +37,7 @@ extension ClusterModel {
     let runningCount = leasedCount + unrecorded.count
     check(status.running == runningCount, "running: \(status.running), not \(runningCount)", event)
     check(job.inHand.count == inHand.count, "a line is in hand twice", event)
-    check(job.inHand == Set(inHand), "lines in hand are not those that are held", event)
+    check(Set(job.inHand.keys) == Set(inHand), "lines in hand are not those that are held", event)
     check(
       status.done + status.failed == list.outcomeCount, "counts differ from the journal's", event)
     check(status.queued >= 0, "fewer than no lines queued", event)
@@ -126,20 +126,21 @@ extension ClusterModel {
     for (lease, held) in scheduler.leases.all {
       let worker = scheduler.workers[held.worker]
       check(scheduler.work[held.item]?.stage.lease == lease, "a lease without its item", event)
-      let isLookup = held.purpose == .lookup
       check(
-        worker?.lookups.contains(lease) == isLookup && worker?.fetches.contains(lease) == !isLookup,
+        (worker?.hold(of: lease)).map { ($0 == .lookup) == (held.purpose == .lookup) } ?? false,
         "a lease that its worker does not hold", event)
     }
     let leased = scheduler.work.all.count { $0.stage.lease != nil }
-    let held = scheduler.workers.ready.reduce(0) { $0 + $1.lookups.count + $1.fetches.count }
+    let held = scheduler.workers.ready.reduce(0) { $0 + $1.leases.count }
     check(leased == scheduler.leases.count, "an item without its lease", event)
     check(held == scheduler.leases.count, "a worker holds what is no lease", event)
     for worker in scheduler.workers.ready {
-      let decodes = worker.fetches.filter { lease in
-        scheduler.leases[lease].flatMap { scheduler.work[$0.item] }?.stage == .decoding(lease)
+      for lease in worker.fetches {
+        let stage = scheduler.leases[lease].flatMap { scheduler.work[$0.item] }?.stage
+        check(
+          (stage == .decoding(lease)) == (worker.hold(of: lease) == .decode),
+          "decodes are miscounted", event)
       }
-      check(decodes == worker.decodes, "decodes are miscounted", event)
     }
   }
 
@@ -147,15 +148,16 @@ extension ClusterModel {
     for worker in scheduler.workers.ready {
       // What the worker has ended may still be in the mail, or lost.
       check(
-        workers[worker.id].map { worker.lookups.union(worker.fetches).isSuperset(of: $0.leases) }
+        workers[worker.id].map { Set(worker.leases).isSuperset(of: $0.leases) }
           ?? false, "the worker holds what the scheduler does not know", event)
     }
   }
 
   private func checkItems(after event: Event) {
     for item in scheduler.work.all {
-      let isRegistered = scheduler.work.openItem(for: item.key) == item.id
-      check(isRegistered == !item.waiters.isEmpty, "an item that cannot be joined", event)
+      check(
+        scheduler.work.isOpen(item) == !item.waiters.isEmpty, "an item that cannot be joined", event
+      )
       check(
         !item.waiters.isEmpty || item.stage.lease != nil, "an item without a waiter", event)
       if item.picture != nil {
@@ -193,7 +195,7 @@ extension ClusterModel {
         scheduler.work[item]?.waiters.contains { $0.viewer == viewer } == true,
         "a viewer who waits for nothing", event)
     }
-    let named = scheduler.viewers.all.filter { $0.value.name != nil }
+    let named = scheduler.viewers.all.values.filter { $0.name != nil }
     check(named.count == scheduler.viewers.nameCount, "a viewer's name is stale", event)
   }
 
@@ -260,7 +262,7 @@ extension ClusterModel {
       "a viewer waits for \(host), which fails, longer than it may", event)
   }
 
-  private func permitsWait(until end: ContinuousClock.Instant, _ items: [WorkItem]) -> Bool {
+  private func permitsWait(until end: Instant, _ items: [WorkItem]) -> Bool {
     let longest = items.flatMap(\.waiters).compactMap(\.maximumRetryAfter).min()
     return longest.map { end - now.instant <= $0 } ?? true
   }
@@ -306,10 +308,10 @@ extension ClusterModel {
         == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
       "a host is kept from starting by no transfer", event)
     let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected)
-    let awaiting = scheduler.transfers.all.filter(\.value.isWaitingAfterRedirect)
-    check(Set(queued) == Set(awaiting.keys), "a redirected transfer is not queued", event)
+    let awaiting = scheduler.transfers.all.filter { $1.isWaitingAfterRedirect }.map(\.0)
+    check(Set(queued) == Set(awaiting), "a redirected transfer is not queued", event)
     check(
-      Set(scheduler.transfers.withDeadlines) == Set(awaiting.keys),
+      Set(scheduler.transfers.withDeadlines) == Set(awaiting),
       "a redirected transfer waits without end", event)
   }
 
@@ -428,7 +430,7 @@ extension ClusterModel {
       !takesLines || !scheduler.transferQueue.hasSlot || scheduler.nextHeldLine() == nil,
       "a line waits behind others without need", event)
     for source in waitingSources {
-      let host = scheduler.transferQueue.hosts[source.key.host]
+      let host = scheduler.transferQueue.host(source.key.host)
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
       let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
       let isFull =

@@ -44,10 +44,10 @@ final class ClusterModel {
   /// The items before that event.
   var itemsBefore: [WorkID: WorkItem] = [:]
   /// When transfers of each host began since the rate was changed last.
-  private var starts: [String: [ContinuousClock.Instant]] = [:]
+  private var starts: [String: [Instant]] = [:]
   var attachedCount = 0
   /// URLs that were found to be missing, and when.
-  var missing: [String: ContinuousClock.Instant] = [:]
+  var missing: [String: Instant] = [:]
   /// The URLs of uploads, originals and local pictures, as their decodes began.
   var decodeStarts: [String] = []
   /// In place of the URL of one that has none.

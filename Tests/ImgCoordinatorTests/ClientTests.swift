@@ -93,7 +93,7 @@ extension Identifier: ExpressibleByIntegerLiteral {
 
 /// What clients cost, and which of them have to go.
 @Suite struct ClientLedgerTests {
-  private let start = ContinuousClock.now
+  private let start = Instant.now
   private var ledger = ClientLedger(
     clientMaximum: 3, timeout: .seconds(60), byteCountMaximum: 1_000)
 

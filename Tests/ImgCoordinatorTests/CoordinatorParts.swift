@@ -41,7 +41,7 @@ final class CoordinatorParts {
     settings.limits.clients = clientMaximum
     self.settings = settings
     let log = Log()
-    let now = ContinuousClock.now
+    let now = Instant.now
     poller = try Poller()
     scheduler = SchedulerDriver(limits: settings.limits, seed: 1)
     lifecycle = Lifecycle(

@@ -29,7 +29,7 @@ final class ErrorStreamsTests {
   private let first = ErrorSource.decoder(DecoderNumber(rawValue: 1))
   private let second = ErrorSource.decoder(DecoderNumber(rawValue: 2))
   private let worker = ErrorSource.worker(WorkerID(rawValue: 1))
-  private let start = ContinuousClock.now
+  private let start = Instant.now
   private var writers: [ErrorSource: Writer] = [:]
 
   /// A process's end of its pipe.
@@ -180,7 +180,7 @@ final class ErrorStreamsTests {
 
 /// What of a worker's standard error reaches the log.
 @Suite struct ErrorOutputTests {
-  private let start = ContinuousClock.now
+  private let start = Instant.now
   private var output = ErrorOutput(program: "imgworker")
 
   private mutating func receive(_ text: String, after time: Duration = .zero) -> [String] {

@@ -79,7 +79,7 @@ import Testing
 }
 
 @Suite struct GatheredOutcomesTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private let job = JobID(rawValue: 1)
   private var outcomes = GatheredOutcomes()
 
@@ -147,7 +147,7 @@ struct LineReaderTests {
 struct JobRetentionTests {
   private let parts: CoordinatorParts
   private let client: TestClient
-  private let start = ContinuousClock.now
+  private let start = Instant.now
 
   init() throws {
     parts = try CoordinatorParts()

@@ -7,7 +7,7 @@ import Testing
 @testable import ImgCoordinator
 
 @Suite struct LifecycleTests {
-  private let start = ContinuousClock.now
+  private let start = Instant.now
   private let scheduler = SchedulerDriver(limits: LifecycleTests.settings().limits, seed: 1)
 
   private static func settings(idleExit: Duration? = nil) -> Settings {
@@ -161,7 +161,7 @@ import Testing
 }
 
 @Suite struct IntervalTimerTests {
-  private let start = ContinuousClock.now
+  private let start = Instant.now
 
   /// At which of the times, counted from the start, the timer fires.
   private func firings(

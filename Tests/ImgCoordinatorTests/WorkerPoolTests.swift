@@ -123,7 +123,7 @@ struct WorkerPoolTests {
 @Suite struct StoreSweepsTests {
   private let parts: CoordinatorParts
   private let sweeps: StoreSweeps
-  private let start = ContinuousClock.now
+  private let start = Instant.now
 
   init() throws {
     parts = try CoordinatorParts()
@@ -332,7 +332,7 @@ final class DecoderChildrenTests {
 
   @Test func `starts that follow each other closely wait`() throws {
     let pool = pool(of: "/bin/true")
-    let now = ContinuousClock.now
+    let now = Instant.now
     var startCount = 0
     while startCount < 100 {
       try order(UInt64(startCount), pool)

@@ -237,7 +237,7 @@ import Testing
 
   @Test func `the budgets of as many groups are kept as memory allows`() {
     var budget = CrashBudget()
-    let now = ContinuousClock.now
+    let now = Instant.now
     for number in 0...CrashBudget.maximumGroupCount {
       budget.note("\(number).example", at: now + .milliseconds(number))
     }
@@ -246,7 +246,7 @@ import Testing
 
   @Test func `beyond the bound the oldest are forgotten first`() {
     var memories = RememberedFailures(Limits())
-    let now = ContinuousClock.now
+    let now = Instant.now
     let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "")
     func name(_ number: Int) -> RememberedFailures.Subject {
       .init(name: PictureName(text: url(number)))
@@ -265,7 +265,7 @@ import Testing
 }
 
 @Suite struct SourceTableTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private var work = WorkTable()
   private var sources: SourceTable
 
@@ -282,7 +282,7 @@ import Testing
     let url = try ImageURL(line: url(number))
     let key = WorkItem.Key(
       name: PictureName(url), request: ThumbnailRequest(variant: variant))
-    return work.add(key, url, Waiter(who: .revalidation, expiry: .standard))
+    return work.add(WorkItem.Subject(key, url), Waiter(who: .revalidation, expiry: .standard))
   }
 
   @Test mutating func `variants of one URL share a source, and the last one ends it`() throws {

@@ -296,7 +296,7 @@ extension StageTests {
 
   @Test(arguments: rows)
   func `each state takes each event`(row: Row) {
-    var now = ContinuousClock.now
+    var now = Instant.now
     var supervisor = Self.supervisor(in: row.state, at: &now)
     var verdicts: [Supervisor.Verdict] = []
     switch row.event {
@@ -318,7 +318,7 @@ extension StageTests {
 
   @Test(arguments: [State.starting, .ready, .stopping])
   func `a child that is not started any more is empty when its process exits`(state: State) {
-    var now = ContinuousClock.now
+    var now = Instant.now
     var supervisor = Self.supervisor(in: state, at: &now)
     supervisor.stopRespawning()
     #expect(supervisor.workerExited(Self.first, .failed, reason: "left", at: now) == [])
@@ -328,7 +328,7 @@ extension StageTests {
 
   /// A supervisor of one child, whose process is the first.
   private static func supervisor(
-    in state: State, at now: inout ContinuousClock.Instant
+    in state: State, at now: inout Instant
   ) -> Supervisor {
     var supervisor = Supervisor(workerCount: 1)
     #expect(supervisor.startAll(at: now) == [.spawn(first, number: 0)])
@@ -336,7 +336,7 @@ extension StageTests {
     case .starting: break
     case .ready: #expect(supervisor.workerReady(first) == 0)
     case .stopping:
-      now += Supervisor.startTimeout
+      now = now + Supervisor.startTimeout
       #expect(supervisor.timePassed(at: now) == [.kill(first)])
     case .backingOff, .empty:
       #expect(supervisor.workerExited(first, .failed, reason: "exit 1", at: now) == [])

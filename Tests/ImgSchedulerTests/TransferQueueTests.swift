@@ -47,7 +47,7 @@ import Testing
 }
 
 @Suite struct HostTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private var host = Host("a", health: HostHealth(backoff: .seconds(1)))
 
   private func source(_ number: UInt64) -> SourceID { SourceID(rawValue: number) }
@@ -92,45 +92,49 @@ import Testing
 }
 
 @Suite struct HostIndexTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private var index = HostIndex()
+
+  private let a = HostID(rawValue: 1)
+  private let b = HostID(rawValue: 2)
 
   private func urgency(_ startTag: UInt64) -> Urgency {
     Urgency(priority: 0, startTag: startTag, item: WorkID(rawValue: startTag))
   }
 
   @Test mutating func `a host stands where it was put last`() {
-    index.setStartable("a", urgency(2), .responsive, isRedirect: false)
-    index.setStartable("b", urgency(1), .responsive, isRedirect: false)
-    #expect(index.startable[.responsive]?.first?.key == "b")
-    index.remove("b")
-    #expect(index.startable[.responsive]?.first?.key == "a")
-    #expect(index.startable[.unproven] == nil)
-    index.setStartable("b", urgency(1), .slow, isRedirect: true)
-    #expect(index.redirects[.slow]?.first?.key == "b")
+    index.setStartable(a, urgency(2), .responsive, isRedirect: false)
+    index.setStartable(b, urgency(1), .responsive, isRedirect: false)
+    #expect(index.startable.first(.responsive)?.key == b)
+    index.remove(b)
+    #expect(index.startable.first(.responsive)?.key == a)
+    #expect(index.startable.first(.unproven) == nil)
+    index.setStartable(b, urgency(1), .slow, isRedirect: true)
+    #expect(index.redirects.first(.slow)?.key == b)
   }
 
   @Test mutating func `hosts whose time has come are taken once`() {
-    index.setCoolingDown("a", until: now + .seconds(2))
-    #expect(index.setRemembered("b", until: now + .seconds(1)) == nil)
+    index.setCoolingDown(a, until: now + .seconds(2))
+    #expect(index.setRemembered(b, until: now + .seconds(1)) == nil)
     #expect(index.deadline == now + .seconds(1))
     #expect(index.takeDue(at: now) == nil)
-    #expect(index.takeDue(at: now + .seconds(2)) == "a")
-    #expect(index.takeDue(at: now + .seconds(2)) == "b")
+    #expect(index.takeDue(at: now + .seconds(2)) == a)
+    #expect(index.takeDue(at: now + .seconds(2)) == b)
     #expect(index.takeDue(at: now + .seconds(2)) == nil)
     #expect(index.deadline == nil)
   }
 
   @Test mutating func `of too many remembered hosts the first to be forgotten is`() {
     for number in 1...HostIndex.rememberedMaximum {
-      #expect(index.setRemembered("\(number)", until: now + .seconds(number)) == nil)
+      #expect(
+        index.setRemembered(HostID(rawValue: UInt64(number)), until: now + .seconds(number)) == nil)
     }
-    #expect(index.setRemembered("last", until: now + .seconds(9_999)) == "1")
+    #expect(index.setRemembered(HostID(rawValue: 9_999), until: now + .seconds(9_999)) == a)
   }
 }
 
 @Suite struct TransferTableTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private var transfers = TransferTable()
 
   private func lease(_ number: UInt64) -> LeaseID { LeaseID(rawValue: number) }
@@ -197,7 +201,7 @@ import Testing
 }
 
 @Suite struct LeaseTableTests {
-  private let now = ContinuousClock.now
+  private let now = Instant.now
   private let item = WorkID(rawValue: 1)
   private let worker = WorkerID(rawValue: 1)
   private var leases = LeaseTable()

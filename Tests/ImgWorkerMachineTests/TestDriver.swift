@@ -47,8 +47,8 @@ struct TestDriver {
   }
 
   var watchedTransfers: Set<TransferID> { machine.watchedTransfers }
-  var previewDeadline: ContinuousClock.Instant? { machine.previewDeadline }
-  var progressDeadline: ContinuousClock.Instant? { machine.progressDeadline }
+  var previewDeadline: Instant? { machine.previewDeadline }
+  var progressDeadline: Instant? { machine.progressDeadline }
 
   /// The latest order of a preview for the lease.
   func previewOrder(_ lease: LeaseID, of transfer: TransferID) -> PreviewOrder {

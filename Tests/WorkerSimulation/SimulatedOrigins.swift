@@ -202,7 +202,7 @@ package final class SimulatedStore {
   }
 
   /// What a look-up finds. Under the HTTP policy every record is stale.
-  func lookUp(_ batch: Batch, at now: ContinuousClock.Instant) -> LookupResults {
+  func lookUp(_ batch: Batch, at now: Instant) -> LookupResults {
     var hits: [LookupResults.Hit] = []
     var stale: [LeaseID] = []
     var originals: [LeaseID] = []

@@ -143,11 +143,11 @@ final class Viewers {
   // MARK: - Waits
 
   /// When ``reportWaits(at:)`` has something to do; `nil` while no viewer waits.
-  var deadline: ContinuousClock.Instant? { scheduler.state.waitReportDeadline }
+  var deadline: Instant? { scheduler.state.waitReportDeadline }
 
   /// Tells clients that have waited for a while what they wait for. A client that does not read is
   /// sent its answer alone.
-  func reportWaits(at now: ContinuousClock.Instant) {
+  func reportWaits(at now: Instant) {
     for (viewer, wait) in scheduler.takeWaitReports(at: now) {
       guard let (client, request) = readingRequester(of: viewer) else { continue }
       clients.send(.waiting(WaitReply(id: request, wait: wait)), to: client)

@@ -79,14 +79,14 @@ final class DecoderChildren {
   }
 
   /// When ``startDue(at:)`` has something to do; `nil` while no decoder waits for its start.
-  var deadline: ContinuousClock.Instant? {
+  var deadline: Instant? {
     orders.map { nextStart(ofNumber: $0.workerNumber) ?? .now }.min()
   }
 
   /// Starts the decoders whose turn has come.
   ///
   /// - Returns: the answers for those that cannot be started.
-  func startDue(at now: ContinuousClock.Instant) -> [Answer] {
+  func startDue(at now: Instant) -> [Answer] {
     var answers: [Answer] = []
     var waiting: [Order] = []
     for order in orders {
@@ -106,7 +106,7 @@ final class DecoderChildren {
     return answers
   }
 
-  private func nextStart(ofNumber number: Int) -> ContinuousClock.Instant? {
+  private func nextStart(ofNumber number: Int) -> Instant? {
     histories[number]?.starts.nextToken(at: Self.startRate)
   }
 
@@ -159,7 +159,7 @@ final class DecoderChildren {
   }
 
   /// Reaps a decoder that has ended.
-  func hasExited(_ number: DecoderNumber, at now: ContinuousClock.Instant) -> Answer? {
+  func hasExited(_ number: DecoderNumber, at now: Instant) -> Answer? {
     guard let decoder = decoders[number], let status = decoder.reap() else { return nil }
     decoders[number] = nil
     poller.unregister(decoder.exitDescriptor)
@@ -178,7 +178,7 @@ final class DecoderChildren {
 
   private func noteDeath(
     of decoder: DecoderChild, _ status: ExitStatus, _ lastMessage: String?,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     histories[decoder.workerNumber, default: History()].deaths += 1
     guard let skipped = deathAllowance.take(at: now) else { return }

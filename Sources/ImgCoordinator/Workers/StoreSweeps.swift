@@ -17,8 +17,8 @@ final class StoreSweeps {
   private let workers: WorkerPool
   private let journal: JobJournal
   private let lifecycle: Lifecycle
-  private var next: ContinuousClock.Instant
-  private var last: ContinuousClock.Instant?
+  private var next: Instant
+  private var last: Instant?
   /// Whether a client asked for the next sweep.
   private var isRequested = false
   /// The reports of workers that were looked at.
@@ -38,7 +38,7 @@ final class StoreSweeps {
   /// - Parameter now: when the first sweep is due.
   init(
     scheduler: SchedulerDriver, workers: WorkerPool, journal: JobJournal, lifecycle: Lifecycle,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     self.scheduler = scheduler
     self.workers = workers
@@ -53,27 +53,27 @@ final class StoreSweeps {
   }
 
   /// When ``sweep(at:)`` has something to do; `nil` while no worker can.
-  var deadline: ContinuousClock.Instant? { housekeeper == nil ? nil : due }
+  var deadline: Instant? { housekeeper == nil ? nil : due }
 
-  private var due: ContinuousClock.Instant {
+  private var due: Instant {
     guard let last, !scheduler.state.jobs.isEmpty || isReleasing else { return next }
     let isShort = isReleasing || scheduler.state.awaitsRoomForPins
     return min(next, last + (isShort ? Self.shortInterval : Self.activeInterval))
   }
 
   /// Makes a sweep due without the grace: the client means what has expired by now.
-  func request(at now: ContinuousClock.Instant) {
+  func request(at now: Instant) {
     isRequested = true
     next = now
   }
 
   /// A job holds no pins any more.
-  func pinsEnded(at now: ContinuousClock.Instant) {
+  func pinsEnded(at now: Instant) {
     next = now
   }
 
   /// Starts a sweep if one is due.
-  func sweep(at now: ContinuousClock.Instant) {
+  func sweep(at now: Instant) {
     guard let worker = housekeeper else { return }
     releasePins(with: worker)
     guard due <= now else { return }

@@ -239,10 +239,10 @@ final class WorkerPool {
   // MARK: - Decoders
 
   /// When ``startDecoders(at:)`` has something to do; `nil` while no decoder waits for its start.
-  var decoderDeadline: ContinuousClock.Instant? { decoders.deadline }
+  var decoderDeadline: Instant? { decoders.deadline }
 
   /// Starts the decoders whose turn has come.
-  func startDecoders(at now: ContinuousClock.Instant) {
+  func startDecoders(at now: Instant) {
     tell(decoders.startDue(at: now))
   }
 
@@ -284,7 +284,7 @@ struct MessageAllowance: Sendable {
   /// A message asks to be logged.
   ///
   /// - Returns: how many before it were not; `nil` when this one is not either.
-  mutating func take(at now: ContinuousClock.Instant) -> Int? {
+  mutating func take(at now: Instant) -> Int? {
     if let next = bucket.nextToken(at: Self.rate), next > now {
       droppedCount += 1
       return nil

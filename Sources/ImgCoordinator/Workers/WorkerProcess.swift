@@ -121,14 +121,14 @@ struct LineAllowance: Sendable {
   private var bucket = TokenBucket()
   private var omittedCount = 0
   /// When the log is due to say how many lines were left out; `nil` if none were.
-  private(set) var reportDeadline: ContinuousClock.Instant?
+  private(set) var reportDeadline: Instant?
 
   /// - Returns: those of the lines that may be logged. The others are counted.
-  mutating func admit(_ lines: [String], at now: ContinuousClock.Instant) -> [String] {
+  mutating func admit(_ lines: [String], at now: Instant) -> [String] {
     lines.filter { _ in take(at: now) }
   }
 
-  private mutating func take(at now: ContinuousClock.Instant) -> Bool {
+  private mutating func take(at now: Instant) -> Bool {
     if let next = bucket.nextToken(at: Self.rate), next > now {
       omittedCount += 1
       if reportDeadline == nil { reportDeadline = now + Self.reportInterval }
@@ -166,7 +166,7 @@ struct ErrorOutput: Sendable {
   private var line: [UInt8] = []
   private var messageLines: [String] = []
   /// When the message can wait no longer; `nil` while there is none.
-  private(set) var messageDeadline: ContinuousClock.Instant?
+  private(set) var messageDeadline: Instant?
 
   init(program: String?) {
     self.program = program
@@ -174,7 +174,7 @@ struct ErrorOutput: Sendable {
 
   /// - Returns: the lines of its own that are complete now.
   mutating func receive(
-    _ bytes: some Sequence<UInt8>, at now: ContinuousClock.Instant
+    _ bytes: some Sequence<UInt8>, at now: Instant
   ) -> [String] {
     var lines: [String] = []
     for byte in bytes {
@@ -190,7 +190,7 @@ struct ErrorOutput: Sendable {
   /// No more will come: what has begun is complete.
   ///
   /// - Returns: the last line, if it is the program's own.
-  mutating func end(at now: ContinuousClock.Instant) -> String? {
+  mutating func end(at now: Instant) -> String? {
     line.isEmpty ? nil : endLine(at: now)
   }
 
@@ -202,7 +202,7 @@ struct ErrorOutput: Sendable {
     return String(decoding: message.utf8.prefix(Self.maximumMessageByteCount), as: UTF8.self)
   }
 
-  private mutating func endLine(at now: ContinuousClock.Instant) -> String? {
+  private mutating func endLine(at now: Instant) -> String? {
     defer { line.removeAll(keepingCapacity: true) }
     guard program != nil || !isMessageFull else { return nil }
     // No control character reaches a terminal that shows the log.
@@ -219,7 +219,7 @@ struct ErrorOutput: Sendable {
 
   private var isMessageFull: Bool { messageLines.count >= Self.maximumMessageLineCount }
 
-  private mutating func add(_ text: String, at now: ContinuousClock.Instant) {
+  private mutating func add(_ text: String, at now: Instant) {
     guard !text.isEmpty, !isMessageFull else { return }
     if messageLines.isEmpty { messageDeadline = now + Self.messageDelay }
     messageLines.append(text)
@@ -268,14 +268,14 @@ final class ErrorStream {
   var descriptor: CInt { reader.rawValue }
 
   /// When it may be read again; `nil` for at once.
-  func nextRead(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+  func nextRead(at now: Instant) -> Instant? {
     reads.nextToken(at: Self.rate).flatMap { $0 > now ? $0 : nil }
   }
 
   /// Reads what was written.
   ///
   /// - Returns: the complete lines of the program itself that may be logged.
-  func read(at now: ContinuousClock.Instant) -> [String] {
+  func read(at now: Instant) -> [String] {
     reads.take(at: now, rate: Self.rate)
     return lines.admit(readOnce(at: now), at: now)
   }
@@ -283,23 +283,23 @@ final class ErrorStream {
   /// Reads all that a process has left behind that has ended.
   ///
   /// - Returns: the lines of the program itself that may be logged.
-  func readToEnd(at now: ContinuousClock.Instant) -> [String] {
+  func readToEnd(at now: Instant) -> [String] {
     lines.admit(readOnce(at: now) + [output.end(at: now)].compactMap(\.self), at: now)
   }
 
   /// When ``takeOmissions()`` has something that waited long enough for more.
-  var omissionsDeadline: ContinuousClock.Instant? { lines.reportDeadline }
+  var omissionsDeadline: Instant? { lines.reportDeadline }
 
   /// Takes a predicate that says how many lines were not logged; `nil` when all were.
   func takeOmissions() -> String? { lines.takeReport() }
 
   /// When ``takeMessage()`` has a message that waited long enough for others.
-  var messageDeadline: ContinuousClock.Instant? { output.messageDeadline }
+  var messageDeadline: Instant? { output.messageDeadline }
 
   /// Takes the message of the libraries in the process; `nil` when there is none.
   func takeMessage() -> String? { output.takeMessage() }
 
-  private func readOnce(at now: ContinuousClock.Instant) -> [String] {
+  private func readOnce(at now: Instant) -> [String] {
     var bytes: [UInt8] = []
     // A pipe that cannot be read is one that nobody will write to.
     let result = try? OutputPipe.read(reader.rawValue, into: &bytes)
@@ -343,7 +343,7 @@ final class ErrorStreams {
   /// A process has ended: reads the rest.
   ///
   /// - Returns: the last message of its libraries, if it is not in the log.
-  func end(_ source: ErrorSource, at now: ContinuousClock.Instant) -> String? {
+  func end(_ source: ErrorSource, at now: Instant) -> String? {
     guard let stream = streams.removeValue(forKey: source) else { return nil }
     paused.remove(source)
     stream.readToEnd(at: now).forEach(log.write)
@@ -355,7 +355,7 @@ final class ErrorStreams {
   // MARK: - Events
 
   /// A process has written, or closed its end.
-  func isReady(_ source: ErrorSource, at now: ContinuousClock.Instant) {
+  func isReady(_ source: ErrorSource, at now: Instant) {
     // An event of the same round that paused it is of no use either.
     guard let stream = streams[source], !paused.contains(source) else { return }
     stream.read(at: now).forEach(log.write)
@@ -368,7 +368,7 @@ final class ErrorStreams {
   }
 
   /// When ``doWhatIsDue(at:)`` has something to do.
-  func deadline(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+  func deadline(at now: Instant) -> Instant? {
     let resumptions = paused.compactMap { streams[$0]?.nextRead(at: now) ?? now }
     let messages = streams.values.flatMap { [$0.messageDeadline, $0.omissionsDeadline] }
     return (messages.compactMap(\.self) + resumptions).min()
@@ -376,7 +376,7 @@ final class ErrorStreams {
 
   /// Logs what libraries said in processes that have not ended meanwhile, and how many lines it has
   /// left out, and watches again what may be read again.
-  func doWhatIsDue(at now: ContinuousClock.Instant) {
+  func doWhatIsDue(at now: Instant) {
     for stream in streams.values {
       if let due = stream.messageDeadline, due <= now, let message = stream.takeMessage() {
         note(message, of: stream, at: now)
@@ -386,7 +386,7 @@ final class ErrorStreams {
     for source in paused { resume(source, at: now) }
   }
 
-  private func note(_ message: String, of stream: ErrorStream, at now: ContinuousClock.Instant) {
+  private func note(_ message: String, of stream: ErrorStream, at now: Instant) {
     guard let skipped = allowance.take(at: now) else { return }
     let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
     log.note("\(stream.name) says\(before): \(message)")
@@ -396,7 +396,7 @@ final class ErrorStreams {
     if let omissions = stream.takeOmissions() { log.note("\(stream.name) \(omissions)") }
   }
 
-  private func resume(_ source: ErrorSource, at now: ContinuousClock.Instant) {
+  private func resume(_ source: ErrorSource, at now: Instant) {
     guard let stream = streams[source], stream.nextRead(at: now) == nil else { return }
     paused.remove(source)
     // It fails if the kernel has no memory for it. What the process writes is then read at its end.

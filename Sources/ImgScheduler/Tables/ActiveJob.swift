@@ -15,7 +15,7 @@ package struct ActiveJob {
   private var deferredTicket: UInt64?
   /// Indices of lines that wait at a work item, run, or whose outcome is on its way into the
   /// journal.
-  package private(set) var inHand: Set<Int> = []
+  package private(set) var inHand = NumberedSet<Int>()
   package private(set) var backlogs: [String: HostBacklog] = [:]
   /// Lines that one host may have waiting once it has any.
   private(set) var backlogMaximum: Int
@@ -33,7 +33,7 @@ package struct ActiveJob {
   /// The retry that it goes on by; `nil` of a job that was never retried.
   let command: CommandID?
   /// When it last had an outcome, or began to run.
-  private(set) var movedAt: ContinuousClock.Instant
+  private(set) var movedAt: Instant
   /// Whether its delay is not over.
   private(set) var isDelayed: Bool
   /// Whether nothing of it starts. It is set before a pause is durable, and cleared once a resumption
@@ -51,7 +51,7 @@ package struct ActiveJob {
   ///   - isDelayed: whether its delay is to pass first.
   init(
     _ record: JobRecord, command: CommandID? = nil, lastDoubtedFailure: UInt64 = 0,
-    isDelayed: Bool = false, backlogMaximum: Int, at now: ContinuousClock.Instant
+    isDelayed: Bool = false, backlogMaximum: Int, at now: Instant
   ) {
     self.record = record
     self.command = command
@@ -84,7 +84,7 @@ package struct ActiveJob {
   // MARK: - States
 
   /// The job's delay is over.
-  mutating func endDelay(at now: ContinuousClock.Instant) {
+  mutating func endDelay(at now: Instant) {
     isDelayed = false
     movedAt = now
   }
@@ -107,13 +107,13 @@ package struct ActiveJob {
     startOver()
   }
 
-  mutating func endHold(at now: ContinuousClock.Instant) {
+  mutating func endHold(at now: Instant) {
     isHeld = false
     movedAt = now
   }
 
   /// A change that does not end the job is durable.
-  mutating func apply(_ change: JobChange, at moment: WallTime, now: ContinuousClock.Instant) {
+  mutating func apply(_ change: JobChange, at moment: WallTime, now: Instant) {
     record.applyLegal(change, at: moment)
     isPaused = record.state == .paused
     if change == .resume { movedAt = now }
@@ -156,7 +156,7 @@ package struct ActiveJob {
   }
 
   /// A line's outcome is durable.
-  mutating func endRecording(of index: Int, _ outcome: Outcome, at now: ContinuousClock.Instant) {
+  mutating func endRecording(of index: Int, _ outcome: Outcome, at now: Instant) {
     inHand.remove(index)
     unrecordedCount -= 1
     record.count(outcome)
@@ -182,11 +182,19 @@ package struct ActiveJob {
   /// Counts lines of a host in or out of its backlog.
   private mutating func changeBacklog(of host: String, by change: HostBacklog) {
     guard change != HostBacklog() else { return }
-    var backlog = backlogs[host] ?? HostBacklog()
-    backlog.count(change, missWindow: backlogMaximum)
+    let (wasFull, isFull, isEmpty) = Self.count(
+      change, in: &backlogs[host, default: HostBacklog()], missWindow: backlogMaximum)
     // What is known of a saturated host counts for its deferred lines.
-    backlogs[host] = backlog.isEmpty && !deferred.contains(host) ? nil : backlog
-    if !deferred.isEmpty { deferred.update(host, hasRoom: hasRoom(for: host)) }
+    if isEmpty, !deferred.contains(host) { backlogs[host] = nil }
+    if wasFull != isFull, !deferred.isEmpty { deferred.update(host, hasRoom: !isFull) }
+  }
+
+  private static func count(
+    _ change: HostBacklog, in backlog: inout HostBacklog, missWindow: Int
+  ) -> (wasFull: Bool, isFull: Bool, isEmpty: Bool) {
+    let wasFull = backlog.isFull
+    backlog.count(change, missWindow: missWindow)
+    return (wasFull, backlog.isFull, backlog.isEmpty)
   }
 
   mutating func setBacklogMaximum(_ count: Int) {
@@ -326,7 +334,7 @@ package struct LookupOrder {
   private var unanswered = PriorityQueue<Int, Int>()
   /// Positions of the lines that the store does not have and that wait behind earlier ones.
   private var held = PriorityQueue<Int, Int>()
-  private var items: [Int: WorkID] = [:]
+  private var items = NumberedTable<Int, WorkID>()
 
   /// A line waits for its look-up from now on.
   mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
@@ -337,13 +345,13 @@ package struct LookupOrder {
   /// A line waits behind earlier ones, at this item.
   mutating func wait(_ position: Int, at item: WorkID) {
     held.set(position, to: position)
-    items[position] = item
+    items.set(position, to: item)
   }
 
   /// A line waits no more.
   mutating func leave(_ position: Int) {
     held.remove(position)
-    items[position] = nil
+    items.remove(position)
   }
 
   package var isAnyWaiting: Bool { !held.isEmpty }

@@ -1,12 +1,17 @@
 package import ImgModel
 
+/// The number of a host while something is known of it.
+typealias HostID = Identifier<IdentifierKind.Host>
+
 /// What waits and runs at one host, and what is known of it.
 package struct Host {
+  /// See `ImageURL.host`.
+  let name: String
   /// See `HostGroup`.
   let group: String
-  /// What waits, by origin. There is one for each origin for which something waits, or which has asked for a
-  /// pause.
-  private var origins: [String: OriginQueue] = [:]
+  /// What waits, one for each origin for which something waits, or which has asked for a pause: mostly one
+  /// alone.
+  private var origins: [OriginQueue] = []
   /// Transfers that hold slots here.
   package private(set) var underWay = 0
   /// Those of them that have given their slots of the cluster up, see ``SlowTransfers``.
@@ -28,99 +33,110 @@ package struct Host {
 
   /// - Parameter name: see `ImageURL.host`.
   init(_ name: String, health: HostHealth) {
+    self.name = name
     group = HostGroup.name(of: name)
     self.health = health
   }
 
   /// URLs, and transfers that were redirected here, that wait for it.
-  var urlCount: Int { origins.values.reduce(0) { $0 + $1.waiting.count + $1.redirected.count } }
+  var urlCount: Int { origins.reduce(0) { $0 + $1.waiting.count + $1.redirected.count } }
 
   /// The sources that wait for a transfer of their own, in no order.
-  var waiting: [SourceID] { origins.values.flatMap(\.waiting.keys) }
+  var waiting: [SourceID] { origins.flatMap(\.waiting.keys) }
 
   /// The transfers that redirects lead here, in no order.
-  package var redirected: [TransferID] { origins.values.flatMap(\.redirected.keys) }
+  package var redirected: [TransferID] { origins.flatMap(\.redirected.keys) }
 
   /// Whether a transfer that was redirected here waits for an origin that may be asked.
-  func hasRedirected(at now: ContinuousClock.Instant) -> Bool {
-    origins.values.contains { $0.mostUrgentRedirected(at: now) != nil }
+  func hasRedirected(at now: Instant) -> Bool {
+    origins.contains { $0.mostUrgentRedirected(at: now) != nil }
   }
 
   /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
-  func mostUrgent(at now: ContinuousClock.Instant) -> Urgency? {
-    [next { $0.mostUrgentSource(at: now) }, next { $0.mostUrgentRedirected(at: now) }]
-      .compactMap { $0?.urgency }.min()
+  func mostUrgent(at now: Instant) -> Urgency? {
+    origins.reduce(nil as Urgency?) { least, queue in
+      least.orLess(queue.mostUrgentSource(at: now)).orLess(queue.mostUrgentRedirected(at: now))
+    }
   }
 
-  /// The origin whose turn it is.
-  private func next(
-    _ urgency: (OriginQueue) -> Urgency?
-  ) -> (origin: String, urgency: Urgency)? {
-    origins.compactMap { origin, queue in urgency(queue).map { (origin, $0) } }
-      .min { $0.1 < $1.1 }
+  /// The index of the origin whose turn it is.
+  private func next(_ urgency: (OriginQueue) -> Urgency?) -> Int? {
+    var next: (index: Int, urgency: Urgency)?
+    for index in origins.indices {
+      guard let urgency = urgency(origins[index]) else { continue }
+      if next.map({ urgency < $0.urgency }) ?? true { next = (index, urgency) }
+    }
+    return next?.index
+  }
+
+  private func index(of origin: String) -> Int? { origins.firstIndex { $0.origin == origin } }
+
+  /// The index of an origin, which is added if it is not there.
+  private mutating func addedIndex(of origin: String) -> Int {
+    if let index = index(of: origin) { return index }
+    origins.append(OriginQueue(origin))
+    return origins.count - 1
   }
 
   /// When the next of the origins may be asked that something waits for and that has a pause; `nil` if there
   /// is none.
-  func nextPauseEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-    origins.values.compactMap { $0.pauseEnd(at: now) }.min()
+  func nextPauseEnd(at now: Instant) -> Instant? {
+    origins.reduce(nil as Instant?) { $0.orLess($1.pauseEnd(at: now)) }
   }
 
   /// Until when a pause of an origin has to be remembered; `nil` if none has.
-  func pausesEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-    origins.values.compactMap { $0.pause(at: now)?.until }.max()
+  func pausesEnd(at now: Instant) -> Instant? {
+    origins.compactMap { $0.pause(at: now)?.until }.max()
   }
 
   /// The pause that an origin has asked for; `nil` if there is none, or it is over.
-  func retryAfter(of origin: String, at now: ContinuousClock.Instant) -> RetryAfter? {
-    origins[origin]?.pause(at: now)
+  func retryAfter(of origin: String, at now: Instant) -> RetryAfter? {
+    index(of: origin).flatMap { origins[$0].pause(at: now) }
   }
 
   /// Forgets the origins for which nothing waits, and that have no pause.
-  mutating func forgetIdleOrigins(at now: ContinuousClock.Instant) {
-    for (origin, queue) in origins where queue.isEmpty && queue.pause(at: now) == nil {
-      origins[origin] = nil
-    }
+  mutating func forgetIdleOrigins(at now: Instant) {
+    origins.removeAll { $0.isEmpty && $0.pause(at: now) == nil }
   }
 
   // MARK: - Waiting
 
   /// Queues a source, or changes its urgency.
   mutating func insert(_ source: SourceID, of origin: String, _ urgency: Urgency) {
-    origins[origin, default: OriginQueue()].waiting.set(source, to: urgency)
+    origins[addedIndex(of: origin)].waiting.set(source, to: urgency)
   }
 
   mutating func remove(_ source: SourceID) {
-    for origin in origins.keys { origins[origin]?.waiting.remove(source) }
+    for index in origins.indices { origins[index].waiting.remove(source) }
     if isNoSourceWaiting { health.cancelProbe() }
   }
 
-  private var isNoSourceWaiting: Bool { origins.values.allSatisfy(\.waiting.isEmpty) }
+  private var isNoSourceWaiting: Bool { origins.allSatisfy(\.waiting.isEmpty) }
 
   /// Queues a transfer that was redirected here, or changes its urgency.
   mutating func insert(redirected transfer: TransferID, to origin: String, _ urgency: Urgency) {
-    origins[origin, default: OriginQueue()].redirected.set(transfer, to: urgency)
+    origins[addedIndex(of: origin)].redirected.set(transfer, to: urgency)
   }
 
   mutating func remove(redirected transfer: TransferID) {
-    for origin in origins.keys { origins[origin]?.redirected.remove(transfer) }
+    for index in origins.indices { origins[index].redirected.remove(transfer) }
   }
 
   // MARK: - Slots
 
   /// Takes the most urgent source, which gets a slot.
-  mutating func start(at now: ContinuousClock.Instant) -> SourceID? {
-    guard let origin = next({ $0.mostUrgentSource(at: now) })?.origin,
-      let source = origins[origin]?.waiting.removeFirst()
+  mutating func start(at now: Instant) -> SourceID? {
+    guard let index = next({ $0.mostUrgentSource(at: now) }),
+      let source = origins[index].waiting.removeFirst()
     else { return nil }
     underWay += 1
     return source
   }
 
   /// Takes the most urgent transfer that was redirected here, which gets a slot.
-  mutating func startRedirected(at now: ContinuousClock.Instant) -> TransferID? {
-    guard let origin = next({ $0.mostUrgentRedirected(at: now) })?.origin,
-      let transfer = origins[origin]?.redirected.removeFirst()
+  mutating func startRedirected(at now: Instant) -> TransferID? {
+    guard let index = next({ $0.mostUrgentRedirected(at: now) }),
+      let transfer = origins[index].redirected.removeFirst()
     else { return nil }
     underWay += 1
     return transfer
@@ -153,18 +169,18 @@ package struct Host {
 
   /// From now on tokens come at another rate.
   mutating func changeRate(
-    from old: TransferRate, to new: TransferRate, at now: ContinuousClock.Instant
+    from old: TransferRate, to new: TransferRate, at now: Instant
   ) {
     bucket.change(from: old, to: new, at: now)
   }
 
   /// A transfer takes a token.
-  mutating func takeToken(at now: ContinuousClock.Instant, rate: TransferRate) {
+  mutating func takeToken(at now: Instant, rate: TransferRate) {
     bucket.take(at: now, rate: rate)
   }
 
   /// Something beside the transfers takes a token, see ``TokenBucket/takeUnasked(at:rate:)``.
-  mutating func takeTokenUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+  mutating func takeTokenUnasked(at now: Instant, rate: TransferRate) {
     bucket.takeUnasked(at: now, rate: rate)
   }
 
@@ -188,14 +204,14 @@ package struct Host {
   }
 
   /// An explicit command needs the host: see ``HostHealth/wantProbe(for:isProbing:at:)``.
-  mutating func wantProbe(for command: CommandID, at now: ContinuousClock.Instant) {
+  mutating func wantProbe(for command: CommandID, at now: Instant) {
     health.wantProbe(for: command, isProbing: probe != nil, at: now)
   }
 
   /// An origin has sent Retry-After: it is not asked before then.
   mutating func coolDown(_ origin: String, _ pause: RetryAfter) {
-    if origins[origin] == nil, origins.count >= Self.maximumIdleOriginCount { forgetIdleOrigin() }
-    origins[origin, default: OriginQueue()].coolDown(pause)
+    if index(of: origin) == nil, origins.count >= Self.maximumIdleOriginCount { forgetIdleOrigin() }
+    origins[addedIndex(of: origin)].coolDown(pause)
   }
 
   /// So many pauses of origins that nothing waits for are remembered. A host may have 65,535 ports.
@@ -203,10 +219,10 @@ package struct Host {
 
   /// Forgets the pause that ends first, of the origins that nothing waits for.
   private mutating func forgetIdleOrigin() {
-    let idle = origins.compactMap { origin, queue in
-      queue.isEmpty ? queue.pause.map { (origin, $0.until) } : nil
+    let idle = origins.indices.compactMap { index in
+      origins[index].isEmpty ? origins[index].pause.map { (index, $0.until) } : nil
     }
-    if let first = idle.min(by: { $0.1 < $1.1 }) { origins[first.0] = nil }
+    if let first = idle.min(by: { $0.1 < $1.1 }) { origins.remove(at: first.0) }
   }
 
   /// The host has answered a transfer.
@@ -217,8 +233,8 @@ package struct Host {
 
   /// A source's transfer has failed because of the host.
   mutating func failed(
-    _ failure: Failure, of source: SourceID, begunAt: ContinuousClock.Instant,
-    at now: ContinuousClock.Instant
+    _ failure: Failure, of source: SourceID, begunAt: Instant,
+    at now: Instant
   ) {
     if probe == source { probe = nil }
     health.failed(failure, begunAt: begunAt, at: now)
@@ -226,21 +242,21 @@ package struct Host {
 
   /// Why requests need not wait for the host now; `nil` when they should, or when one of them will
   /// be the next to try.
-  func downBecause(at now: ContinuousClock.Instant) -> Failure? {
+  func downBecause(at now: Instant) -> Failure? {
     guard probe == nil, !health.isProbeWanted, let until = health.coolingDownUntil, until > now
     else { return nil }
     return health.downBecause
   }
 
   /// Why the host is not asked now, because it failed; `nil` if it may be, or if a probe comes first.
-  func outage(at now: ContinuousClock.Instant) -> Outage? {
+  func outage(at now: Instant) -> Outage? {
     guard probe == nil, !health.isProbeWanted else { return nil }
     return health.outage(at: now)
   }
 
   /// Whether the host fails, by all that is known: it has a cooldown, or the origin has, or a transfer is
   /// about to show whether it still fails. Its failures are such that stale pictures may be served instead.
-  func isFailing(for origin: String, at now: ContinuousClock.Instant) -> Bool {
+  func isFailing(for origin: String, at now: Instant) -> Bool {
     if let pause = retryAfter(of: origin, at: now),
       Failure.permitsStale(httpStatus: pause.httpStatus)
     {
@@ -274,9 +290,9 @@ package struct HostHealth: Equatable {
   /// How often in a row the breaker has opened.
   private(set) var tripCount = 0
   /// Until when it is not asked, because it failed.
-  private var openUntil: ContinuousClock.Instant?
+  private var openUntil: Instant?
   private(set) var lastFailure: Failure?
-  private var failedAt: ContinuousClock.Instant?
+  private var failedAt: Instant?
   /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
   private var lastCommand: CommandID?
   /// Whether the next transfer starts in spite of the breaker.
@@ -305,7 +321,7 @@ package struct HostHealth: Equatable {
   var downBecause: Failure? { tripCount >= Self.tripMaximum ? lastFailure : nil }
 
   /// Why it is not asked now, because it failed; `nil` if it may be.
-  func outage(at now: ContinuousClock.Instant) -> Outage? {
+  func outage(at now: Instant) -> Outage? {
     guard let openUntil, openUntil > now, let lastFailure else { return nil }
     return Outage(until: openUntil, failure: lastFailure)
   }
@@ -322,7 +338,7 @@ package struct HostHealth: Equatable {
 
   /// A transfer has failed because of the host.
   mutating func failed(
-    _ failure: Failure, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ failure: Failure, begunAt: Instant, at now: Instant
   ) {
     lastFailure = failure
     failedAt = now
@@ -341,7 +357,7 @@ package struct HostHealth: Equatable {
   ///
   /// - Parameter isProbing: whether a probe is under way, whose result serves this command, too.
   mutating func wantProbe(
-    for command: CommandID, isProbing: Bool, at now: ContinuousClock.Instant
+    for command: CommandID, isProbing: Bool, at now: Instant
   ) {
     guard lastCommand.map({ $0 < command }) ?? true else { return }
     lastCommand = command
@@ -355,7 +371,7 @@ package struct HostHealth: Equatable {
   mutating func repeatProbe() { isProbeWanted = true }
 
   /// When the next transfer may start; `nil` or past when it may now.
-  package var nextAttempt: ContinuousClock.Instant? { isProbeWanted ? nil : openUntil }
+  package var nextAttempt: Instant? { isProbeWanted ? nil : openUntil }
 
   // MARK: - Memory
 
@@ -364,13 +380,13 @@ package struct HostHealth: Equatable {
   static let failureMemory = Duration.seconds(60)
 
   /// Until when its failures in a row are remembered; `nil` when there are none.
-  var failuresForgottenAt: ContinuousClock.Instant? { failedAt.map { $0 + Self.failureMemory } }
+  var failuresForgottenAt: Instant? { failedAt.map { $0 + Self.failureMemory } }
 
   /// Until when it is not asked; `nil` or past when it may be.
-  var coolingDownUntil: ContinuousClock.Instant? { openUntil }
+  var coolingDownUntil: Instant? { openUntil }
 
   /// When nothing of it needs to be remembered any more; `nil` when nothing is now.
-  var forgettableAt: ContinuousClock.Instant? {
+  var forgettableAt: Instant? {
     coolingDownUntil.map { isTripped ? $0 + Self.longestCooldown : $0 }
   }
 }
@@ -390,35 +406,47 @@ extension Failure {
 /// transfer now compete.
 struct HostIndex {
   /// Hosts by their pace, each as urgent as its most urgent URL.
-  typealias Queues = [HostPace: PriorityQueue<String, Urgency>]
+  struct Queues {
+    private var queues = [PriorityQueue<HostID, Urgency>](
+      repeating: PriorityQueue(), count: HostPace.allCases.count)
+
+    func first(_ pace: HostPace) -> (key: HostID, priority: Urgency)? {
+      queues[pace.rawValue].first
+    }
+
+    fileprivate mutating func set(_ host: HostID, _ pace: HostPace, to urgency: Urgency) {
+      queues[pace.rawValue].set(host, to: urgency)
+    }
+
+    fileprivate mutating func remove(_ host: HostID) {
+      for index in queues.indices { queues[index].remove(host) }
+    }
+  }
 
   /// The hosts with a URL that waits, a free slot and a token.
   private(set) var startable = Queues()
   /// The same of the hosts where a transfer waits that was redirected.
   private(set) var redirects = Queues()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
-  private var coolingDown = PriorityQueue<String, ContinuousClock.Instant>()
+  private var coolingDown = PriorityQueue<HostID, Instant>()
   /// The hosts that something waits for at an origin with a pause, and until when. Other origins of theirs may
   /// be asked meanwhile.
-  private var paused = PriorityQueue<String, ContinuousClock.Instant>()
+  private var paused = PriorityQueue<HostID, Instant>()
   /// The hosts that have only failures in a row to remember, and until when.
-  private var remembered = PriorityQueue<String, ContinuousClock.Instant>()
+  private var remembered = PriorityQueue<HostID, Instant>()
 
   /// What a long list of dead hosts may cost in memory. Beyond it the first to be forgotten is
   /// forgotten at once.
   static let rememberedMaximum = 4_096
 
   /// When a host may go on that has a cooldown now, or is forgotten.
-  var deadline: ContinuousClock.Instant? {
-    [coolingDown.first?.priority, paused.first?.priority, remembered.first?.priority]
-      .compactMap(\.self).min()
+  var deadline: Instant? {
+    (coolingDown.first?.priority).orLess(paused.first?.priority).orLess(remembered.first?.priority)
   }
 
-  mutating func remove(_ host: String) {
-    for pace in HostPace.allCases {
-      startable[pace]?.remove(host)
-      redirects[pace]?.remove(host)
-    }
+  mutating func remove(_ host: HostID) {
+    startable.remove(host)
+    redirects.remove(host)
     coolingDown.remove(host)
     paused.remove(host)
     remembered.remove(host)
@@ -428,31 +456,31 @@ struct HostIndex {
   ///
   /// - Parameter isRedirect: whether one that was redirected is among those that wait.
   mutating func setStartable(
-    _ host: String, _ urgency: Urgency, _ pace: HostPace, isRedirect: Bool
+    _ host: HostID, _ urgency: Urgency, _ pace: HostPace, isRedirect: Bool
   ) {
     if isRedirect {
-      redirects[pace, default: PriorityQueue()].set(host, to: urgency)
+      redirects.set(host, pace, to: urgency)
     } else {
-      startable[pace, default: PriorityQueue()].set(host, to: urgency)
+      startable.set(host, pace, to: urgency)
     }
   }
 
-  mutating func setCoolingDown(_ host: String, until moment: ContinuousClock.Instant) {
+  mutating func setCoolingDown(_ host: HostID, until moment: Instant) {
     coolingDown.set(host, to: moment)
   }
 
-  mutating func setPaused(_ host: String, until moment: ContinuousClock.Instant) {
+  mutating func setPaused(_ host: HostID, until moment: Instant) {
     paused.set(host, to: moment)
   }
 
   /// - Returns: the host to forget at once for it, if too many are remembered.
-  mutating func setRemembered(_ host: String, until moment: ContinuousClock.Instant) -> String? {
+  mutating func setRemembered(_ host: HostID, until moment: Instant) -> HostID? {
     remembered.set(host, to: moment)
     return remembered.count > Self.rememberedMaximum ? remembered.removeFirst() : nil
   }
 
   /// Takes a host whose time has come.
-  mutating func takeDue(at now: ContinuousClock.Instant) -> String? {
+  mutating func takeDue(at now: Instant) -> HostID? {
     if let until = coolingDown.first?.priority, until <= now { return coolingDown.removeFirst() }
     if let until = paused.first?.priority, until <= now { return paused.removeFirst() }
     if let until = remembered.first?.priority, until <= now { return remembered.removeFirst() }

@@ -1,13 +1,18 @@
-import ImgModel
+package import ImgModel
 
 /// What waits for one origin of a host, and the pause that the origin has asked for. Another port or scheme
 /// is another service, which has asked for nothing.
 struct OriginQueue {
+  let origin: String
   /// The sources that wait for a transfer of their own.
   var waiting = PriorityQueue<SourceID, Urgency>()
   /// Transfers that redirects lead here. They have begun, so they go before those that have not.
   var redirected = PriorityQueue<TransferID, Urgency>()
   private(set) var pause: RetryAfter?
+
+  init(_ origin: String) {
+    self.origin = origin
+  }
 
   var isEmpty: Bool { waiting.isEmpty && redirected.isEmpty }
 
@@ -17,29 +22,30 @@ struct OriginQueue {
   }
 
   /// The pause; `nil` if there is none, or it is over.
-  func pause(at now: ContinuousClock.Instant) -> RetryAfter? {
+  func pause(at now: Instant) -> RetryAfter? {
     pause.flatMap { $0.until > now ? $0 : nil }
   }
 
   /// The most urgent source that may start, as far as the pause is concerned; `nil` when none may.
-  func mostUrgentSource(at now: ContinuousClock.Instant) -> Urgency? {
+  func mostUrgentSource(at now: Instant) -> Urgency? {
     waiting.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
   }
 
   /// The same of the transfers that were redirected here.
-  func mostUrgentRedirected(at now: ContinuousClock.Instant) -> Urgency? {
+  func mostUrgentRedirected(at now: Instant) -> Urgency? {
     redirected.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
   }
 
   /// When the pause is over for the most urgent that waits because of it; `nil` where nothing does.
-  func pauseEnd(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-    [waiting.first?.priority, redirected.first?.priority].compactMap(\.self)
+  func pauseEnd(at now: Instant) -> Instant? {
+    guard pause(at: now) != nil else { return nil }
+    return [waiting.first?.priority, redirected.first?.priority].compactMap(\.self)
       .map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
   }
 
   private func attempt(
-    of urgency: Urgency, at now: ContinuousClock.Instant
-  ) -> ContinuousClock.Instant {
+    of urgency: Urgency, at now: Instant
+  ) -> Instant {
     max(now, pause?.until(for: urgency) ?? now)
   }
 }
@@ -47,7 +53,7 @@ struct OriginQueue {
 /// A host that has failed again and again, so that its circuit breaker is open, see ``HostHealth``.
 package struct Outage: Equatable {
   /// When the host is asked again.
-  package let until: ContinuousClock.Instant
+  package let until: Instant
   /// The last failure of the host.
   let failure: Failure
 }
@@ -55,20 +61,20 @@ package struct Outage: Equatable {
 /// The pause that an origin has asked for (RFC 9110 section 10.2.3).
 package struct RetryAfter: Equatable {
   /// When the origin permits the next request.
-  package let until: ContinuousClock.Instant
+  package let until: Instant
   /// When a viewer's request goes out before the pause is over: a person should not be kept from a picture for minutes
   /// because another one asked for it.
-  package let untilForViewers: ContinuousClock.Instant
+  package let untilForViewers: Instant
   /// The status of the response that asked for it.
   let httpStatus: Int
 
-  init(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+  init(_ cooldown: HostCooldown, at now: Instant) {
     until = now + cooldown.duration
     untilForViewers = now + min(cooldown.duration, HostCooldown.maximumForViewers)
     httpStatus = cooldown.httpStatus
   }
 
-  package func until(for urgency: Urgency) -> ContinuousClock.Instant {
+  package func until(for urgency: Urgency) -> Instant {
     urgency.viewer > 0 ? untilForViewers : until
   }
 
@@ -102,38 +108,38 @@ package struct TransferRate: Equatable {
 /// holds a bucket's whole state in one moment (ITU-T Recommendation I.371, annex A).
 package struct TokenBucket {
   /// When all tokens will have come again.
-  private(set) var fullAt: ContinuousClock.Instant?
+  private(set) var fullAt: Instant?
 
   package init() {}
 
   /// When there is a token.
-  package func nextToken(at rate: TransferRate) -> ContinuousClock.Instant? {
+  package func nextToken(at rate: TransferRate) -> Instant? {
     fullAt.map { $0 - rate.interval * (rate.burst - 1) }
   }
 
   /// From now on tokens come at another rate. Those that are there stay, and no others appear.
   mutating func change(
-    from old: TransferRate, to new: TransferRate, at now: ContinuousClock.Instant
+    from old: TransferRate, to new: TransferRate, at now: Instant
   ) {
     guard let full = fullAt, full > now else { return }
     let available = Double(old.burst) - (full - now) / old.interval
     fullAt = now + new.interval * max(0, Double(new.burst) - available)
   }
 
-  package mutating func take(at now: ContinuousClock.Instant, rate: TransferRate) {
+  package mutating func take(at now: Instant, rate: TransferRate) {
     fullAt = max(fullAt ?? now, now) + rate.interval
   }
 
   /// Takes a token without having asked whether there is one. Where there is none, those that come
   /// are owed, as many as may come at once and no more, so that the debt of a host is bounded.
-  mutating func takeUnasked(at now: ContinuousClock.Instant, rate: TransferRate) {
+  mutating func takeUnasked(at now: Instant, rate: TransferRate) {
     take(at: now, rate: rate)
     fullAt = fullAt.map { min($0, now + rate.interval * (2 * rate.burst)) }
   }
 }
 
 /// What the transfers of a host have shown of its pace.
-enum HostPace: CaseIterable {
+enum HostPace: Int, CaseIterable {
   /// The last one was soon over.
   case responsive
   /// Nothing, or that the last one took its time.

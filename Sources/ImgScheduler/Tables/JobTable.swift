@@ -3,12 +3,12 @@ package import ImgModel
 /// The jobs that have not ended: their lines at hand, whose turn it is, and which outcomes are not
 /// durable.
 package struct JobTable {
-  private var jobs: [JobID: ActiveJob] = [:]
+  private var jobs = NumberedTable<JobID, ActiveJob>()
   private var turns = JobTurns()
   /// Lines without an outcome that each job may have in hand.
   package private(set) var linesInHandPerJob = linesInHandMaximum
   /// The jobs with lines that wait behind earlier ones.
-  package private(set) var withHeldLines: Set<JobID> = []
+  package private(set) var withHeldLines = NumberedSet<JobID>()
   /// Outcomes sent to the journal and not yet durable.
   package private(set) var unrecordedCount = 0
   private var lastTicket: UInt64 = 0
@@ -34,8 +34,7 @@ package struct JobTable {
   private mutating func change<Result>(
     _ id: JobID, _ body: (inout ActiveJob) -> Result
   ) -> Result {
-    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
-    return body(&jobs.values[index])
+    jobs.change(id, body)
   }
 
   // MARK: - Beginning and end
@@ -43,14 +42,14 @@ package struct JobTable {
   /// - Precondition: the job is active, and was not accepted before or has ended since.
   mutating func add(_ job: ActiveJob) {
     precondition(jobs[job.id] == nil && job.record.isActive, "a job is accepted once")
-    jobs[job.id] = job
+    jobs.set(job.id, to: job)
   }
 
   /// The job's end is durable.
   ///
   /// - Returns: `nil` when it has ended before.
   mutating func remove(_ id: JobID) -> ActiveJob? {
-    guard let job = jobs.removeValue(forKey: id) else { return nil }
+    guard let job = jobs.remove(id) else { return nil }
     turns.remove(id, priority: job.priority)
     return job
   }
@@ -73,18 +72,18 @@ package struct JobTable {
   /// Nothing of the job starts, because the store has no room for what it pins.
   mutating func beginHold(_ id: JobID) { change(id) { $0.beginHold() } }
 
-  mutating func endHold(of id: JobID, at now: ContinuousClock.Instant) {
+  mutating func endHold(of id: JobID, at now: Instant) {
     change(id) { $0.endHold(at: now) }
   }
 
-  mutating func endDelay(of id: JobID, at now: ContinuousClock.Instant) {
+  mutating func endDelay(of id: JobID, at now: Instant) {
     change(id) { $0.endDelay(at: now) }
   }
 
   /// A change that does not end the job is durable. At another priority the job takes its turns
   /// afresh.
   mutating func apply(
-    _ change: JobChange, to id: JobID, at moment: WallTime, now: ContinuousClock.Instant
+    _ change: JobChange, to id: JobID, at moment: WallTime, now: Instant
   ) {
     guard case .prioritise = change else {
       return self.change(id) { $0.apply(change, at: moment, now: now) }
@@ -190,23 +189,45 @@ package struct JobTable {
   ///
   /// - Precondition: the job has not ended.
   mutating func enqueue(_ id: JobID) {
-    // Read in place, because a job is large.
-    guard let index = jobs.index(forKey: id) else { preconditionFailure("\(id) has ended") }
-    turns.append(id, priority: jobs.values[index].priority)
+    guard let priority = jobs.read(id, { $0.priority }) else {
+      preconditionFailure("\(id) has ended")
+    }
+    turns.append(id, priority: priority)
   }
+
+  /// What the lines of a job ask for; `nil` when the job has ended.
+  func terms(of id: JobID) -> (options: RequestOptions, isPinning: Bool, command: CommandID?)? {
+    jobs.read(id) { ($0.record.options, $0.record.holdsPins, $0.command) }
+  }
+
+  /// Whether a job has lost the headers to ask with.
+  func lacksHeaders(_ id: JobID) -> Bool { jobs.read(id) { $0.record.lacksHeaders } ?? false }
 
   /// Whether a user has paused the job, or it waits for room in the store; `false` for one that has ended.
   func isStopped(_ id: JobID) -> Bool {
-    jobs.index(forKey: id).map { jobs.values[$0].isStopped } ?? false
+    jobs.read(id) { $0.isStopped } ?? false
   }
 
   /// Gives a line its start tag, if it has none.
   mutating func assignStartTag(to waiter: inout Waiter) {
     guard waiter.startTag == 0, let id = waiter.job else { return }
-    let current = waiter
+    let arrivalTag = waiter.arrivalTag
     waiter.startTag = change(id) { job in
-      job.lastStartTag = job.nextStartTag(of: current)
+      job.lastStartTag = job.nextStartTag(after: arrivalTag)
       return job.lastStartTag
+    }
+  }
+
+  /// The item of the job's first line that waits behind others and may begin; `nil` when none may.
+  func nextHeldItem(of id: JobID) -> WorkID? { jobs.read(id) { $0.lookups.next } ?? nil }
+
+  /// How urgent such a line is; `nil` when the job has ended.
+  ///
+  /// - Parameter arrivalTag: see ``Waiter/arrivalTag``.
+  func urgency(ofLineOf id: JobID, arrivalTag: UInt64, at item: WorkID) -> Urgency? {
+    jobs.read(id) { job in
+      Urgency(
+        priority: job.priority, startTag: job.nextStartTag(after: arrivalTag), item: item)
     }
   }
 
@@ -234,7 +255,9 @@ package struct JobTable {
         job.count(index, at: item, host: host, by: numbers)
         return (job.lookups.isAnyWaiting, numbers.leased > 0 && job.start(at: now))
       }
-      if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
+      if numbers.behindEarlierLines != 0 {
+        if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
+      }
       if numbers.backlog != HostBacklog() { enqueue(id) }
       if isFirst { started.append(id) }
     }
@@ -262,7 +285,7 @@ package struct JobTable {
   ///
   /// - Precondition: it was sent to the journal, and the job has not ended.
   mutating func endRecording(
-    of index: Int, _ outcome: Outcome, of id: JobID, at now: ContinuousClock.Instant
+    of index: Int, _ outcome: Outcome, of id: JobID, at now: Instant
   ) {
     precondition(unrecordedCount > 0, "an outcome is durable that was not sent")
     unrecordedCount -= 1

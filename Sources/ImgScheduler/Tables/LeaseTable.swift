@@ -16,10 +16,10 @@ package struct Lease {
   package let worker: WorkerID
   package let purpose: Purpose
   /// Since when the item is in its stage.
-  package private(set) var since: ContinuousClock.Instant
+  package private(set) var since: Instant
 
   init(
-    item: WorkID, worker: WorkerID, purpose: Purpose, since: ContinuousClock.Instant
+    item: WorkID, worker: WorkerID, purpose: Purpose, since: Instant
   ) {
     self.item = item
     self.worker = worker
@@ -33,7 +33,7 @@ package struct Lease {
   }
 
   /// The item enters another stage.
-  mutating func enterStage(at now: ContinuousClock.Instant) { since = now }
+  mutating func enterStage(at now: Instant) { since = now }
 }
 
 extension Lease {
@@ -48,36 +48,36 @@ extension Lease {
 /// All leases, by numbers that are never used again: an answer to a lease that has ended is late,
 /// and changes nothing.
 package struct LeaseTable {
-  private var leases: [LeaseID: Lease] = [:]
+  private var leases = NumberedTable<LeaseID, Lease>()
   /// The look-ups that hold later lines up, and until when.
-  private var lookupDeadlines = PriorityQueue<LeaseID, ContinuousClock.Instant>()
+  private var lookupDeadlines = PriorityQueue<LeaseID, Instant>()
   private var lastNumber: UInt64 = 0
   /// Answers to leases that have ended.
   package private(set) var lateAnswerCount = 0
 
   package var isEmpty: Bool { leases.isEmpty }
   package var count: Int { leases.count }
-  package var all: [LeaseID: Lease] { leases }
+  package var all: NumberedTable<LeaseID, Lease> { leases }
 
   /// - Returns: `nil` when the lease has ended.
   package subscript(id: LeaseID) -> Lease? { leases[id] }
 
   /// Since when the oldest of these leases is in its stage; `nil` when none is left.
-  func oldestSince(of ids: [LeaseID]) -> ContinuousClock.Instant? {
+  func oldestSince(of ids: [LeaseID]) -> Instant? {
     ids.compactMap { leases[$0]?.since }.min()
   }
 
   // MARK: - Granting
 
   mutating func grantLookup(
-    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+    of item: WorkID, to worker: WorkerID, at now: Instant
   ) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .lookup }
   }
 
   /// The lease starts a transfer, which has its number.
   mutating func grantTransfer(
-    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+    of item: WorkID, to worker: WorkerID, at now: Instant
   ) -> LeaseID {
     grant(item, to: worker, at: now) { .transfer(TransferID(startedBy: $0)) }
   }
@@ -85,25 +85,25 @@ package struct LeaseTable {
   /// The lease is attached to a transfer that another has started.
   mutating func grantAttached(
     of item: WorkID, to transfer: TransferID, by worker: WorkerID,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .transfer(transfer) }
   }
 
   /// The picture is on the machine, so the lease needs no transfer.
   mutating func grantDecode(
-    of item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant
+    of item: WorkID, to worker: WorkerID, at now: Instant
   ) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .decode }
   }
 
   private mutating func grant(
-    _ item: WorkID, to worker: WorkerID, at now: ContinuousClock.Instant,
+    _ item: WorkID, to worker: WorkerID, at now: Instant,
     purpose: (LeaseID) -> Lease.Purpose
   ) -> LeaseID {
     lastNumber += 1
     let id = LeaseID(rawValue: lastNumber)
-    leases[id] = Lease(item: item, worker: worker, purpose: purpose(id), since: now)
+    leases.set(id, to: Lease(item: item, worker: worker, purpose: purpose(id), since: now))
     return id
   }
 
@@ -112,11 +112,8 @@ package struct LeaseTable {
   /// The item enters another stage.
   ///
   /// - Precondition: the lease has not ended.
-  mutating func enterStage(_ id: LeaseID, at now: ContinuousClock.Instant) {
-    guard let index = leases.index(forKey: id) else {
-      preconditionFailure("\(id) has ended")
-    }
-    leases.values[index].enterStage(at: now)
+  mutating func enterStage(_ id: LeaseID, at now: Instant) {
+    leases.change(id) { $0.enterStage(at: now) }
   }
 
   /// Ends a lease.
@@ -127,7 +124,7 @@ package struct LeaseTable {
       lateAnswerCount += 1
       return nil
     }
-    leases[id] = nil
+    leases.remove(id)
     lookupDeadlines.remove(id)
     return lease
   }
@@ -135,10 +132,10 @@ package struct LeaseTable {
   // MARK: - Look-ups that take long
 
   /// When the next look-up ceases to hold later lines up; `nil` when none does.
-  var lookupDeadline: ContinuousClock.Instant? { lookupDeadlines.first?.priority }
+  var lookupDeadline: Instant? { lookupDeadlines.first?.priority }
 
   /// - Precondition: the lease has not ended, and is one of a look-up.
-  mutating func setLookupDeadline(_ moment: ContinuousClock.Instant, of id: LeaseID) {
+  mutating func setLookupDeadline(_ moment: Instant, of id: LeaseID) {
     guard let lease = leases[id], lease.purpose == .lookup else {
       preconditionFailure("\(id) is no look-up")
     }
@@ -146,7 +143,7 @@ package struct LeaseTable {
   }
 
   /// Takes the look-ups that hold later lines up no more.
-  mutating func takeOverdueLookups(at now: ContinuousClock.Instant) -> [Lease] {
+  mutating func takeOverdueLookups(at now: Instant) -> [Lease] {
     var overdue: [Lease] = []
     while let (id, until) = lookupDeadlines.first, until <= now {
       lookupDeadlines.remove(id)
@@ -223,12 +220,12 @@ package struct LeasedTransfer {
 
 /// The transfers, and until when those wait that were redirected.
 package struct TransferTable {
-  private var transfers: [TransferID: LeasedTransfer] = [:]
+  private var transfers = NumberedTable<TransferID, LeasedTransfer>()
   /// The transfers that wait for a slot where their redirects lead, and until when.
-  private var redirectDeadlines = PriorityQueue<TransferID, ContinuousClock.Instant>()
+  private var redirectDeadlines = PriorityQueue<TransferID, Instant>()
 
   package var isEmpty: Bool { transfers.isEmpty }
-  package var all: [TransferID: LeasedTransfer] { transfers }
+  package var all: NumberedTable<TransferID, LeasedTransfer> { transfers }
   package var withDeadlines: [TransferID] { redirectDeadlines.keys }
 
   /// - Returns: `nil` when the transfer is over.
@@ -244,8 +241,10 @@ package struct TransferTable {
   ) -> TransferID {
     let id = TransferID(startedBy: lease)
     precondition(transfers[id] == nil, "\(id) begins twice")
-    transfers[id] = LeasedTransfer(
-      source: source, worker: worker, host: host, origin: origin, lease: lease)
+    transfers.set(
+      id,
+      to: LeasedTransfer(
+        source: source, worker: worker, host: host, origin: origin, lease: lease))
     return id
   }
 
@@ -265,10 +264,9 @@ package struct TransferTable {
       }
       transfer.leases.remove(at: index)
     }
-    guard let transfer = transfers[id], transfer.leases.isEmpty else { return nil }
-    transfers[id] = nil
+    guard transfers.read(id, { $0.leases.isEmpty }) == true else { return nil }
     redirectDeadlines.remove(id)
-    return transfer
+    return transfers.remove(id)
   }
 
   // MARK: - States
@@ -288,7 +286,7 @@ package struct TransferTable {
   /// - Parameter deadline: until when it waits for a slot there.
   /// - Precondition: the transfer is receiving.
   mutating func redirect(
-    _ id: TransferID, to host: String, origin: String, until deadline: ContinuousClock.Instant
+    _ id: TransferID, to host: String, origin: String, until deadline: Instant
   ) {
     change(id) { transfer in
       precondition(transfer.state == .receiving, "\(id) receives nothing")
@@ -347,10 +345,10 @@ package struct TransferTable {
   }
 
   /// When the next transfer has waited too long for a slot; `nil` while none waits.
-  var redirectDeadline: ContinuousClock.Instant? { redirectDeadlines.first?.priority }
+  var redirectDeadline: Instant? { redirectDeadlines.first?.priority }
 
   /// A transfer that has waited too long for a slot.
-  func overdueRedirect(at now: ContinuousClock.Instant) -> TransferID? {
+  func overdueRedirect(at now: Instant) -> TransferID? {
     redirectDeadlines.first.flatMap { $0.priority <= now ? $0.key : nil }
   }
 
@@ -376,7 +374,6 @@ package struct TransferTable {
   private mutating func change<Result>(
     _ id: TransferID, _ body: (inout LeasedTransfer) -> Result
   ) -> Result {
-    guard let index = transfers.index(forKey: id) else { preconditionFailure("\(id) is over") }
-    return body(&transfers.values[index])
+    transfers.change(id, body)
   }
 }

@@ -1,3 +1,13 @@
+package import ImgModel
+
+extension Optional where Wrapped: Comparable {
+  /// The lesser of both, or the one that is there.
+  func orLess(_ other: Wrapped?) -> Wrapped? {
+    guard let self, let other else { return self ?? other }
+    return Swift.min(self, other)
+  }
+}
+
 /// First in, first out, both in constant time on average.
 package struct FIFO<Element> {
   private var elements: [Element] = []
@@ -36,12 +46,45 @@ package struct FIFO<Element> {
   }
 }
 
+/// A key of a ``PriorityQueue``, which says what finds the key there.
+package protocol QueueKey: Hashable {
+  associatedtype Positions: QueuePositions<Self>
+}
+
+/// Where each key of a ``PriorityQueue`` stands.
+package protocol QueuePositions<Key> {
+  associatedtype Key
+  init()
+  subscript(key: Key) -> Int? { get }
+  mutating func set(_ key: Key, to position: Int)
+  @discardableResult
+  mutating func remove(_ key: Key) -> Int?
+}
+
+extension NumberedTable: QueuePositions where Value == Int {}
+
+extension Identifier: QueueKey {
+  package typealias Positions = NumberedTable<Self, Int>
+}
+
+extension Int: QueueKey {
+  package typealias Positions = NumberedTable<Self, Int>
+}
+
+extension Dictionary: QueuePositions where Value == Int {
+  package mutating func set(_ key: Key, to position: Int) { self[key] = position }
+  package mutating func remove(_ key: Key) -> Int? { removeValue(forKey: key) }
+}
+
+extension String: QueueKey {
+  package typealias Positions = [String: Int]
+}
+
 /// Keys by priority, the least first: a binary heap that knows where each key stands, so that a key
 /// is added, moved and removed in logarithmic time and nothing outdated is ever left behind.
-package struct PriorityQueue<Key: Hashable, Priority: Comparable> {
+package struct PriorityQueue<Key: QueueKey, Priority: Comparable> {
   private var entries: [(key: Key, priority: Priority)] = []
-  /// Where each key stands in `entries`.
-  private var positions: [Key: Int] = [:]
+  private var positions = Key.Positions()
 
   init() {}
 
@@ -60,7 +103,7 @@ package struct PriorityQueue<Key: Hashable, Priority: Comparable> {
     let position = positions[key] ?? entries.count
     if position == entries.count {
       entries.append((key, priority))
-      positions[key] = position
+      positions.set(key, to: position)
     } else {
       entries[position].priority = priority
     }
@@ -71,7 +114,7 @@ package struct PriorityQueue<Key: Hashable, Priority: Comparable> {
     guard let position = positions[key] else { return }
     swap(position, entries.count - 1)
     entries.removeLast()
-    positions[key] = nil
+    positions.remove(key)
     if position < entries.count { restoreOrder(at: position) }
   }
 
@@ -110,15 +153,15 @@ package struct PriorityQueue<Key: Hashable, Priority: Comparable> {
   private mutating func swap(_ one: Int, _ other: Int) {
     guard one != other else { return }
     entries.swapAt(one, other)
-    positions[entries[one].key] = one
-    positions[entries[other].key] = other
+    positions.set(entries[one].key, to: one)
+    positions.set(entries[other].key, to: other)
   }
 }
 
 /// Round robin: each member waits once, and the one that has waited for longest is next.
-package struct TurnQueue<Member: Hashable> {
+package struct TurnQueue<Member: Numbered> {
   private var queue = FIFO<Member>()
-  private var waiting: Set<Member> = []
+  private var waiting = NumberedSet<Member>()
 
   package init() {}
 
@@ -127,12 +170,12 @@ package struct TurnQueue<Member: Hashable> {
 
   /// Has a member wait for its turn; it keeps its position when it waits already.
   package mutating func append(_ member: Member) {
-    guard waiting.insert(member).inserted else { return }
-    queue.append(member)
+    if waiting.insert(member) { queue.append(member) }
   }
 
   package mutating func remove(_ member: Member) {
-    guard waiting.remove(member) != nil else { return }
+    guard waiting.contains(member) else { return }
+    waiting.remove(member)
     queue.removeAll { $0 == member }
   }
 

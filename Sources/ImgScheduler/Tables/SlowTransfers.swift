@@ -68,6 +68,8 @@ struct SlowTransfers {
   ///
   /// - Returns: what it holds.
   mutating func remove(_ id: TransferID) -> Holding {
+    // Mostly none is slow.
+    guard !entries.isEmpty || asideCount > 0 else { return .slot }
     forget(id)
     let isAside = aside.remove(id) != nil || ending.remove(id) != nil
     return isAside ? .aside : .slot

@@ -24,7 +24,9 @@ package struct Backoff {
 /// neither is tried again. Failures that may pass are never remembered.
 package struct RememberedFailures {
   /// What has failed.
-  struct Subject: Hashable {
+  struct Subject: QueueKey {
+    typealias Positions = [Subject: Int]
+
     let name: PictureName
     /// What the picture was decoded to; empty for the picture itself, whatever it is to become.
     var variants: [Variant] = []
@@ -37,7 +39,7 @@ package struct RememberedFailures {
 
   struct Memory {
     let failure: Failure
-    let since: ContinuousClock.Instant
+    let since: Instant
     /// Later ones have higher numbers.
     let number: UInt64
   }
@@ -60,13 +62,13 @@ package struct RememberedFailures {
   package var count: Int { memories.count }
 
   /// What is remembered of a picture; `nil` also when that is too old.
-  func memory(of subject: Subject, at now: ContinuousClock.Instant) -> Memory? {
+  func memory(of subject: Subject, at now: Instant) -> Memory? {
     memories[subject].flatMap { now - $0.since < time ? $0 : nil }
   }
 
   /// - Returns: whether it is remembered.
   mutating func remember(
-    _ failure: Failure, of subject: Subject, at now: ContinuousClock.Instant
+    _ failure: Failure, of subject: Subject, at now: Instant
   ) -> Bool {
     guard failure.isOfMissingPicture || failure.isOfCrash, time > .zero else { return false }
     lastNumber += 1
@@ -135,6 +137,12 @@ package struct Source {
       }
     }
 
+    /// Hashes what differs between most keys.
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(name.text)
+      hasher.combine(part)
+    }
+
     init(_ item: WorkItem) {
       name = item.key.name
       host = item.host
@@ -146,7 +154,7 @@ package struct Source {
   package let id: SourceID
   package let key: Key
   /// Its items, in the order in which they came.
-  package internal(set) var members: [WorkID] = []
+  package internal(set) var members: [WorkID]
   /// Whether it waits for a transfer of its own.
   var isQueued = false
   /// The transfer that items may still join: its body is on its way, or held by its worker.
@@ -156,28 +164,29 @@ package struct Source {
   /// What the last of them failed with.
   var lastFailure: Failure?
   /// When the first of them failed.
-  var firstFailedAt: ContinuousClock.Instant?
+  var firstFailedAt: Instant?
   /// When it may be queued again; `nil` when it may be now.
-  package internal(set) var retryAt: ContinuousClock.Instant?
+  package internal(set) var retryAt: Instant?
   /// Workers that held this fetch and crashed, or were ended because they owed its answer or hung in
   /// its transfer.
   var lossCount = 0
   /// Workers that ended, for any reason, while they held this fetch.
   var deathCount = 0
 
-  init(id: SourceID, key: Key) {
+  init(id: SourceID, key: Key, of item: WorkID) {
     self.id = id
     self.key = key
+    members = [item]
   }
 }
 
 /// The sources of the items that have to be fetched: who shares them, when they are tried again,
 /// and what is remembered of those that failed.
 package struct SourceTable {
-  private var sources: [SourceID: Source] = [:]
+  private var sources = NumberedTable<SourceID, Source>()
   private var ids: [Source.Key: SourceID] = [:]
   /// The sources that wait before they are tried again, and until when.
-  private var backoffs = PriorityQueue<SourceID, ContinuousClock.Instant>()
+  private var backoffs = PriorityQueue<SourceID, Instant>()
   /// The sources whose items or transfers have changed.
   private var changed = TurnQueue<SourceID>()
   private let backoff: Backoff
@@ -204,14 +213,23 @@ package struct SourceTable {
   /// The source of a picture; `nil` when no item needs it.
   package func source(for key: Source.Key) -> Source? { ids[key].flatMap { sources[$0] } }
 
+  func id(for key: Source.Key) -> SourceID? { ids[key] }
+
+  /// Whether there is a transfer that items of the source may join.
+  func hasJoinable(_ id: SourceID) -> Bool { sources.read(id) { $0.joinable != nil } ?? false }
+
   // MARK: - Items
 
   /// Makes an item share the source of its picture, which the first one begins.
   mutating func add(_ item: WorkItem) -> SourceID {
     let key = Source.Key(item)
-    let id = ids[key] ?? SourceID(rawValue: item.id.rawValue)
+    if let id = ids[key] {
+      change(id) { $0.members.append(item.id) }
+      return id
+    }
+    let id = SourceID(rawValue: item.id.rawValue)
     ids[key] = id
-    sources[id, default: Source(id: id, key: key)].members.append(item.id)
+    sources.set(id, to: Source(id: id, key: key, of: item.id))
     return id
   }
 
@@ -220,19 +238,18 @@ package struct SourceTable {
   /// - Precondition: the item shares the source.
   /// - Returns: the source when this has ended it.
   mutating func remove(_ item: WorkID, from id: SourceID) -> Source? {
-    let source = change(id) { source in
+    let isLast = change(id) { source in
       guard let index = source.members.firstIndex(of: item) else {
         preconditionFailure("\(item) does not share \(id)")
       }
       source.members.remove(at: index)
-      return source
+      return source.members.isEmpty
     }
-    guard source.members.isEmpty else {
+    guard isLast, let source = sources.remove(id) else {
       changed.append(id)
       return nil
     }
     backoffs.remove(id)
-    sources[id] = nil
     ids[source.key] = nil
     return source
   }
@@ -264,7 +281,7 @@ package struct SourceTable {
 
   /// No item joins the transfer from now on; those that wait get one of their own.
   mutating func endJoining(_ transfer: TransferID, of id: SourceID) {
-    guard sources[id]?.joinable == transfer else { return }
+    guard sources.read(id, { $0.joinable == transfer }) == true else { return }
     change(id) { $0.joinable = nil }
     changed.append(id)
   }
@@ -283,7 +300,7 @@ package struct SourceTable {
   /// - Precondition: the source has not ended.
   /// - Returns: whether there is another attempt, within the URL's time.
   mutating func scheduleRetry(
-    of id: SourceID, after failure: Failure, at now: ContinuousClock.Instant
+    of id: SourceID, after failure: Failure, at now: Instant
   ) -> Bool {
     var random = jitter
     defer { jitter = random }
@@ -304,7 +321,7 @@ package struct SourceTable {
   /// not after the first death, which may have any reason, and longer after each further one.
   ///
   /// - Precondition: the source has not ended.
-  mutating func noteDeath(of id: SourceID, at now: ContinuousClock.Instant) {
+  mutating func noteDeath(of id: SourceID, at now: Instant) {
     var random = jitter
     defer { jitter = random }
     noteChangeIfQueued(id)
@@ -319,14 +336,14 @@ package struct SourceTable {
   /// A source may be queued for a transfer of its own while an older one of it fails: then it has to
   /// wait for the retry, too.
   private mutating func noteChangeIfQueued(_ id: SourceID) {
-    if sources[id]?.isQueued == true { changed.append(id) }
+    if sources.read(id, { $0.isQueued }) == true { changed.append(id) }
   }
 
   /// Whether the source has a retry that is not due yet. A retry can become due while no item of
   /// the source waits for a transfer. Such a retry is removed.
   ///
   /// - Precondition: the source has not ended.
-  mutating func mustWait(_ id: SourceID, at now: ContinuousClock.Instant) -> Bool {
+  mutating func mustWait(_ id: SourceID, at now: Instant) -> Bool {
     change(id) { source in
       if let retryAt = source.retryAt, retryAt <= now { source.retryAt = nil }
       return source.retryAt != nil
@@ -342,10 +359,10 @@ package struct SourceTable {
   }
 
   /// When the next source is tried again; `nil` while none waits for that.
-  package var nextRetry: ContinuousClock.Instant? { backoffs.first?.priority }
+  package var nextRetry: Instant? { backoffs.first?.priority }
 
   /// Takes a source that has waited long enough.
-  mutating func takeDueRetry(at now: ContinuousClock.Instant) -> SourceID? {
+  mutating func takeDueRetry(at now: Instant) -> SourceID? {
     guard let (id, until) = backoffs.first, until <= now else { return nil }
     backoffs.remove(id)
     change(id) { $0.retryAt = nil }
@@ -361,22 +378,29 @@ package struct SourceTable {
 
   /// - Returns: whether the failure is remembered.
   mutating func remember(
-    _ failure: Failure, of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
+    _ failure: Failure, of subject: RememberedFailures.Subject, at now: Instant
   ) -> Bool {
     failures.remember(failure, of: subject, at: now)
   }
 
   /// What is remembered of a picture; `nil` also when that is too old.
   func memory(
-    of subject: RememberedFailures.Subject, at now: ContinuousClock.Instant
+    of subject: @autoclosure () -> RememberedFailures.Subject, at now: Instant
   ) -> RememberedFailures.Memory? {
-    failures.memory(of: subject, at: now)
+    failures.count > 0 ? failures.memory(of: subject(), at: now) : nil
   }
 
   /// The number of the newest failure that was ever remembered.
   var lastFailureNumber: UInt64 { failures.lastNumber }
 
-  mutating func forgetFailure(of subject: RememberedFailures.Subject) { failures.forget(subject) }
+  mutating func forgetFailure(of subject: @autoclosure () -> RememberedFailures.Subject) {
+    if failures.count > 0 { failures.forget(subject()) }
+  }
+
+  /// Forgets the failure of a source's picture.
+  mutating func forgetFailure(of id: SourceID) {
+    if let name = sources.read(id, { $0.key.name }) { forgetFailure(of: .init(name: name)) }
+  }
 
   /// Forgets the failures of these URLs, whatever they were asked for with.
   mutating func forgetFailures(of urls: Set<String>) { failures.forget(urls: urls) }
@@ -394,8 +418,7 @@ package struct SourceTable {
   private mutating func change<Result>(
     _ id: SourceID, _ body: (inout Source) -> Result
   ) -> Result {
-    guard let index = sources.index(forKey: id) else { preconditionFailure("\(id) has ended") }
-    return body(&sources.values[index])
+    sources.change(id, body)
   }
 }
 
@@ -413,13 +436,13 @@ package struct CrashBudget {
   package static let maximumGroupCount = 1_024
 
   /// Of each group, the latest of its crashes; the oldest first.
-  private var crashes: [String: [ContinuousClock.Instant]] = [:]
+  private var crashes: [String: [Instant]] = [:]
   /// When the group's last crash was.
-  private var byAge = PriorityQueue<String, ContinuousClock.Instant>()
+  private var byAge = PriorityQueue<String, Instant>()
 
   package var groupCount: Int { crashes.count }
 
-  mutating func note(_ host: String, at now: ContinuousClock.Instant) {
+  mutating func note(_ host: String, at now: Instant) {
     let group = HostGroup.name(of: host)
     crashes[group] = Array(((crashes[group] ?? []) + [now]).suffix(Self.maximumCount))
     byAge.set(group, to: now)
@@ -429,8 +452,10 @@ package struct CrashBudget {
   }
 
   /// When the host may have another picture decoded; `nil` when it may now.
-  func spentUntil(_ host: String, at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-    guard let latest = crashes[HostGroup.name(of: host)], latest.count >= Self.maximumCount else {
+  func spentUntil(_ host: String, at now: Instant) -> Instant? {
+    guard !crashes.isEmpty, let latest = crashes[HostGroup.name(of: host)],
+      latest.count >= Self.maximumCount
+    else {
       return nil
     }
     let end = latest[0] + Self.period

@@ -8,11 +8,11 @@ package import ImgModel
 /// counts towards giving up.
 package struct Supervisor {
   package enum ChildState: Hashable {
-    case starting(WorkerID, since: ContinuousClock.Instant)
+    case starting(WorkerID, since: Instant)
     case ready(WorkerID)
     /// Did not become ready in time and was killed; its exit is on the way.
     case stopping(WorkerID)
-    case backingOff(until: ContinuousClock.Instant)
+    case backingOff(until: Instant)
     /// Left without a process on purpose: the cluster drains or gave up.
     case empty
 
@@ -76,7 +76,7 @@ package struct Supervisor {
   }
 
   /// When ``timePassed(at:)`` has something to do.
-  var deadline: ContinuousClock.Instant? {
+  var deadline: Instant? {
     children.compactMap { child in
       switch child.state {
       case .starting(_, let since): since + Self.startTimeout
@@ -87,7 +87,7 @@ package struct Supervisor {
   }
 
   /// When the next process is started; `nil` while one starts, and where none will.
-  var nextStart: ContinuousClock.Instant? {
+  var nextStart: Instant? {
     guard startingSince == nil else { return nil }
     return children.compactMap { child in
       if case .backingOff(let until) = child.state { until } else { nil }
@@ -95,13 +95,13 @@ package struct Supervisor {
   }
 
   /// Since when the oldest process starts that is not ready; `nil` while none does.
-  var startingSince: ContinuousClock.Instant? {
+  var startingSince: Instant? {
     children.compactMap { child in
       if case .starting(_, let since) = child.state { since } else { nil }
     }.min()
   }
 
-  mutating func startAll(at now: ContinuousClock.Instant) -> [Verdict] {
+  mutating func startAll(at now: Instant) -> [Verdict] {
     children.indices.map { spawn(in: $0, at: now) }
   }
 
@@ -129,7 +129,7 @@ package struct Supervisor {
   }
 
   mutating func workerExited(
-    _ worker: WorkerID, _ ending: Ending, reason: String, at now: ContinuousClock.Instant
+    _ worker: WorkerID, _ ending: Ending, reason: String, at now: Instant
   ) -> [Verdict] {
     guard let index = index(of: worker) else { return [] }
     let hadAnswered = children[index].hasAnswered
@@ -164,7 +164,7 @@ package struct Supervisor {
     }
   }
 
-  mutating func timePassed(at now: ContinuousClock.Instant) -> [Verdict] {
+  mutating func timePassed(at now: Instant) -> [Verdict] {
     children.indices.compactMap { index in
       switch children[index].state {
       case .backingOff(let until) where until <= now:
@@ -187,7 +187,7 @@ package struct Supervisor {
     min(firstPause * (1 << min(failures - 1, 16)), longestPause)
   }
 
-  private mutating func spawn(in index: Int, at now: ContinuousClock.Instant) -> Verdict {
+  private mutating func spawn(in index: Int, at now: Instant) -> Verdict {
     lastWorker += 1
     let worker = WorkerID(rawValue: lastWorker)
     children[index].state = .starting(worker, since: now)
@@ -227,7 +227,7 @@ struct ExitEvidence {
   let isStoreSuspect: Bool
 
   func part(of lease: LeaseID) -> Part {
-    guard worker.fetches.contains(lease) else { return .none }
+    guard let hold = worker.hold(of: lease), hold != .lookup else { return .none }
     if worker.killReason == .hungRead(lease) { return .hungRead }
     if suspects.contains(lease) { return .lost }
     if isStoreSuspect { return .none }
@@ -285,11 +285,11 @@ struct StoreCrashes {
   static let recreationMaximum = 3
 
   /// At most as many as the maximum, the oldest first.
-  private var crashes: [ContinuousClock.Instant] = []
-  private var recreations: [ContinuousClock.Instant] = []
+  private var crashes: [Instant] = []
+  private var recreations: [Instant] = []
 
   /// A worker has crashed in the store.
-  mutating func note(at now: ContinuousClock.Instant) -> Verdict {
+  mutating func note(at now: Instant) -> Verdict {
     crashes.removeAll { now - $0 > Self.period }
     recreations.removeAll { now - $0 > Self.period }
     guard recreations.count < Self.recreationMaximum else { return .ordinary }
@@ -338,7 +338,7 @@ struct StoreHealth {
   mutating func noteStored() -> StoreErrorStatus? { error.take() }
 
   /// A worker has crashed in a call of the store.
-  mutating func noteCrash(at now: ContinuousClock.Instant) -> StoreCrashes.Verdict {
+  mutating func noteCrash(at now: Instant) -> StoreCrashes.Verdict {
     crashes.note(at: now)
   }
 }

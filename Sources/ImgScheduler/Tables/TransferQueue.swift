@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 
 /// The URLs that wait for a transfer, by host, and the slots they wait for. How the next one is
 /// chosen is in `NextURL.swift`.
@@ -15,7 +15,9 @@ package struct TransferQueue {
   private let newHealth: HostHealth
   /// The hosts with a URL that waits, a transfer under way, a bucket that is not full, or a health
   /// that is of interest.
-  package private(set) var hosts: [String: Host] = [:]
+  private var table = NumberedTable<HostID, Host>()
+  private var ids: [String: HostID] = [:]
+  private var lastNumber: UInt64 = 0
   private(set) var index = HostIndex()
 
   /// The longest time of a transfer that shows its host to be responsive.
@@ -32,15 +34,28 @@ package struct TransferQueue {
   }
 
   /// From now on these limits hold; what is under way beyond them comes to its end.
-  mutating func apply(_ limits: Limits, at now: ContinuousClock.Instant) {
+  mutating func apply(_ limits: Limits, at now: Instant) {
     slots.apply(limits)
     let oldRate = rate
     rate = Self.rate(limits)
-    for name in hosts.keys.sorted() {
-      changeKnown(name, at: now) { [rate] host in
+    for (_, id) in ids.sorted(by: { $0.key < $1.key }) {
+      change(id, at: now) { [rate] host in
         if let oldRate, let rate { host.changeRate(from: oldRate, to: rate, at: now) }
       }
     }
+  }
+
+  // MARK: - Hosts
+
+  /// The hosts by their names.
+  package var hosts: [String: Host] { ids.compactMapValues { table[$0] } }
+
+  /// - Returns: `nil` for a host of which nothing is known.
+  package func host(_ name: String) -> Host? { ids[name].flatMap { table[$0] } }
+
+  /// Reads a host without a copy; `nil` for one of which nothing is known.
+  private func read<Result>(_ name: String, _ body: (borrowing Host) -> Result) -> Result? {
+    ids[name].flatMap { table.read($0, body) }
   }
 
   // MARK: - Slots
@@ -59,27 +74,28 @@ package struct TransferQueue {
   /// Whether a slot is free for the next URL of a host, or slow transfers make room for its viewer. For
   /// viewers of hosts that are slow themselves that depends on the other ones.
   package func takesSlot(for host: String, _ urgency: Urgency) -> Bool {
-    let pace = hosts[host].map(pace) ?? .unproven
+    let pace = self.host(host).map(pace) ?? .unproven
     return hasSlot(for: pace, urgency)
-      || urgency.viewer > 0 && pace != .slow && canMakeRoom(for: host, pace)
+      || urgency.viewer > 0 && pace != .slow
+        && ids[host].map { canMakeRoom(for: $0, pace) } ?? false
   }
 
-  func pace(of host: Host) -> HostPace {
+  private func pace(of host: Host) -> HostPace {
     guard !host.isResponsive else { return .responsive }
     return slow.isSlow(host.group) ? .slow : .unproven
   }
 
   /// When a host may go on that has a cooldown now, or is forgotten.
-  var deadline: ContinuousClock.Instant? { index.deadline }
+  var deadline: Instant? { index.deadline }
 
   /// Lets the hosts go on whose cooldown is over.
-  mutating func wake(at now: ContinuousClock.Instant) {
+  mutating func wake(at now: Instant) {
     while let host = index.takeDue(at: now) { update(host, at: now) }
   }
 
   /// Takes the most urgent URL of a startable host and, for it, one slot of the cluster, one of the
   /// host and one of its tokens. ``release(_:of:host:isRedirected:at:)`` gives the slots back.
-  mutating func start(_ host: String, at now: ContinuousClock.Instant) -> SourceID? {
+  mutating func start(_ host: HostID, at now: Instant) -> SourceID? {
     takeSlot(of: host, at: now) { host in
       let source = host.start(at: now)
       if let source { host.noteStart(of: source) }
@@ -88,23 +104,21 @@ package struct TransferQueue {
   }
 
   /// The same for the most urgent transfer that was redirected to the host.
-  mutating func startRedirected(_ host: String, at now: ContinuousClock.Instant) -> TransferID? {
+  mutating func startRedirected(_ host: HostID, at now: Instant) -> TransferID? {
     takeSlot(of: host, at: now) { $0.startRedirected(at: now) }
   }
 
   private mutating func takeSlot<Started>(
-    of name: String, at now: ContinuousClock.Instant, _ begin: (inout Host) -> Started?
+    of id: HostID, at now: Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
-    makeRoom(for: name, at: now)
-    // Taken out while it changes, so that its queues are not copied.
-    guard var host = hosts.removeValue(forKey: name) else { return nil }
-    let started = begin(&host)
-    if started != nil {
-      slots.take(isResponsive: host.isResponsive)
-      if let rate { host.takeToken(at: now, rate: rate) }
+    makeRoom(for: id, at: now)
+    let (started, isResponsive) = table.change(id) { [rate] host in
+      let started = begin(&host)
+      if let rate, started != nil { host.takeToken(at: now, rate: rate) }
+      return (started, host.isResponsive)
     }
-    hosts[name] = host
-    update(name, at: now)
+    if started != nil { slots.take(isResponsive: isResponsive) }
+    update(id, at: now)
     return started
   }
 
@@ -115,18 +129,20 @@ package struct TransferQueue {
   /// - Precondition: the transfer holds them.
   mutating func release(
     _ transfer: TransferID, of source: SourceID, host name: String, isRedirected: Bool = false,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
-    guard let host = hosts[name] else {
+    guard let id = ids[name],
+      let (group, isResponsive) = table.read(id, { ($0.group, $0.isResponsive) })
+    else {
       preconditionFailure("a slot is given back that was not taken")
     }
-    let wasSlow = slow.isSlow(host.group)
+    let wasSlow = slow.isSlow(group)
     switch slow.remove(transfer) {
-    case .slot: slots.release(isResponsive: host.isResponsive)
-    case .aside: hosts[name]?.asideCount -= 1
+    case .slot: slots.release(isResponsive: isResponsive)
+    case .aside: table.change(id) { $0.asideCount -= 1 }
     }
-    changeKnown(name, at: now) { $0.release(source, isRedirected: isRedirected) }
-    if wasSlow, !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+    change(id, at: now) { $0.release(source, isRedirected: isRedirected) }
+    if wasSlow, !slow.isSlow(group) { paceChanged(of: group, at: now) }
   }
 
   // MARK: - Slow transfers
@@ -136,25 +152,33 @@ package struct TransferQueue {
   /// - Parameter isForViewer: whether it gives its slot of the cluster up at once. Those of lists do it for
   ///   viewers only, so that a list never has more transfers than slots.
   mutating func turnedSlow(
-    _ id: TransferID, host name: String, isForViewer: Bool, at now: ContinuousClock.Instant
+    _ id: TransferID, host name: String, isForViewer: Bool, at now: Instant
   ) {
-    guard let group = hosts[name]?.group, !slow.contains(id) else { return }
-    setResponsive(false, name)
+    guard let host = ids[name], let group = table.read(host, { $0.group }), !slow.contains(id)
+    else {
+      return
+    }
+    setResponsive(false, host)
     let wasSlow = slow.isSlow(group)
     slow.add(id, host: name, group: group)
     if isForViewer, slow.takesAside(upTo: slots.asideMaximum) { stepAside(id) }
-    update(name, at: now)
+    update(host, at: now)
     if !wasSlow { paceChanged(of: group, at: now) }
   }
 
   /// A transfer is slow no more. It has a slot again, also where none is free: one fewer begins later.
-  mutating func turnedFast(_ id: TransferID, host name: String, at now: ContinuousClock.Instant) {
-    guard let host = hosts[name], slow.contains(id) else { return }
-    if case .aside = slow.remove(id) {
-      hosts[name]?.asideCount -= 1
-      slots.take(isResponsive: host.isResponsive)
+  mutating func turnedFast(_ id: TransferID, host name: String, at now: Instant) {
+    guard let host = ids[name], let group = table.read(host, { $0.group }), slow.contains(id) else {
+      return
     }
-    if !slow.isSlow(host.group) { paceChanged(of: host.group, at: now) }
+    if case .aside = slow.remove(id) {
+      let isResponsive = table.change(host) { host in
+        host.asideCount -= 1
+        return host.isResponsive
+      }
+      slots.take(isResponsive: isResponsive)
+    }
+    if !slow.isSlow(group) { paceChanged(of: group, at: now) }
   }
 
   /// The slow transfers that were to end since the last call.
@@ -164,16 +188,18 @@ package struct TransferQueue {
   }
 
   /// Whether slow transfers can give up their slots for a viewer of a host.
-  func canMakeRoom(for name: String, _ pace: HostPace) -> Bool {
-    guard let group = hosts[name]?.group else { return false }
+  func canMakeRoom(for host: HostID, _ pace: HostPace) -> Bool {
+    guard let group = table.read(host, { $0.group }) else { return false }
     let count = slots.shortage(for: pace)
     return slow.slotCount >= count
       && slow.hasRoom(for: group, count: count, upTo: slots.asideMaximum)
   }
 
   /// Has slow transfers give up their slots until one is free for the most urgent URL of a host.
-  private mutating func makeRoom(for name: String, at now: ContinuousClock.Instant) {
-    guard let host = hosts[name], let urgency = host.mostUrgent(at: now) else { return }
+  private mutating func makeRoom(for id: HostID, at now: Instant) {
+    guard slow.slotCount > 0, let host = table[id], let urgency = host.mostUrgent(at: now) else {
+      return
+    }
     while !hasSlot(for: pace(of: host), urgency), let oldest = slow.nextWithSlot {
       guard !slow.takesAside(upTo: slots.asideMaximum), let victim = slow.oldestOfLargestGroup
       else {
@@ -187,17 +213,21 @@ package struct TransferQueue {
   }
 
   private mutating func stepAside(_ id: TransferID) {
-    guard let name = slow.host(of: id), let host = hosts[name] else {
+    guard let host = slow.host(of: id).flatMap({ ids[$0] }) else {
       preconditionFailure("\(id) is under way at a host")
     }
     slow.stepAside(id)
-    hosts[name]?.asideCount += 1
-    slots.release(isResponsive: host.isResponsive)
+    let isResponsive = table.change(host) { host in
+      host.asideCount += 1
+      return host.isResponsive
+    }
+    slots.release(isResponsive: isResponsive)
   }
 
   /// The hosts of a group compete as slow ones from now on, or no more.
-  private mutating func paceChanged(of group: String, at now: ContinuousClock.Instant) {
-    for name in hosts.filter({ $0.value.group == group }).keys.sorted() { update(name, at: now) }
+  private mutating func paceChanged(of group: String, at now: Instant) {
+    let changed = table.filter { $1.group == group }.sorted { $0.1.name < $1.1.name }
+    for (id, _) in changed { update(id, at: now) }
   }
 
   // MARK: - URLs
@@ -205,37 +235,37 @@ package struct TransferQueue {
   /// Queues a URL, or changes the urgency of one that is queued.
   mutating func insert(
     _ source: SourceID, host: String, origin: String, urgency: Urgency,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     change(host, at: now) { $0.insert(source, of: origin, urgency) }
   }
 
-  mutating func remove(_ source: SourceID, host: String, at now: ContinuousClock.Instant) {
+  mutating func remove(_ source: SourceID, host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.remove(source) }
   }
 
-  func waiting(for host: String) -> [SourceID] { hosts[host]?.waiting ?? [] }
+  func waiting(for host: String) -> [SourceID] { read(host) { $0.waiting } ?? [] }
 
   // MARK: - Redirects
 
   /// Queues a transfer that was redirected to the host, or changes its urgency.
   mutating func insert(
     redirected transfer: TransferID, host: String, origin: String, urgency: Urgency,
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) {
     change(host, at: now) { $0.insert(redirected: transfer, to: origin, urgency) }
   }
 
   mutating func remove(
-    redirected transfer: TransferID, host: String, at now: ContinuousClock.Instant
+    redirected transfer: TransferID, host: String, at now: Instant
   ) {
     changeKnown(host, at: now) { $0.remove(redirected: transfer) }
   }
 
-  func redirected(to host: String) -> [TransferID] { hosts[host]?.redirected ?? [] }
+  func redirected(to host: String) -> [TransferID] { read(host) { $0.redirected } ?? [] }
 
   /// A transfer that the host has redirected waits no more.
-  mutating func endRedirect(from host: String, at now: ContinuousClock.Instant) {
+  mutating func endRedirect(from host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.endRedirect() }
   }
 
@@ -243,20 +273,20 @@ package struct TransferQueue {
 
   /// A transfer that has begun asks for the robots.txt of its origin. The first of them goes alone.
   mutating func beginRobotsProbe(
-    of origin: String, by source: SourceID, host: String, at now: ContinuousClock.Instant
+    of origin: String, by source: SourceID, host: String, at now: Instant
   ) {
     changeKnown(host, at: now) { $0.beginRobotsProbe(of: origin, by: source) }
   }
 
   /// The rules that a source's transfer asks for are known.
   mutating func endRobotsProbe(
-    _ source: SourceID, host: String, at now: ContinuousClock.Instant
+    _ source: SourceID, host: String, at now: Instant
   ) {
     changeKnown(host, at: now) { $0.endRobotsProbe(source) }
   }
 
   /// The host was asked for something beside the transfers: the next one begins so much later.
-  mutating func takeToken(of host: String, at now: ContinuousClock.Instant) {
+  mutating func takeToken(of host: String, at now: Instant) {
     guard let rate else { return }
     change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
   }
@@ -265,30 +295,34 @@ package struct TransferQueue {
 
   /// The host has answered a transfer.
   mutating func answered(
-    _ host: String, begunAt: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    _ host: String, begunAt: Instant, at now: Instant
   ) {
-    setResponsive(now - begunAt <= Self.responsiveTime, host)
-    changeKnown(host, at: now) { $0.answered() }
+    guard let id = ids[host] else { return }
+    setResponsive(now - begunAt <= Self.responsiveTime, id)
+    change(id, at: now) { $0.answered() }
   }
 
   /// A source's transfer has failed because of the host.
   mutating func failed(
-    _ failure: Failure, of source: SourceID, host: String, begunAt: ContinuousClock.Instant,
-    at now: ContinuousClock.Instant
+    _ failure: Failure, of source: SourceID, host: String, begunAt: Instant,
+    at now: Instant
   ) {
-    setResponsive(false, host)
-    changeKnown(host, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
+    guard let id = ids[host] else { return }
+    setResponsive(false, id)
+    change(id, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
   }
 
-  private mutating func setResponsive(_ isResponsive: Bool, _ name: String) {
-    guard var host = hosts[name], host.isResponsive != isResponsive else { return }
-    slots.reclassify(host.underWay - host.asideCount, isResponsive: isResponsive)
-    host.isResponsive = isResponsive
-    hosts[name] = host
+  private mutating func setResponsive(_ isResponsive: Bool, _ id: HostID) {
+    let slotCount = table.change(id) { host in
+      guard host.isResponsive != isResponsive else { return 0 }
+      host.isResponsive = isResponsive
+      return host.underWay - host.asideCount
+    }
+    slots.reclassify(slotCount, isResponsive: isResponsive)
   }
 
   /// An origin has sent Retry-After: it is not asked before then.
-  mutating func coolDown(_ cooldown: HostCooldown, at now: ContinuousClock.Instant) {
+  mutating func coolDown(_ cooldown: HostCooldown, at now: Instant) {
     change(cooldown.host, at: now) {
       $0.coolDown(cooldown.origin, RetryAfter(cooldown, at: now))
     }
@@ -296,76 +330,85 @@ package struct TransferQueue {
 
   /// See ``Host/retryAfter(of:at:)``.
   package func retryAfter(
-    of origin: String, host: String, at now: ContinuousClock.Instant
+    of origin: String, host: String, at now: Instant
   ) -> RetryAfter? {
-    hosts[host]?.retryAfter(of: origin, at: now)
+    read(host) { $0.retryAfter(of: origin, at: now) } ?? nil
   }
 
   /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.
   mutating func wantProbe(
-    of name: String, for command: CommandID, at now: ContinuousClock.Instant
+    of name: String, for command: CommandID, at now: Instant
   ) {
-    guard var host = hosts[name] else { return }
-    host.wantProbe(for: command, at: now)
     // What changes counts when a URL is queued.
-    hosts[name] = host
+    if let id = ids[name] { table.change(id) { $0.wantProbe(for: command, at: now) } }
   }
 
   /// A source's transfer has started at the host: it is the probe where one is wanted.
-  mutating func noteStart(of source: SourceID, host: String, at now: ContinuousClock.Instant) {
+  mutating func noteStart(of source: SourceID, host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.noteStart(of: source) }
   }
 
   /// See ``Host/downBecause(at:)``.
-  func downBecause(_ host: String, at now: ContinuousClock.Instant) -> Failure? {
-    hosts[host]?.downBecause(at: now)
+  func downBecause(_ host: String, at now: Instant) -> Failure? {
+    read(host) { $0.downBecause(at: now) } ?? nil
   }
 
   /// See ``Host/outage(at:)``.
-  package func outage(of host: String, at now: ContinuousClock.Instant) -> Outage? {
-    hosts[host]?.outage(at: now)
+  package func outage(of host: String, at now: Instant) -> Outage? {
+    read(host) { $0.outage(at: now) } ?? nil
   }
 
   /// See ``Host/isFailing(for:at:)``.
-  func isFailing(_ host: String, origin: String, at now: ContinuousClock.Instant) -> Bool {
-    hosts[host]?.isFailing(for: origin, at: now) ?? false
+  func isFailing(_ host: String, origin: String, at now: Instant) -> Bool {
+    read(host) { $0.isFailing(for: origin, at: now) } ?? false
   }
 
   // MARK: - Standing
 
   /// Changes a host, also one that nothing was known of.
-  private mutating func change(
-    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
-  ) {
-    // Taken out while it changes, so that its queues are not copied.
-    var host = hosts.removeValue(forKey: name) ?? Host(name, health: newHealth)
-    body(&host)
-    hosts[name] = host
-    update(name, at: now)
+  private mutating func change(_ name: String, at now: Instant, _ body: (inout Host) -> Void) {
+    change(ids[name] ?? add(name), at: now, body)
   }
 
   /// Changes a host; nothing for one that was forgotten meanwhile.
-  private mutating func changeKnown(
-    _ name: String, at now: ContinuousClock.Instant, _ body: (inout Host) -> Void
-  ) {
-    if hosts[name] != nil { change(name, at: now, body) }
+  private mutating func changeKnown(_ name: String, at now: Instant, _ body: (inout Host) -> Void) {
+    if let id = ids[name] { change(id, at: now, body) }
+  }
+
+  private mutating func change(_ id: HostID, at now: Instant, _ body: (inout Host) -> Void) {
+    table.change(id, body)
+    update(id, at: now)
+  }
+
+  private mutating func add(_ name: String) -> HostID {
+    lastNumber += 1
+    let id = HostID(rawValue: lastNumber)
+    table.set(id, to: Host(name, health: newHealth))
+    ids[name] = id
+    return id
+  }
+
+  private mutating func forget(_ id: HostID) {
+    if let host = table.remove(id) { ids[host.name] = nil }
   }
 
   /// Brings the host's standing among the others up to date, and forgets a host without work.
-  private mutating func update(_ name: String, at now: ContinuousClock.Instant) {
-    hosts[name]?.forgetIdleOrigins(at: now)
-    guard let host = hosts[name] else { return }
-    index.remove(name)
-    if let end = host.nextPauseEnd(at: now) { index.setPaused(name, until: end) }
-    switch standing(of: host, at: now) {
-    case .startable(let urgency):
-      index.setStartable(
-        name, urgency, pace(of: host), isRedirect: host.hasRedirected(at: now))
-    case .coolingDown(let until): index.setCoolingDown(name, until: until)
-    case .remembered(let until):
-      if let forgotten = index.setRemembered(name, until: until) { hosts[forgotten] = nil }
-    case .full: break
-    case .idle: hosts[name] = nil
+  private mutating func update(_ id: HostID, at now: Instant) {
+    guard table.contains(id) else { return }
+    table.change(id) { $0.forgetIdleOrigins(at: now) }
+    index.remove(id)
+    if let end = table.read(id, { $0.nextPauseEnd(at: now) }) ?? nil {
+      index.setPaused(id, until: end)
+    }
+    switch table.read(id, { standing(of: $0, at: now) }) {
+    case .startable(let urgency)?:
+      let place = table.read(id) { (pace: pace(of: $0), isRedirect: $0.hasRedirected(at: now)) }
+      if let place { index.setStartable(id, urgency, place.pace, isRedirect: place.isRedirect) }
+    case .coolingDown(let until)?: index.setCoolingDown(id, until: until)
+    case .remembered(let until)?:
+      if let forgotten = index.setRemembered(id, until: until) { forget(forgotten) }
+    case .idle?: forget(id)
+    case .full?, nil: break
     }
   }
 }

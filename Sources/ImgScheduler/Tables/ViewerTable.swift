@@ -16,10 +16,10 @@ package enum Viewer {
 
 /// The viewers, by number and by name, and what they are told while they wait.
 package struct ViewerTable {
-  private var viewers: [ViewerID: Viewer] = [:]
+  private var viewers = NumberedTable<ViewerID, Viewer>()
   private var names: [String: ViewerID] = [:]
   /// When viewers that wait are told why.
-  private var reports = PriorityQueue<ViewerID, ContinuousClock.Instant>()
+  private var reports = PriorityQueue<ViewerID, Instant>()
   /// What they were told last.
   private var reported: [ViewerID: Wait] = [:]
 
@@ -30,7 +30,7 @@ package struct ViewerTable {
   package var isEmpty: Bool { viewers.isEmpty }
   package var count: Int { viewers.count }
   package var nameCount: Int { names.count }
-  package var all: [ViewerID: Viewer] { viewers }
+  package var all: NumberedTable<ViewerID, Viewer> { viewers }
   package var isAnyReportPending: Bool { !reports.isEmpty || !reported.isEmpty }
 
   /// - Returns: `nil` when the viewer has its answer, or has left.
@@ -47,7 +47,7 @@ package struct ViewerTable {
   /// - Precondition: the viewer is a new one.
   mutating func delay(_ id: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
     precondition(viewers[id] == nil, "\(id) arrives twice")
-    viewers[id] = .delayed(request, url)
+    viewers.set(id, to: .delayed(request, url))
     if let name = request.name { names[name] = id }
   }
 
@@ -56,10 +56,10 @@ package struct ViewerTable {
   /// - Parameter reportAt: when it is first told why, if it still waits then.
   /// - Precondition: it waits for no other item.
   mutating func wait(
-    _ id: ViewerID, name: String?, for item: WorkID, reportAt: ContinuousClock.Instant?
+    _ id: ViewerID, name: String?, for item: WorkID, reportAt: Instant?
   ) {
     if case .waiting = viewers[id] { preconditionFailure("\(id) waits for two items") }
-    viewers[id] = .waiting(name: name, item)
+    viewers.set(id, to: .waiting(name: name, item))
     if let name { names[name] = id }
     if let reportAt, reports.count < Self.reportMaximum { reports.set(id, to: reportAt) }
   }
@@ -69,7 +69,7 @@ package struct ViewerTable {
   /// - Returns: what it was; `nil` when it was not there any more.
   @discardableResult
   mutating func remove(_ id: ViewerID) -> Viewer? {
-    let removed = viewers.removeValue(forKey: id)
+    let removed = viewers.remove(id)
     reports.remove(id)
     reported[id] = nil
     if let name = removed?.name, names[name] == id { names[name] = nil }
@@ -79,11 +79,11 @@ package struct ViewerTable {
   // MARK: - Reports
 
   /// When ``takeDueReport(at:)`` has something to return; `nil` while no viewer waits.
-  var reportDeadline: ContinuousClock.Instant? { reports.first?.priority }
+  var reportDeadline: Instant? { reports.first?.priority }
 
   /// Takes a viewer that has waited for a while; its next report is due later.
   mutating func takeDueReport(
-    at now: ContinuousClock.Instant
+    at now: Instant
   ) -> (viewer: ViewerID, item: WorkID)? {
     while let (viewer, due) = reports.first, due <= now {
       guard case .waiting(_, let item) = viewers[viewer] else {

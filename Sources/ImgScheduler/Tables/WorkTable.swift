@@ -65,18 +65,12 @@ package typealias WorkID = Identifier<IdentifierKind.Work>
 /// decoded and stored once however many ask. What is fetched once is the ``Source``.
 package struct WorkItem {
   /// Requests with equal keys share one item.
-  package struct Key: Hashable {
+  package struct Key: Equatable {
     package let name: PictureName
     package let request: ThumbnailRequest
     /// Whether its origin is asked about what the store has, for no request. No request shares it, as
     /// each is served at once.
     package var isRevalidation = false
-
-    /// Hashes what differs between most keys. Comparing the rest is cheaper than hashing it.
-    package func hash(into hasher: inout Hasher) {
-      hasher.combine(name.text)
-      hasher.combine(request.variant)
-    }
 
     /// Whether its origin may allow that it is served stale while the origin fails.
     var mayBeServedStale: Bool {
@@ -104,23 +98,35 @@ package struct WorkItem {
     }
   }
 
-  /// What never changes, in one object, because items are copied often.
-  private final class Subject: Sendable {
+  /// What never changes, in one object, because items are copied often. Subjects are equal if their keys are.
+  final class Subject: Hashable, Sendable {
     let key: Key
     let url: ImageURL
     let digest: UInt64
     let picture: UploadedPicture?
+    /// Of what differs between most keys. Comparing the rest is cheaper than hashing it.
+    private let hash: Int
 
-    init(key: Key, url: ImageURL, picture: UploadedPicture?) {
+    init(_ key: Key, _ url: ImageURL, picture: UploadedPicture? = nil) {
       self.key = key
       self.url = url
       self.picture = picture
       digest = RendezvousHash.digest(key.name.text)
+      var hasher = Hasher()
+      hasher.combine(key.name.text)
+      hasher.combine(key.request.variant)
+      hash = hasher.finalize()
     }
+
+    static func == (left: Subject, right: Subject) -> Bool {
+      left === right || left.hash == right.hash && left.key == right.key
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(hash) }
   }
 
   package let id: WorkID
-  private let subject: Subject
+  let subject: Subject
   package private(set) var waiters: [Waiter]
   package private(set) var urgency: Urgency
   package private(set) var stage = Stage.awaitingLookup
@@ -138,9 +144,9 @@ package struct WorkItem {
   /// Viewers that left or moved on while a result was on its way.
   var departedViewerCount = 0
 
-  init(id: WorkID, key: Key, url: ImageURL, waiter: Waiter, picture: UploadedPicture? = nil) {
+  init(id: WorkID, _ subject: Subject, waiter: Waiter) {
     self.id = id
-    subject = Subject(key: key, url: url, picture: picture)
+    self.subject = subject
     waiters = [waiter]
     urgency = Urgency(of: waiter, item: id)
   }
@@ -154,7 +160,13 @@ package struct WorkItem {
   package var host: String { url.host }
 
   /// The jobs that wait for it.
-  package var jobs: [JobID] { Set(waiters.compactMap(\.job)).sorted() }
+  package var jobs: [JobID] {
+    if waiters.count == 1 { return waiters[0].job.map { [$0] } ?? [] }
+    return Set(waiters.compactMap(\.job)).sorted()
+  }
+
+  /// Whether no job waits for it.
+  var isOfNoJob: Bool { waiters.allSatisfy { $0.job == nil } }
 
   mutating func join(_ newcomer: Waiter, defaultExpiry: Duration) {
     var waiter = newcomer
@@ -269,8 +281,8 @@ package struct WorkItem {
 /// The work items, those that later requests may join by their keys, and the queues of those that a
 /// worker may take without a slot.
 package struct WorkTable {
-  private var items: [WorkID: WorkItem] = [:]
-  private var openItems: [WorkItem.Key: WorkID] = [:]
+  private var items = NumberedTable<WorkID, WorkItem>()
+  private var openItems: [WorkItem.Subject: WorkID] = [:]
   private var lastNumber: UInt64 = 0
   /// Items that ask origins about what was served stale, for no request.
   package private(set) var revalidationCount = 0
@@ -294,24 +306,29 @@ package struct WorkTable {
     return item
   }
 
-  /// The item that requests with this key join; `nil` when they begin one.
-  package func openItem(for key: WorkItem.Key) -> WorkID? { openItems[key] }
+  /// The item that requests for this join; `nil` when they begin one.
+  func openItem(for subject: WorkItem.Subject) -> WorkID? { openItems[subject] }
+
+  /// Whether later requests with the same key join the item.
+  package func isOpen(_ item: WorkItem) -> Bool { openItems[item.subject] == item.id }
+
+  /// The arrival tag of a job's line at an item; `nil` where none of its lines waits there.
+  func arrivalTag(ofLineOf job: JobID, at id: WorkID) -> UInt64? {
+    items.read(id) { $0.waiters.first { $0.isLine(of: job) }?.arrivalTag } ?? nil
+  }
 
   // MARK: - Items
 
   /// Begins an item for the first that waits.
   ///
   /// - Precondition: no item is open for the key.
-  mutating func add(
-    _ key: WorkItem.Key, _ url: ImageURL, _ waiter: Waiter, picture: UploadedPicture? = nil
-  ) -> WorkItem {
+  mutating func add(_ subject: WorkItem.Subject, _ waiter: Waiter) -> WorkItem {
     lastNumber += 1
-    let item = WorkItem(
-      id: WorkID(rawValue: lastNumber), key: key, url: url, waiter: waiter, picture: picture)
-    items[item.id] = item
-    let previous = openItems.updateValue(item.id, forKey: key)
+    let item = WorkItem(id: WorkID(rawValue: lastNumber), subject, waiter: waiter)
+    items.set(item.id, to: item)
+    let previous = openItems.updateValue(item.id, forKey: subject)
     precondition(previous == nil, "requests with equal keys share one item")
-    if key.isRevalidation { revalidationCount += 1 }
+    if subject.key.isRevalidation { revalidationCount += 1 }
     return item
   }
 
@@ -345,8 +362,7 @@ package struct WorkTable {
   /// - Precondition: the item has not ended.
   @discardableResult
   mutating func change<Result>(_ id: WorkID, _ body: (inout WorkItem) -> Result) -> Result {
-    guard let index = items.index(forKey: id) else { preconditionFailure("\(id) has ended") }
-    return body(&items.values[index])
+    items.change(id, body)
   }
 
   /// Later requests do not join the item.
@@ -355,9 +371,9 @@ package struct WorkTable {
   mutating func close(_ id: WorkID) { close(item(id)) }
 
   private mutating func close(_ item: WorkItem) {
-    guard let index = openItems.index(forKey: item.key), openItems.values[index] == item.id else {
-      return
-    }
+    guard let index = openItems.index(forKey: item.subject),
+      openItems.values[index] == item.id
+    else { return }
     openItems.remove(at: index)
   }
 
@@ -367,7 +383,7 @@ package struct WorkTable {
   /// - Returns: the item.
   @discardableResult
   mutating func remove(_ id: WorkID) -> WorkItem {
-    guard let item = items.removeValue(forKey: id) else { preconditionFailure("\(id) has ended") }
+    guard let item = items.remove(id) else { preconditionFailure("\(id) has ended") }
     close(item)
     if item.key.isRevalidation { revalidationCount -= 1 }
     lookups.remove(id)

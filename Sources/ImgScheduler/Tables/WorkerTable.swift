@@ -4,10 +4,12 @@ import ImgWire
 /// A worker that takes work, and what it holds.
 package struct ReadyWorker {
   /// What a lease costs its worker.
-  enum Hold {
+  package enum Hold: Int, CaseIterable {
     case lookup
     /// A transfer of its own.
     case transfer
+    /// A transfer of its own that is slow: it costs next to nothing.
+    case slow
     /// It is attached to a body that is still on its way: it costs nothing yet.
     case attached
     /// The body is in, or at hand: it waits for the decoder, or for the store.
@@ -28,18 +30,12 @@ package struct ReadyWorker {
   package let id: WorkerID
   let number: Int
   let credits: Credits
-  package private(set) var lookups: Set<LeaseID> = []
-  /// Leases of fetches, and those attached to them.
-  package private(set) var fetches: Set<LeaseID> = []
-  /// Those of them that are attached to a body on its way.
-  private(set) var attached: Set<LeaseID> = []
-  /// Those of them whose transfer is slow: it costs next to nothing.
-  private var slow: Set<LeaseID> = []
-  /// Those of them whose body is in.
-  package private(set) var decodes: Set<LeaseID> = []
+  private var holds = NumberedTable<LeaseID, Hold>()
+  /// How many leases it holds in each way.
+  private var counts = [Int](repeating: 0, count: Hold.allCases.count)
   private var window = FetchWindow()
   /// When it last told of something looked up or finished; `nil` before the first time.
-  var lastAnswerAt: ContinuousClock.Instant?
+  var lastAnswerAt: Instant?
   /// Why it was told to end; its exit is on the way.
   var killReason: KillReason?
   /// Whether its process is gone, and only its last messages are left to handle.
@@ -55,48 +51,50 @@ package struct ReadyWorker {
 
   // MARK: - Leases
 
+  /// Its leases, in the order in which they began.
+  package var leases: [LeaseID] { holds.keys.sorted() }
+  /// Those that are no look-ups.
+  package var fetches: [LeaseID] { leases.filter { holds[$0] != .lookup } }
+  /// What it holds a lease as; `nil` for one that it does not hold.
+  package func hold(of lease: LeaseID) -> Hold? { holds[lease] }
+  package var lookupCount: Int { counts[Hold.lookup.rawValue] }
+  package var fetchCount: Int { holds.count - lookupCount }
+  /// The fetches that count for its window.
+  private var windowCount: Int { counts[Hold.transfer.rawValue] + decodeCount }
+  /// The fetches whose body is in.
+  private var decodeCount: Int { counts[Hold.decode.rawValue] }
+
   /// - Precondition: the lease is a new one.
-  mutating func hold(_ lease: LeaseID, as kind: Hold) {
-    if case .lookup = kind {
-      precondition(lookups.insert(lease).inserted, "\(lease) is held twice")
-      return
-    }
-    precondition(fetches.insert(lease).inserted, "\(lease) is held twice")
-    switch kind {
-    case .attached: attached.insert(lease)
-    case .decode: decodes.insert(lease)
-    case .lookup, .transfer: break
-    }
+  mutating func hold(_ lease: LeaseID, as hold: Hold) {
+    precondition(!holds.contains(lease), "\(lease) is held twice")
+    holds.set(lease, to: hold)
+    counts[hold.rawValue] += 1
   }
 
   /// - Precondition: the worker holds the lease as a fetch.
   mutating func bodyArrived(for lease: LeaseID) {
-    precondition(fetches.contains(lease), "\(lease) is not held")
-    attached.remove(lease)
-    slow.remove(lease)
-    decodes.insert(lease)
+    precondition(holds[lease] != .lookup, "\(lease) is no fetch")
+    change(lease, to: .decode)
+  }
+
+  private mutating func change(_ lease: LeaseID, to hold: Hold) {
+    release(lease)
+    self.hold(lease, as: hold)
   }
 
   /// - Precondition: the worker holds the lease.
   mutating func release(_ lease: LeaseID) {
-    let isHeld = lookups.remove(lease) != nil || fetches.remove(lease) != nil
-    precondition(isHeld, "\(lease) is not held")
-    attached.remove(lease)
-    slow.remove(lease)
-    decodes.remove(lease)
+    guard let hold = holds.remove(lease) else { preconditionFailure("\(lease) is not held") }
+    counts[hold.rawValue] -= 1
   }
 
-  /// The transfer of a lease has turned slow, or is slow no more. Nothing for a lease that has ended.
+  /// The transfer of a lease has turned slow, or is slow no more. Nothing for a lease that has ended, or that is
+  /// attached.
   mutating func setSlow(_ isSlow: Bool, _ lease: LeaseID) {
-    if isSlow, fetches.contains(lease), !attached.contains(lease) {
-      slow.insert(lease)
-    } else {
-      slow.remove(lease)
+    if holds[lease] == (isSlow ? .transfer : .slow) {
+      change(lease, to: isSlow ? .slow : .transfer)
     }
   }
-
-  /// The fetches that count for its window.
-  private var windowCount: Int { fetches.count - attached.count - slow.count }
 
   // MARK: - Ends
 
@@ -109,15 +107,15 @@ package struct ReadyWorker {
   /// outside.
   func ending(by end: WorkerEnd) -> Supervisor.Ending {
     guard case .killed = end, killReason == nil else { return .failed }
-    return lookups.isEmpty && fetches.isEmpty ? .killedIdle : .killedAtWork
+    return holds.isEmpty ? .killedIdle : .killedAtWork
   }
 
   // MARK: - Capacity
 
-  package var takesLookups: Bool { takesWork && lookups.count < credits.lookups }
+  package var takesLookups: Bool { takesWork && lookupCount < credits.lookups }
 
   /// Whether it takes one more lease that lives on a transfer it has.
-  var takesFetchLeases: Bool { takesWork && fetches.count < credits.leases }
+  var takesFetchLeases: Bool { takesWork && fetchCount < credits.leases }
 
   private var takesWork: Bool { killReason == nil && !isExiting && !hasRefused }
 
@@ -130,7 +128,7 @@ package struct ReadyWorker {
   ///   - isForViewer: whether it is for a viewer. Its picture goes first to the decoder, so it does
   ///     not wait until a list's fetches leave the window: a few go beyond it.
   package func takesFetches(share: Int, isForViewer: Bool = false) -> Bool {
-    guard takesFetchLeases, !window.isUntried || decodes.count < 2 * credits.decodeQueueTarget
+    guard takesFetchLeases, !window.isUntried || decodeCount < 2 * credits.decodeQueueTarget
     else {
       return false
     }
@@ -210,7 +208,7 @@ enum RendezvousHash {
 
 /// The workers: the processes that start and end, and what the ready ones hold.
 package struct WorkerTable {
-  private var workers: [WorkerID: ReadyWorker] = [:]
+  private var workers = NumberedTable<WorkerID, ReadyWorker>()
   /// The processes that are gone and whose last messages are being handled.
   private var exiting: Set<WorkerID> = []
   package private(set) var supervisor: Supervisor
@@ -234,22 +232,22 @@ package struct WorkerTable {
 
   // MARK: - Processes
 
-  mutating func startAll(at now: ContinuousClock.Instant) -> [Supervisor.Verdict] {
+  mutating func startAll(at now: Instant) -> [Supervisor.Verdict] {
     supervisor.startAll(at: now)
   }
 
-  mutating func timePassed(at now: ContinuousClock.Instant) -> [Supervisor.Verdict] {
+  mutating func timePassed(at now: Instant) -> [Supervisor.Verdict] {
     supervisor.timePassed(at: now)
   }
 
   /// When ``timePassed(at:)`` has something to do; `nil` while it has nothing.
-  var deadline: ContinuousClock.Instant? { supervisor.deadline }
+  var deadline: Instant? { supervisor.deadline }
 
   mutating func stopRespawning() { supervisor.stopRespawning() }
 
   mutating func refused(_ id: WorkerID, reason: String) {
     supervisor.workerRefused(id, reason: reason)
-    workers[id]?.hasRefused = true
+    workers.changeIfPresent(id) { $0.hasRefused = true }
   }
 
   /// A process has said hello.
@@ -257,16 +255,17 @@ package struct WorkerTable {
   /// - Returns: whether it takes work from now on; not when it was given up meanwhile.
   mutating func becameReady(_ id: WorkerID, credits: Credits) -> Bool {
     guard let number = supervisor.workerReady(id) else { return false }
-    workers[id] = ReadyWorker(id: id, number: number, credits: credits)
+    var worker = ReadyWorker(id: id, number: number, credits: credits)
     // It may have died since it said so.
-    workers[id]?.isExiting = exiting.contains(id)
+    worker.isExiting = exiting.contains(id)
+    workers.set(id, to: worker)
     return true
   }
 
   /// A worker that answers works. An answer that arrives after the worker's exit changes nothing.
-  mutating func answered(_ id: WorkerID, at now: ContinuousClock.Instant) {
+  mutating func answered(_ id: WorkerID, at now: Instant) {
     supervisor.workerAnswered(id)
-    workers[id]?.lastAnswerAt = now
+    workers.changeIfPresent(id) { $0.lastAnswerAt = now }
   }
 
   /// The process is being killed; its exit is on the way.
@@ -283,17 +282,17 @@ package struct WorkerTable {
   /// ready.
   mutating func beginExit(of id: WorkerID) {
     exiting.insert(id)
-    workers[id]?.isExiting = true
+    workers.changeIfPresent(id) { $0.isExiting = true }
   }
 
   /// Takes out a worker whose process is gone.
   ///
   /// - Returns: the worker with what it held; `nil` when it was not ready.
-  mutating func remove(_ id: WorkerID) -> ReadyWorker? { workers.removeValue(forKey: id) }
+  mutating func remove(_ id: WorkerID) -> ReadyWorker? { workers.remove(id) }
 
   /// Decides what follows after a process is gone.
   mutating func exited(
-    _ id: WorkerID, _ ending: Supervisor.Ending, reason: String, at now: ContinuousClock.Instant
+    _ id: WorkerID, _ ending: Supervisor.Ending, reason: String, at now: Instant
   ) -> [Supervisor.Verdict] {
     exiting.remove(id)
     return supervisor.workerExited(id, ending, reason: reason, at: now)
@@ -315,7 +314,7 @@ package struct WorkerTable {
 
   /// A transfer of a worker has turned slow, or is slow no more. The lease that began it may have ended.
   mutating func setSlow(_ isSlow: Bool, _ transfer: TransferID, of id: WorkerID) {
-    workers[id]?.setSlow(isSlow, LeaseID(rawValue: transfer.rawValue))
+    workers.changeIfPresent(id) { $0.setSlow(isSlow, LeaseID(rawValue: transfer.rawValue)) }
   }
 
   /// - Precondition: the worker is ready, and holds the lease.
@@ -325,12 +324,11 @@ package struct WorkerTable {
 
   /// Fetches are about to end. An answer that arrives after the worker's exit changes nothing.
   mutating func willEndFetches(_ count: Int, queueCount: Int, share: Int, of id: WorkerID) {
-    workers[id]?.endFetches(count, queueCount: queueCount, share: share)
+    workers.changeIfPresent(id) { $0.endFetches(count, queueCount: queueCount, share: share) }
   }
 
   private mutating func change(_ id: WorkerID, _ body: (inout ReadyWorker) -> Void) {
-    guard let index = workers.index(forKey: id) else { preconditionFailure("\(id) is not ready") }
-    body(&workers.values[index])
+    workers.change(id, body)
   }
 
   // MARK: - Choosing

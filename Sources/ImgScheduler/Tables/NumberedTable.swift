@@ -1,0 +1,182 @@
+package import ImgModel
+
+/// What a number of this program's own names.
+package protocol Numbered: Hashable {
+  /// No other of its type has the number.
+  var number: UInt64 { get }
+}
+
+extension Identifier: Numbered {
+  package var number: UInt64 { rawValue }
+}
+
+/// A position in a list.
+extension Int: Numbered {
+  package var number: UInt64 { UInt64(bitPattern: Int64(self)) }
+}
+
+/// Elements by numbers. One multiplication finds an element, where a `Dictionary` computes a hash that nobody can
+/// foresee: nobody else chooses these numbers. The elements lie side by side and are changed in their places.
+///
+/// An open hash table with linear probing finds the elements. The multiplier is the golden ratio, which spreads numbers
+/// that count up evenly (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+package struct NumberedTable<Key: Numbered, Value> {
+  /// The keys, each at the position of its element.
+  package private(set) var keys: ContiguousArray<Key> = []
+  /// The elements, in no order that means anything.
+  package private(set) var values: ContiguousArray<Value> = []
+  /// The positions of the keys, each at the key's place or behind it; at least half of them are ``free``.
+  private var positions: ContiguousArray<Int32> = []
+  /// Leaves so many bits of a product as name a place.
+  private var shift: UInt64 = 64
+
+  private static var free: Int32 { -1 }
+  private static var smallestPlaceCount: Int { 8 }
+
+  package init() {}
+
+  package var isEmpty: Bool { keys.isEmpty }
+  package var count: Int { keys.count }
+
+  package subscript(key: Key) -> Value? { position(of: key).map { values[$0] } }
+
+  package func contains(_ key: Key) -> Bool { position(of: key) != nil }
+
+  /// Reads an element in its place, without a copy.
+  ///
+  /// - Returns: `nil` if there is no such element.
+  func read<Result>(_ key: Key, _ body: (borrowing Value) -> Result) -> Result? {
+    position(of: key).map { body(values[$0]) }
+  }
+
+  /// Changes an element in its place, so that what it holds is not copied.
+  ///
+  /// - Precondition: there is such an element.
+  @discardableResult
+  mutating func change<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result {
+    guard let position = position(of: key) else { preconditionFailure("\(key) has ended") }
+    return body(&values[position])
+  }
+
+  /// The same; nothing where there is no such element.
+  mutating func changeIfPresent(_ key: Key, _ body: (inout Value) -> Void) {
+    if let position = position(of: key) { body(&values[position]) }
+  }
+
+  /// Puts an element in the place of its key, where one may be already.
+  package mutating func set(_ key: Key, to element: Value) {
+    if let position = position(of: key) {
+      values[position] = element
+    } else {
+      insert(element, for: key)
+    }
+  }
+
+  private mutating func insert(_ element: Value, for key: Key) {
+    if 2 * (count + 1) > positions.count { grow() }
+    positions[freePlace(for: key)] = Int32(count)
+    keys.append(key)
+    values.append(element)
+  }
+
+  /// - Returns: `nil` if there was no such element.
+  @discardableResult
+  package mutating func remove(_ key: Key) -> Value? {
+    guard let place = place(of: key) else { return nil }
+    let position = Int(positions[place])
+    freePlace(place)
+    // The last one takes the position.
+    let last = count - 1
+    if position != last, let moved = self.place(of: keys[last]) {
+      positions[moved] = Int32(position)
+      keys.swapAt(position, last)
+      values.swapAt(position, last)
+    }
+    keys.removeLast()
+    return values.removeLast()
+  }
+
+  // MARK: - Places
+
+  /// Where a key's place is if no other key has taken it.
+  private func home(of key: Key) -> Int {
+    Int(truncatingIfNeeded: (key.number &* 0x9E37_79B9_7F4A_7C15) >> shift)
+  }
+
+  private func place(after place: Int) -> Int { (place + 1) & (positions.count - 1) }
+
+  private func place(of key: Key) -> Int? {
+    guard !keys.isEmpty else { return nil }
+    var place = home(of: key)
+    while positions[place] != Self.free {
+      if keys[Int(positions[place])] == key { return place }
+      place = self.place(after: place)
+    }
+    return nil
+  }
+
+  private func position(of key: Key) -> Int? { place(of: key).map { Int(positions[$0]) } }
+
+  private func freePlace(for key: Key) -> Int {
+    var place = home(of: key)
+    while positions[place] != Self.free { place = self.place(after: place) }
+    return place
+  }
+
+  /// Frees a place. Keys behind it move up, each as far as its own place allows, so that no search ends before it.
+  private mutating func freePlace(_ freed: Int) {
+    let mask = positions.count - 1
+    var hole = freed
+    var place = self.place(after: freed)
+    while positions[place] != Self.free {
+      let home = home(of: keys[Int(positions[place])])
+      if (place - home) & mask >= (place - hole) & mask {
+        positions[hole] = positions[place]
+        hole = place
+      }
+      place = self.place(after: place)
+    }
+    positions[hole] = Self.free
+  }
+
+  private mutating func grow() {
+    let placeCount = positions.isEmpty ? Self.smallestPlaceCount : 2 * positions.count
+    shift = UInt64(64 - placeCount.trailingZeroBitCount)
+    positions = ContiguousArray(repeating: Self.free, count: placeCount)
+    for position in keys.indices {
+      positions[freePlace(for: keys[position])] = Int32(position)
+    }
+  }
+}
+
+extension NumberedTable: Sequence {
+  package func makeIterator()
+    -> Zip2Sequence<ContiguousArray<Key>, ContiguousArray<Value>>.Iterator
+  {
+    zip(keys, values).makeIterator()
+  }
+}
+
+/// Numbers, found like the elements of a ``NumberedTable``.
+package struct NumberedSet<Key: Numbered> {
+  private var table = NumberedTable<Key, Void>()
+
+  package init() {}
+
+  package var isEmpty: Bool { table.isEmpty }
+  package var count: Int { table.count }
+  /// In no order that means anything.
+  package var keys: ContiguousArray<Key> { table.keys }
+
+  package func contains(_ key: Key) -> Bool { table.contains(key) }
+
+  /// - Returns: whether it was not there.
+  @discardableResult
+  mutating func insert(_ key: Key) -> Bool {
+    guard !table.contains(key) else { return false }
+    table.set(key, to: ())
+    return true
+  }
+
+  mutating func remove(_ key: Key) { table.remove(key) }
+}
