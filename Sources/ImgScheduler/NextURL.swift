@@ -75,6 +75,7 @@ extension Scheduler {
 
   /// Takes the next fetch or decode; `nil` when nothing may start now.
   mutating func nextAssignable() -> Assignable? {
+    reviewSources()
     releaseHeldLines()
     if let urgency = work.nextDecodeUrgency,
       transferQueue.mostUrgent.map({ urgency < $0 }) ?? true

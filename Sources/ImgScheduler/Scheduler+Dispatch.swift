@@ -15,6 +15,7 @@ extension Scheduler {
   mutating func dispatch() {
     // They have begun, so that they go on during a drain, too.
     dispatchRedirected()
+    reviewSources()
     guard !isDraining else { return reportDrainedWhenDone() }
     guard jobs.unrecordedCount < Self.unrecordedMaximum else { return }
     // Transfers first: they make room for lines.
@@ -51,6 +52,8 @@ extension Scheduler {
         Lease.Granted(item: work.item(id), lease: lease, worker: worker), takesStale: takesStale)
     }
     effects += batches.messages { .lookup($0) }
+    // Lines may have made URLs that wait more urgent.
+    reviewSources()
   }
 
   /// - Returns: whether anything has begun.
@@ -86,7 +89,8 @@ extension Scheduler {
     }
     effects += fetches.messages { .fetch($0) } + decodes.messages { .decode($0) }
     // After the fetches to which they are attached.
-    begun.forEach { reviewNow($0) }
+    begun.forEach { sources.noteChange(of: $0) }
+    reviewSources()
     return hasBegun
   }
 

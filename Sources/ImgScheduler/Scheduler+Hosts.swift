@@ -24,7 +24,7 @@ extension Scheduler {
         refuse(id, because: downFailure(of: redirection.host, last))
       } else {
         queueRedirected(id)
-        refuseViewers(ofRedirected: id)
+        refuseRedirectedViewers(id)
       }
     }
   }
@@ -102,7 +102,6 @@ extension Scheduler {
   mutating func cancelLeases(of transfer: LeasedTransfer, _ id: TransferID) {
     for lease in transfer.leases { leases.enterStage(lease, at: now.instant) }
     stopJoining(id)
-    reviewSources()
     effects.append(.send(.cancel(LeaseList(leases: transfer.leases)), to: transfer.worker))
   }
 
@@ -134,8 +133,8 @@ extension Scheduler {
     let waiting = sourcesOfViewers(heldUpBy: host)
     offerStale(of: host)
     offerStale(of: host, to: waiting)
-    for id in waiting { reviewNow(id) }
-    for id in transferQueue.redirected(to: host).sorted() { refuseViewers(ofRedirected: id) }
+    for id in waiting { sources.noteChange(of: id) }
+    for id in transferQueue.redirected(to: host).sorted() { refuseRedirectedViewers(id) }
   }
 
   /// The sources of viewers that a pause of a host holds up. They are queued for a transfer, wait for their
@@ -173,7 +172,7 @@ extension Scheduler {
     var isAnyRefused = false
     for item in waiting where refuseViewers(of: item.id, for: cooldown, of: host) {
       isAnyRefused = true
-      continueOrEndBeforeReview(item.id)
+      continueOrEnd(item.id)
     }
     return isAnyRefused
   }
@@ -188,11 +187,11 @@ extension Scheduler {
   /// The same for an item that a viewer has joined, if its transfer was redirected.
   mutating func refuseViewersIfRedirected(_ id: WorkID) {
     guard let lease = work[id]?.stage.lease, let transfer = leases[lease]?.transfer else { return }
-    refuseViewers(ofRedirected: transfer)
+    refuseRedirectedViewers(transfer)
   }
 
   /// The same for a transfer that waits for a slot at the host to which it was redirected.
-  mutating func refuseViewers(ofRedirected id: TransferID) {
+  mutating func refuseRedirectedViewers(_ id: TransferID) {
     guard let transfer = transfers[id],
       let pause = transferQueue.retryAfter(
         of: transfer.origin, host: transfer.host, at: now.instant)

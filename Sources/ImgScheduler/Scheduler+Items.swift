@@ -65,14 +65,8 @@ extension Scheduler {
   ///
   /// - Precondition: the item has not ended.
   mutating func continueOrEnd(_ id: WorkID) {
-    continueOrEndBeforeReview(id)
-    reviewSources()
-  }
-
-  /// The same, while a source is looked at: ``reviewSources()`` goes on with what this changes.
-  mutating func continueOrEndBeforeReview(_ id: WorkID) {
     let item = work.item(id)
-    if !item.waiters.isEmpty { return enqueueBeforeReview(id) }
+    if !item.waiters.isEmpty { return enqueue(id) }
     // Later requests start from the beginning: an item that is being aborted cannot be joined.
     work.close(id)
     if item.stage.lease == nil { discard(id) } else { abort(item) }
@@ -80,9 +74,7 @@ extension Scheduler {
 
   /// Takes waiters off an item. Their lines go back to their lists.
   @discardableResult
-  private mutating func remove(
-    from id: WorkID, where isLeaving: (Waiter) -> Bool
-  ) -> [Waiter] {
+  private mutating func remove(from id: WorkID, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
     let (leaving, host) = work.change(id) { ($0.remove(where: isLeaving), $0.host) }
     guard !leaving.isEmpty else { return [] }
     count(leaving, of: id, by: -1)
@@ -131,11 +123,6 @@ extension Scheduler {
 
   /// Puts an item that waits where its urgency belongs.
   mutating func enqueue(_ id: WorkID) {
-    enqueueBeforeReview(id)
-    reviewSources()
-  }
-
-  private mutating func enqueueBeforeReview(_ id: WorkID) {
     let item = work.item(id)
     switch item.stage {
     case .awaitingLookup: work.queueLookup(id)
@@ -200,14 +187,12 @@ extension Scheduler {
   mutating func complete(_ id: WorkID, with outcome: Outcome, timings: Timings? = nil) {
     guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
       let ended = conclude(id)
-      reviewSources()
       return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
     }
     let departure = work.change(id) { $0.serve(bytesFetched: byteCount) }
     discardedLateCount += departure.departedViewerCount
     count(departure.served, of: id, by: -1)
     if work.item(id).waiters.isEmpty { discard(id) } else { awaitLookup(id) }
-    reviewSources()
     let told = Outcome.done(
       thumbnail, fromCache: isFromCache, bytesFetched: departure.bytesFetched)
     tell(departure.served, told, timings)
@@ -308,7 +293,6 @@ extension Scheduler {
     else { return }
     let expiry = served.waiters.first?.expiry ?? .standard
     routeMiss(add(subject, Waiter(who: .revalidation, expiry: expiry, priority: .min)).id)
-    reviewSources()
   }
 
   // MARK: - Origins that fail
@@ -337,7 +321,7 @@ extension Scheduler {
       let askable = waitingItems(of: source).filter(isStaleWorthAsking)
       guard !askable.isEmpty else { continue }
       askable.forEach { awaitLookup($0.id) }
-      reviewNow(id)
+      sources.noteChange(of: id)
     }
   }
 }

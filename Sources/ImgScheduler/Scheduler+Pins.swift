@@ -29,7 +29,6 @@ extension Scheduler {
       guard let item = endLease(lease, of: worker) else { continue }
       sendBackPinningLines(of: item)
       awaitLookup(item)
-      reviewSources()
     }
   }
 

@@ -107,13 +107,8 @@ extension Scheduler {
     source.members.compactMap { work[$0] }.filter { $0.stage == .awaitingTransfer }
   }
 
-  /// The source has to be looked at now.
-  mutating func reviewNow(_ id: SourceID) {
-    sources.noteChange(of: id)
-    reviewSources()
-  }
-
-  /// Looks at the sources whose items or transfers have changed, in the order of the changes.
+  /// Looks at the sources whose items or transfers have changed, in the order of the changes: before a transfer
+  /// may begin, and after.
   mutating func reviewSources() {
     while let source = sources.takeChanged() { review(source) }
   }
@@ -222,7 +217,6 @@ extension Scheduler {
     let isRetried = scheduleRetry(of: transfer.source, after: failure)
     transfers.setRetried(isRetried, id)
     stopJoining(id)
-    reviewSources()
     remember(failure, of: transfer.source)
     failWaiting(forDown: transfer.host)
     return isRetried
@@ -246,8 +240,7 @@ extension Scheduler {
   /// URL's own and has sent the worker on, the failure may be another's doing, such as that of a
   /// robots.txt; the redirect shows that this host is alive.
   private mutating func noteHealth(
-    of id: TransferID, _ result: FetchResults.Result, _ failure: Failure,
-    begunAt: Instant
+    of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant
   ) {
     guard let transfer = transfers[id], transfers.noteHealth(of: id) else { return }
     let host = transfer.host
@@ -265,7 +258,7 @@ extension Scheduler {
 
   /// Queues the sources that have waited long enough.
   mutating func endBackoffs() {
-    while let id = sources.takeDueRetry(at: now.instant) { reviewNow(id) }
+    while let id = sources.takeDueRetry(at: now.instant) { sources.noteChange(of: id) }
   }
 
   /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
@@ -273,7 +266,7 @@ extension Scheduler {
   private mutating func failWaiting(forDown host: String) {
     if transferQueue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
     guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
-    for id in transferQueue.waiting(for: host).sorted() { reviewNow(id) }
+    for id in transferQueue.waiting(for: host).sorted() { sources.noteChange(of: id) }
     refuseRedirected(to: host)
   }
 
@@ -285,7 +278,7 @@ extension Scheduler {
       sources.remember(failure, of: .init(name: key.name), at: now.instant)
     else { return }
     for key in key.ofAllParts {
-      if let source = sources.source(for: key) { reviewNow(source.id) }
+      if let source = sources.source(for: key) { sources.noteChange(of: source.id) }
     }
   }
 
@@ -314,9 +307,7 @@ extension Scheduler {
   /// The failure of a URL that ends with it, with what was done about it, and what may be.
   ///
   /// - Parameter transfer: that failed; `nil` if no host was asked.
-  func lastFailure(
-    _ failure: Failure, of item: WorkItem, by transfer: LeasedTransfer?
-  ) -> Failure {
+  func lastFailure(_ failure: Failure, of item: WorkItem, by transfer: LeasedTransfer?) -> Failure {
     let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
     var last =
       attempts > 1

@@ -113,7 +113,6 @@ extension Scheduler {
   private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkID {
     precondition(work[lease.item] != nil, "\(id) outlives its item")
     if let transfer = lease.transfer { detach(id, from: transfer) }
-    reviewSources()
     return lease.item
   }
 

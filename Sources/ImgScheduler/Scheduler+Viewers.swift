@@ -39,7 +39,6 @@ extension Scheduler {
       return refuseViewersIfRedirected(id)
     }
     routeMiss(id)
-    reviewSources()
   }
 
   mutating func viewerLeft(_ viewer: ViewerID) {
@@ -97,7 +96,6 @@ extension Scheduler {
     let item = add(WorkItem.Subject(key, url, picture: picture), waiter)
     viewers.wait(viewer, name: nil, for: item.id, reportAt: nil)
     awaitDecode(item.id)
-    reviewSources()
   }
 
   /// Why it is not taken; `nil` when it is.
@@ -121,9 +119,7 @@ extension Scheduler {
 extension Scheduler {
   /// A viewer gets the picture; a line whose thumbnail the store has refused has failed. The file
   /// serves no later request.
-  mutating func madeUncached(
-    _ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID
-  ) {
+  mutating func madeUncached(_ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID) {
     defer { effects.append(.release(file)) }
     workers.answered(worker, at: now.instant)
     guard let id = endLease(result.lease, of: worker) else { return }
@@ -133,7 +129,6 @@ extension Scheduler {
         isServed: work.item(id).waiters.contains { $0.viewer != nil })
     }
     let item = conclude(id)
-    reviewSources()
     var byteCount = item.unreportedByteCount + result.bytesFetched
     for waiter in item.waiters {
       switch waiter.who {

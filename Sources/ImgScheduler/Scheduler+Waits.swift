@@ -42,9 +42,7 @@ extension Scheduler {
   // MARK: - A job
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
-  func jobWait(
-    of job: ActiveJob, at now: Instant, journalError: String?
-  ) -> Wait? {
+  func jobWait(of job: ActiveJob, at now: Instant, journalError: String?) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
     if let journalError { return Wait(.journal, detail: journalError) }
     if job.leasedCount > 0 { return slowest(of: job, at: now) }
@@ -72,18 +70,14 @@ extension Scheduler {
   }
 
   /// What a fetch or a decode is at.
-  private func leaseWait(
-    _ lease: Lease, since: Instant, at now: Instant
-  ) -> Wait {
+  private func leaseWait(_ lease: Lease, since: Instant, at now: Instant) -> Wait {
     guard let transfer = lease.transfer.flatMap({ transfers[$0] }) else {
       return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
     }
     return transferWait(transfer, since: since, at: now)
   }
 
-  private func transferWait(
-    _ transfer: LeasedTransfer, since: Instant, at now: Instant
-  ) -> Wait {
+  private func transferWait(_ transfer: LeasedTransfer, since: Instant, at now: Instant) -> Wait {
     let host = transferQueue.host(transfer.host)
     let begun = timeline.wall(since)
     switch transfer.state {
@@ -153,9 +147,7 @@ extension Scheduler {
   package var waitReportDeadline: Instant? { viewers.reportDeadline }
 
   /// What viewers that have waited for a while wait for, as far as that is news to them.
-  package mutating func takeWaitReports(
-    at now: Instant
-  ) -> [(viewer: ViewerID, wait: Wait)] {
+  package mutating func takeWaitReports(at now: Instant) -> [(viewer: ViewerID, wait: Wait)] {
     var reports: [(viewer: ViewerID, wait: Wait)] = []
     while let (viewer, id) = viewers.takeDueReport(at: now) {
       guard let item = work[id] else { preconditionFailure("\(viewer) waits for nothing") }
@@ -198,9 +190,7 @@ extension Scheduler {
   /// Why no transfer may start at the host; `nil` when one may.
   ///
   /// - Parameter urls: that wait for it.
-  private func hostWait(
-    _ host: Host, _ name: String, urls: Int, at now: Instant
-  ) -> Wait? {
+  private func hostWait(_ host: Host, _ name: String, urls: Int, at now: Instant) -> Wait? {
     let health = host.health
     let attempt = health.nextAttempt.flatMap { $0 > now ? $0 : nil }
     if host.mostUrgent(at: now) == nil, let until = host.nextPauseEnd(at: now),
@@ -220,9 +210,7 @@ extension Scheduler {
     return nil
   }
 
-  private func failing(
-    _ host: Host, _ name: String, urls: Int, until: WallTime? = nil
-  ) -> Wait {
+  private func failing(_ host: Host, _ name: String, urls: Int, until: WallTime? = nil) -> Wait {
     let failure = host.health.lastFailure
     return Wait(
       .hostFailing, host: name, detail: failure?.detail, httpStatus: failure?.httpStatus,

@@ -20,7 +20,6 @@ extension Scheduler {
       let suspects = worker.overdueLeases.union(hungLeases(of: worker, transferring: transferring))
       for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) {
         stopJoining(transfer)
-        reviewSources()
       }
       let evidence = ExitEvidence(
         worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
@@ -92,7 +91,6 @@ extension Scheduler {
     let isLookedUp =
       !held.key.request.bypassesStore && !held.key.isRevalidation && held.picture == nil
     if isLookedUp { awaitLookup(id) } else { routeMiss(id) }
-    reviewSources()
   }
 
   /// The picture whose file could not be read fails, in all its variants: each would cost another
@@ -172,9 +170,7 @@ extension Scheduler {
     return Set(overdue)
   }
 
-  private func due(
-    _ lease: Lease, _ item: WorkItem, of worker: ReadyWorker
-  ) -> Instant {
+  private func due(_ lease: Lease, _ item: WorkItem, of worker: ReadyWorker) -> Instant {
     switch item.stage {
     // The worker owes nothing while it waits for `followRedirects`.
     case .transferring where isRedirected(lease): now.instant
@@ -251,12 +247,10 @@ extension Scheduler {
     for lease in results.originals {
       guard let item = endLease(lease, of: worker) else { continue }
       awaitDecode(item)
-      reviewSources()
     }
     for lease in results.misses {
       guard let item = endLease(lease, of: worker) else { continue }
       holdBehindEarlierLines(item)
-      reviewSources()
     }
   }
 
@@ -274,10 +268,8 @@ extension Scheduler {
   mutating func released(_ gone: [LeaseID], by worker: WorkerID) {
     for lease in gone {
       if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
-      reviewSources()
       guard let item = endLease(lease, of: worker) else { continue }
       routeMiss(item)
-      reviewSources()
     }
   }
 
@@ -303,7 +295,6 @@ extension Scheduler {
         return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)
-      reviewSources()
     case .done(_, fromCache: let isFromCache, _):
       if !isFromCache { noteStored() }
       complete(item, with: result.outcome, timings: result.timings)

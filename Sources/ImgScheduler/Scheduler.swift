@@ -20,7 +20,7 @@ import ImgWire
 /// ``LeaseTable`` alone decides who holds a lease; the items, transfers and workers note the same
 /// lease, each for its own order. The scheduler moves items from one table to another. Its
 /// functions call each other in one direction only: a source that another change affects is noted,
-/// and ``reviewSources()`` looks at it.
+/// and ``reviewSources()`` looks at it once the event has been taken in, before anything begins.
 ///
 /// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line
 /// without an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that
@@ -90,6 +90,7 @@ package struct Scheduler {
     endBackoffs()
     endRedirectWaits()
     transferQueue.wake(at: now.instant)
+    reviewSources()
     dispatch()
     requestUpdates()
     defer { effects = [] }
@@ -272,8 +273,7 @@ extension Scheduler {
   ///   - instant: as of ``status(of:at:journalError:)``.
   ///   - journalError: as of ``status(of:at:journalError:)``.
   package func activeJobs(
-    before id: JobID? = nil, limit: Int, at instant: Instant? = nil,
-    journalError: String? = nil
+    before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
   ) -> [JobStatus] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
     return older.sorted(by: >).prefix(limit).compactMap {

@@ -168,9 +168,7 @@ package struct Host {
   // MARK: - Tokens
 
   /// From now on tokens come at another rate.
-  mutating func changeRate(
-    from old: TransferRate, to new: TransferRate, at now: Instant
-  ) {
+  mutating func changeRate(from old: TransferRate, to new: TransferRate, at now: Instant) {
     bucket.change(from: old, to: new, at: now)
   }
 
@@ -232,10 +230,7 @@ package struct Host {
   }
 
   /// A source's transfer has failed because of the host.
-  mutating func failed(
-    _ failure: Failure, of source: SourceID, begunAt: Instant,
-    at now: Instant
-  ) {
+  mutating func failed(_ failure: Failure, of source: SourceID, begunAt: Instant, at now: Instant) {
     if probe == source { probe = nil }
     health.failed(failure, begunAt: begunAt, at: now)
   }
@@ -337,9 +332,7 @@ package struct HostHealth: Equatable {
   }
 
   /// A transfer has failed because of the host.
-  mutating func failed(
-    _ failure: Failure, begunAt: Instant, at now: Instant
-  ) {
+  mutating func failed(_ failure: Failure, begunAt: Instant, at now: Instant) {
     lastFailure = failure
     failedAt = now
     failureCount += 1
@@ -356,9 +349,7 @@ package struct HostHealth: Equatable {
   /// transfer starts nevertheless: one for the command, however many URLs it has.
   ///
   /// - Parameter isProbing: whether a probe is under way, whose result serves this command, too.
-  mutating func wantProbe(
-    for command: CommandID, isProbing: Bool, at now: Instant
-  ) {
+  mutating func wantProbe(for command: CommandID, isProbing: Bool, at now: Instant) {
     guard lastCommand.map({ $0 < command }) ?? true else { return }
     lastCommand = command
     if !isProbing, let until = coolingDownUntil, until > now { isProbeWanted = true }

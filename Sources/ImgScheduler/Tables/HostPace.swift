@@ -43,9 +43,7 @@ struct OriginQueue {
       .map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
   }
 
-  private func attempt(
-    of urgency: Urgency, at now: Instant
-  ) -> Instant {
+  private func attempt(of urgency: Urgency, at now: Instant) -> Instant {
     max(now, pause?.until(for: urgency) ?? now)
   }
 }
@@ -118,9 +116,7 @@ package struct TokenBucket {
   }
 
   /// From now on tokens come at another rate. Those that are there stay, and no others appear.
-  mutating func change(
-    from old: TransferRate, to new: TransferRate, at now: Instant
-  ) {
+  mutating func change(from old: TransferRate, to new: TransferRate, at now: Instant) {
     guard let full = fullAt, full > now else { return }
     let available = Double(old.burst) - (full - now) / old.interval
     fullAt = now + new.interval * max(0, Double(new.burst) - available)

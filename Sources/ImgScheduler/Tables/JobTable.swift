@@ -31,9 +31,7 @@ package struct JobTable {
 
   /// Changes a job in place, so that its sets are not copied.
   @discardableResult
-  private mutating func change<Result>(
-    _ id: JobID, _ body: (inout ActiveJob) -> Result
-  ) -> Result {
+  private mutating func change<Result>(_ id: JobID, _ body: (inout ActiveJob) -> Result) -> Result {
     jobs.change(id, body)
   }
 
@@ -82,9 +80,7 @@ package struct JobTable {
 
   /// A change that does not end the job is durable. At another priority the job takes its turns
   /// afresh.
-  mutating func apply(
-    _ change: JobChange, to id: JobID, at moment: WallTime, now: Instant
-  ) {
+  mutating func apply(_ change: JobChange, to id: JobID, at moment: WallTime, now: Instant) {
     guard case .prioritise = change else {
       return self.change(id) { $0.apply(change, at: moment, now: now) }
     }
@@ -244,8 +240,7 @@ package struct JobTable {
   /// - Precondition: no job of theirs has ended.
   /// - Returns: the jobs that this starts.
   mutating func count(
-    _ waiters: [Waiter], at item: WorkID, host: String, by numbers: StageNumbers,
-    at now: WallTime
+    _ waiters: [Waiter], at item: WorkID, host: String, by numbers: StageNumbers, at now: WallTime
   ) -> [JobID] {
     guard numbers != StageNumbers() else { return [] }
     var started: [JobID] = []
@@ -284,9 +279,7 @@ package struct JobTable {
   /// An outcome is durable.
   ///
   /// - Precondition: it was sent to the journal, and the job has not ended.
-  mutating func endRecording(
-    of index: Int, _ outcome: Outcome, of id: JobID, at now: Instant
-  ) {
+  mutating func endRecording(of index: Int, _ outcome: Outcome, of id: JobID, at now: Instant) {
     precondition(unrecordedCount > 0, "an outcome is durable that was not sent")
     unrecordedCount -= 1
     change(id) { $0.endRecording(of: index, outcome, at: now) }

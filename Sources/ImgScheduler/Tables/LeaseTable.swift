@@ -18,9 +18,7 @@ package struct Lease {
   /// Since when the item is in its stage.
   package private(set) var since: Instant
 
-  init(
-    item: WorkID, worker: WorkerID, purpose: Purpose, since: Instant
-  ) {
+  init(item: WorkID, worker: WorkerID, purpose: Purpose, since: Instant) {
     self.item = item
     self.worker = worker
     self.purpose = purpose
@@ -69,37 +67,29 @@ package struct LeaseTable {
 
   // MARK: - Granting
 
-  mutating func grantLookup(
-    of item: WorkID, to worker: WorkerID, at now: Instant
-  ) -> LeaseID {
+  mutating func grantLookup(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .lookup }
   }
 
   /// The lease starts a transfer, which has its number.
-  mutating func grantTransfer(
-    of item: WorkID, to worker: WorkerID, at now: Instant
-  ) -> LeaseID {
+  mutating func grantTransfer(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
     grant(item, to: worker, at: now) { .transfer(TransferID(startedBy: $0)) }
   }
 
   /// The lease is attached to a transfer that another has started.
   mutating func grantAttached(
-    of item: WorkID, to transfer: TransferID, by worker: WorkerID,
-    at now: Instant
+    of item: WorkID, to transfer: TransferID, by worker: WorkerID, at now: Instant
   ) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .transfer(transfer) }
   }
 
   /// The picture is on the machine, so the lease needs no transfer.
-  mutating func grantDecode(
-    of item: WorkID, to worker: WorkerID, at now: Instant
-  ) -> LeaseID {
+  mutating func grantDecode(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
     grant(item, to: worker, at: now) { _ in .decode }
   }
 
   private mutating func grant(
-    _ item: WorkID, to worker: WorkerID, at now: Instant,
-    purpose: (LeaseID) -> Lease.Purpose
+    _ item: WorkID, to worker: WorkerID, at now: Instant, purpose: (LeaseID) -> Lease.Purpose
   ) -> LeaseID {
     lastNumber += 1
     let id = LeaseID(rawValue: lastNumber)

@@ -67,9 +67,7 @@ package struct RememberedFailures {
   }
 
   /// - Returns: whether it is remembered.
-  mutating func remember(
-    _ failure: Failure, of subject: Subject, at now: Instant
-  ) -> Bool {
+  mutating func remember(_ failure: Failure, of subject: Subject, at now: Instant) -> Bool {
     guard failure.isOfMissingPicture || failure.isOfCrash, time > .zero else { return false }
     lastNumber += 1
     memories[subject] = Memory(failure: failure, since: now, number: lastNumber)
@@ -299,9 +297,7 @@ package struct SourceTable {
   ///
   /// - Precondition: the source has not ended.
   /// - Returns: whether there is another attempt, within the URL's time.
-  mutating func scheduleRetry(
-    of id: SourceID, after failure: Failure, at now: Instant
-  ) -> Bool {
+  mutating func scheduleRetry(of id: SourceID, after failure: Failure, at now: Instant) -> Bool {
     var random = jitter
     defer { jitter = random }
     noteChangeIfQueued(id)
@@ -415,9 +411,7 @@ package struct SourceTable {
   }
 
   @discardableResult
-  private mutating func change<Result>(
-    _ id: SourceID, _ body: (inout Source) -> Result
-  ) -> Result {
+  private mutating func change<Result>(_ id: SourceID, _ body: (inout Source) -> Result) -> Result {
     sources.change(id, body)
   }
 }

@@ -234,8 +234,7 @@ package struct TransferQueue {
 
   /// Queues a URL, or changes the urgency of one that is queued.
   mutating func insert(
-    _ source: SourceID, host: String, origin: String, urgency: Urgency,
-    at now: Instant
+    _ source: SourceID, host: String, origin: String, urgency: Urgency, at now: Instant
   ) {
     change(host, at: now) { $0.insert(source, of: origin, urgency) }
   }
@@ -250,15 +249,12 @@ package struct TransferQueue {
 
   /// Queues a transfer that was redirected to the host, or changes its urgency.
   mutating func insert(
-    redirected transfer: TransferID, host: String, origin: String, urgency: Urgency,
-    at now: Instant
+    redirected transfer: TransferID, host: String, origin: String, urgency: Urgency, at now: Instant
   ) {
     change(host, at: now) { $0.insert(redirected: transfer, to: origin, urgency) }
   }
 
-  mutating func remove(
-    redirected transfer: TransferID, host: String, at now: Instant
-  ) {
+  mutating func remove(redirected transfer: TransferID, host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.remove(redirected: transfer) }
   }
 
@@ -279,9 +275,7 @@ package struct TransferQueue {
   }
 
   /// The rules that a source's transfer asks for are known.
-  mutating func endRobotsProbe(
-    _ source: SourceID, host: String, at now: Instant
-  ) {
+  mutating func endRobotsProbe(_ source: SourceID, host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.endRobotsProbe(source) }
   }
 
@@ -294,9 +288,7 @@ package struct TransferQueue {
   // MARK: - Health
 
   /// The host has answered a transfer.
-  mutating func answered(
-    _ host: String, begunAt: Instant, at now: Instant
-  ) {
+  mutating func answered(_ host: String, begunAt: Instant, at now: Instant) {
     guard let id = ids[host] else { return }
     setResponsive(now - begunAt <= Self.responsiveTime, id)
     change(id, at: now) { $0.answered() }
@@ -304,8 +296,7 @@ package struct TransferQueue {
 
   /// A source's transfer has failed because of the host.
   mutating func failed(
-    _ failure: Failure, of source: SourceID, host: String, begunAt: Instant,
-    at now: Instant
+    _ failure: Failure, of source: SourceID, host: String, begunAt: Instant, at now: Instant
   ) {
     guard let id = ids[host] else { return }
     setResponsive(false, id)
@@ -329,16 +320,12 @@ package struct TransferQueue {
   }
 
   /// See ``Host/retryAfter(of:at:)``.
-  package func retryAfter(
-    of origin: String, host: String, at now: Instant
-  ) -> RetryAfter? {
+  package func retryAfter(of origin: String, host: String, at now: Instant) -> RetryAfter? {
     read(host) { $0.retryAfter(of: origin, at: now) } ?? nil
   }
 
   /// An explicit command needs the host: see ``Host/wantProbe(for:at:)``.
-  mutating func wantProbe(
-    of name: String, for command: CommandID, at now: Instant
-  ) {
+  mutating func wantProbe(of name: String, for command: CommandID, at now: Instant) {
     // What changes counts when a URL is queued.
     if let id = ids[name] { table.change(id) { $0.wantProbe(for: command, at: now) } }
   }

@@ -55,9 +55,7 @@ package struct ViewerTable {
   ///
   /// - Parameter reportAt: when it is first told why, if it still waits then.
   /// - Precondition: it waits for no other item.
-  mutating func wait(
-    _ id: ViewerID, name: String?, for item: WorkID, reportAt: Instant?
-  ) {
+  mutating func wait(_ id: ViewerID, name: String?, for item: WorkID, reportAt: Instant?) {
     if case .waiting = viewers[id] { preconditionFailure("\(id) waits for two items") }
     viewers.set(id, to: .waiting(name: name, item))
     if let name { names[name] = id }
@@ -82,9 +80,7 @@ package struct ViewerTable {
   var reportDeadline: Instant? { reports.first?.priority }
 
   /// Takes a viewer that has waited for a while; its next report is due later.
-  mutating func takeDueReport(
-    at now: Instant
-  ) -> (viewer: ViewerID, item: WorkID)? {
+  mutating func takeDueReport(at now: Instant) -> (viewer: ViewerID, item: WorkID)? {
     while let (viewer, due) = reports.first, due <= now {
       guard case .waiting(_, let item) = viewers[viewer] else {
         reports.remove(viewer)
