@@ -78,7 +78,7 @@ extension Scheduler {
     reviewSources()
     releaseHeldLines()
     if let urgency = work.nextDecodeUrgency,
-      transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
+      fetches.queue.mostUrgent.map({ urgency < $0 }) ?? true
     {
       return work.takeDecode().map(Assignable.decode)
     }
@@ -87,16 +87,16 @@ extension Scheduler {
 
   /// Whether what ``nextAssignable()`` returns, if anything can begin, is an item of a viewer.
   var isNextForViewer: Bool {
-    [work.nextDecodeUrgency, transferQueue.mostUrgent].contains { ($0?.viewer ?? 0) > 0 }
+    [work.nextDecodeUrgency, fetches.queue.mostUrgent].contains { ($0?.viewer ?? 0) > 0 }
   }
 
   /// Lets lines that wait behind others compete for a slot, as long as they are more urgent than
   /// all that could begin. Later ones wait: what is taken up meanwhile may come before them.
   private mutating func releaseHeldLines() {
-    while transferQueue.hasSlot, let (id, urgency) = nextHeldLine(),
-      transferQueue.mostUrgent.map({ urgency < $0 }) ?? true
+    while fetches.queue.hasSlot, let (id, urgency) = nextHeldLine(),
+      fetches.queue.mostUrgent.map({ urgency < $0 }) ?? true
     {
-      if isJoinable(work.item(id)) {
+      if fetches.isJoinable(work.item(id)) {
         // Its transfer begins in this event. The item joins it when that is on its way to a worker.
         assignStartTags(id)
         _ = wait(id, in: .awaitingTransfer)
@@ -124,12 +124,12 @@ extension Scheduler {
   /// Takes the item whose URL is fetched next, and the slots; `nil` when nothing may start
   /// now. The other items of its URL are attached to its transfer.
   private mutating func nextTransfer() -> WorkItem? {
-    guard let source = transferQueue.next(at: now.instant).flatMap({ sources[$0] }) else {
+    guard let source = fetches.queue.next(at: now.instant).flatMap({ fetches.sources[$0] }) else {
       return nil
     }
     let next = waitingItems(of: source).min { $0.urgency < $1.urgency }
     if let next, next.key.request.fetch.respectsRobots {
-      transferQueue.beginRobotsProbe(
+      fetches.queue.beginRobotsProbe(
         of: next.url.origin, by: source.id, host: next.host, at: now.instant)
     }
     return next
@@ -164,7 +164,7 @@ extension TransferQueue {
   /// Of the hosts for which a slot is free, the most urgent one. Where none is, that of the viewers for whom
   /// slow transfers make room: first of those whose hosts are not slow themselves.
   private func mostUrgent(of queues: HostIndex.Queues) -> (id: HostID, urgency: Urgency)? {
-    let makesRoom = { (pace: HostPace, host: HostID, urgency: Urgency) in
+    func makesRoom(_ pace: HostPace, _ host: HostID, _ urgency: Urgency) -> Bool {
       urgency.viewer > 0 && canMakeRoom(for: host, pace)
     }
     return mostUrgent(of: queues, HostPace.allCases) { pace, _, urgency in

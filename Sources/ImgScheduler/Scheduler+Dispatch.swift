@@ -29,7 +29,7 @@ extension Scheduler {
   /// Whether a line that waits behind others may begin at once.
   private var isHeldLineStartable: Bool {
     let share = transferShare
-    return transferQueue.hasSlot && workers.contains { $0.takesFetches(share: share) }
+    return fetches.queue.hasSlot && workers.contains { $0.takesFetches(share: share) }
       && nextHeldLine() != nil
   }
 
@@ -40,10 +40,10 @@ extension Scheduler {
         let worker = workers.choose(
           digest: item.digest, where: { $0.takesLookups }, load: { $0.lookupCount })
       else { preconditionFailure("what is next is there, and a worker takes it") }
-      let lease = leases.grantLookup(of: id, to: worker, at: now.instant)
+      let lease = fetches.leases.grantLookup(of: id, to: worker, at: now.instant)
       workers.hold(lease, as: .lookup, by: worker)
       if item.waiters.contains(where: { $0.job != nil }) {
-        leases.setLookupDeadline(now.instant + Self.lookupPatience, of: lease)
+        fetches.leases.setLookupDeadline(now.instant + Self.lookupPatience, of: lease)
       }
       let takesStale = mayBeServedStale(item)
       if takesStale { work.change(id) { $0.hasAskedForStale = true } }
@@ -60,13 +60,13 @@ extension Scheduler {
   @discardableResult
   private mutating func dispatchFetches() -> Bool {
     let share = transferShare
-    var fetches = BatchCollector()
+    var batches = BatchCollector()
     var decodes = BatchCollector()
     var begun: [SourceID] = []
     var hasBegun = false
     while isNextTaken(share: share), let next = nextAssignable() {
       hasBegun = true
-      endDisplaced()
+      effects += fetches.endDisplaced(at: now.instant)
       let isForViewer = next.item.urgency.viewer > 0
       guard let source = next.item.source,
         let worker = workers.choose(
@@ -76,7 +76,7 @@ extension Scheduler {
       else { preconditionFailure("what is next is there, and a worker takes it") }
       switch next {
       case .transfer(let item):
-        fetches.add(beginTransfer(of: item, by: worker))
+        batches.add(beginTransfer(of: item, by: worker))
         begun.append(source)
       case .decode(let item):
         let granted = beginDecode(of: item, by: worker)
@@ -87,9 +87,9 @@ extension Scheduler {
         }
       }
     }
-    effects += fetches.messages { .fetch($0) } + decodes.messages { .decode($0) }
+    effects += batches.messages { .fetch($0) } + decodes.messages { .decode($0) }
     // After the fetches to which they are attached.
-    begun.forEach { sources.noteChange(of: $0) }
+    begun.forEach { fetches.sources.noteChange(of: $0) }
     reviewSources()
     return hasBegun
   }

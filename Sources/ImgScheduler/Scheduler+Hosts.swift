@@ -10,18 +10,14 @@ extension Scheduler {
   mutating func redirected(_ redirections: [Redirections.Redirection], by worker: WorkerID) {
     for redirection in redirections {
       let id = redirection.transfer
-      guard let transfer = transfers[id], transfer.worker == worker, transfer.holdsSlot else {
+      guard let transfer = fetches.transfers[id], transfer.worker == worker, transfer.holdsSlot
+      else {
         continue
       }
-      noteAnswer(of: transfer)
       workers.setSlow(false, id, of: worker)
-      transferQueue.release(
-        id, of: transfer.source, host: transfer.host, isRedirected: true, at: now.instant)
-      transfers.redirect(
-        id, to: redirection.host, origin: redirection.origin,
-        until: now.instant + limits.transferTimeout)
-      if let last = transferQueue.downBecause(redirection.host, at: now.instant) {
-        refuse(id, because: downFailure(of: redirection.host, last))
+      let until = now.instant + limits.transferTimeout
+      if let cancel = fetches.redirect(id, by: redirection, until: until, at: now.instant) {
+        effects.append(cancel)
       } else {
         queueRedirected(id)
         refuseRedirectedViewers(id)
@@ -29,92 +25,23 @@ extension Scheduler {
     }
   }
 
-  /// A host has answered a transfer.
-  mutating func noteAnswer(of transfer: LeasedTransfer) {
-    // The lease that began it has waited for longest.
-    let begunAt = leases.oldestSince(of: transfer.leases) ?? now.instant
-    transferQueue.answered(transfer.host, begunAt: begunAt, at: now.instant)
-  }
-
   /// Puts a transfer that waits for a slot where the most urgent of its items belongs.
   mutating func queueRedirected(_ id: TransferID) {
-    guard let transfer = transfers[id], transfer.isWaitingAfterRedirect else { return }
-    let items = transfer.leases.compactMap { leases[$0]?.item }
+    guard let transfer = fetches.transfers[id], transfer.isWaitingAfterRedirect else { return }
+    let items = transfer.leases.compactMap { fetches.leases[$0]?.item }
     // Lines that have begun with a viewer compete once it is gone.
     for item in items { assignStartTags(item) }
     guard let urgency = items.map({ work.item($0).urgency }).min() else { return }
-    transferQueue.insert(
-      redirected: id, host: transfer.host, origin: transfer.origin, urgency: urgency,
-      at: now.instant)
+    fetches.queueRedirected(id, urgency, at: now.instant)
   }
 
   /// Lets transfers go on for which there are slots.
   mutating func dispatchRedirected() {
-    var followed: [WorkerID: [TransferID]] = [:]
-    while let id = transferQueue.nextRedirected(at: now.instant) {
-      let (transfer, redirectingHost) = transfers.resume(id)
-      transferQueue.noteStart(of: transfer.source, host: transfer.host, at: now.instant)
-      transferQueue.endRedirect(from: redirectingHost, at: now.instant)
-      for lease in transfer.leases { leases.enterStage(lease, at: now.instant) }
-      endDisplaced()
-      followed[transfer.worker, default: []].append(id)
-    }
+    let followed = fetches.resumeRedirected(at: now.instant)
+    effects += fetches.endDisplaced(at: now.instant)
     for (worker, transfers) in followed.sorted(by: { $0.key < $1.key }) {
       effects.append(.send(.followRedirects(TransferList(transfers: transfers)), to: worker))
     }
-  }
-
-  /// Whether the lease lives on a transfer that waits for a slot and was not refused one.
-  func isRedirected(_ lease: Lease) -> Bool {
-    lease.transfer.flatMap { transfers[$0] }?.isWaitingAfterRedirect ?? false
-  }
-
-  // MARK: - Giving up
-
-  /// A host is down: no transfer waits for it.
-  mutating func refuseRedirected(to host: String) {
-    guard let last = transferQueue.downBecause(host, at: now.instant) else { return }
-    for id in transferQueue.redirected(to: host).sorted() {
-      refuse(id, because: downFailure(of: host, last))
-    }
-  }
-
-  /// Gives transfers up that have waited for a slot for as long as a transfer may take.
-  mutating func endRedirectWaits() {
-    while let id = transfers.overdueRedirect(at: now.instant), let host = transfers[id]?.host {
-      let seconds = limits.transferTimeout.components.seconds
-      refuse(
-        id,
-        because: Failure(
-          stage: .fetch, code: .timeout,
-          detail: "a redirect led to \(host), where no slot was free for \(seconds) s"))
-    }
-  }
-
-  /// Cancels the leases at the worker, whose answer ends them.
-  private mutating func refuse(_ id: TransferID, because failure: Failure) {
-    let transfer = transfers.refuse(id, because: failure)
-    transferQueue.remove(redirected: id, host: transfer.host, at: now.instant)
-    cancelLeases(of: transfer, id)
-  }
-
-  /// Has the worker cancel a transfer that was given up. Its answer ends the leases.
-  mutating func cancelLeases(of transfer: LeasedTransfer, _ id: TransferID) {
-    for lease in transfer.leases { leases.enterStage(lease, at: now.instant) }
-    stopJoining(id)
-    effects.append(.send(.cancel(LeaseList(leases: transfer.leases)), to: transfer.worker))
-  }
-
-  private func downFailure(of host: String, _ last: Failure) -> Failure {
-    last.explained("a redirect led to \(host), which is down and was not asked: \(last.detail)")
-  }
-
-  /// What a cancelled lease has failed with, if its transfer was given up.
-  func refusedResult(_ answer: FetchResults.Result) -> FetchResults.Result {
-    guard let transfer = leases[answer.lease]?.transfer, let failure = transfers[transfer]?.refusal
-    else { return answer }
-    return FetchResults.Result(
-      lease: answer.lease, outcome: .failed(failure), timings: answer.timings)
   }
 }
 
@@ -123,7 +50,7 @@ extension Scheduler {
 /// only hold up others.
 extension Scheduler {
   mutating func coolDown(_ cooldown: HostCooldown) {
-    transferQueue.coolDown(cooldown, at: now.instant)
+    fetches.queue.coolDown(cooldown, at: now.instant)
     reviewViewers(heldUpBy: cooldown.host)
   }
 
@@ -133,8 +60,8 @@ extension Scheduler {
     let waiting = sourcesOfViewers(heldUpBy: host)
     offerStale(of: host)
     offerStale(of: host, to: waiting)
-    for id in waiting { sources.noteChange(of: id) }
-    for id in transferQueue.redirected(to: host).sorted() { refuseRedirectedViewers(id) }
+    for id in waiting { fetches.sources.noteChange(of: id) }
+    for id in fetches.queue.redirected(to: host).sorted() { refuseRedirectedViewers(id) }
   }
 
   /// The sources of viewers that a pause of a host holds up. They are queued for a transfer, wait for their
@@ -142,9 +69,9 @@ extension Scheduler {
   private func sourcesOfViewers(heldUpBy host: String) -> [SourceID] {
     let awaited = viewers.all.values.compactMap { viewer -> Source? in
       guard case .waiting(_, let item) = viewer else { return nil }
-      return work[item]?.source.flatMap { sources[$0] }
+      return work[item]?.source.flatMap { fetches.sources[$0] }
     }
-    return Set(awaited.filter { placeToWaitFor($0)?.host == host }.map(\.id)).sorted()
+    return Set(awaited.filter { fetches.placeToWaitFor($0)?.host == host }.map(\.id)).sorted()
   }
 
   /// Refuses the viewers of a source for whom the pause that holds it up is too long.
@@ -153,8 +80,8 @@ extension Scheduler {
   ///   or end.
   /// - Returns: whether there were any.
   mutating func refuseViewers(of source: Source, among waiting: [WorkItem]) -> Bool {
-    guard let place = placeToWaitFor(source),
-      let pause = transferQueue.retryAfter(of: place.origin, host: place.host, at: now.instant)
+    guard let place = fetches.placeToWaitFor(source),
+      let pause = fetches.queue.retryAfter(of: place.origin, host: place.host, at: now.instant)
     else { return false }
     return refuseViewers(among: waiting, for: .pause(pause), of: place.host)
   }
@@ -162,7 +89,7 @@ extension Scheduler {
   /// The same for the outage of the source's host, after a probe of it failed.
   mutating func refuseViewers(ofDown source: Source, among waiting: [WorkItem]) -> Bool {
     let host = source.key.host
-    guard let outage = transferQueue.outage(of: host, at: now.instant) else { return false }
+    guard let outage = fetches.queue.outage(of: host, at: now.instant) else { return false }
     return refuseViewers(among: waiting, for: .outage(outage), of: host)
   }
 
@@ -177,26 +104,21 @@ extension Scheduler {
     return isAnyRefused
   }
 
-  /// The host and the origin whose pauses hold up the items of a source that wait; `nil` if they can join a
-  /// transfer that goes on.
-  package func placeToWaitFor(_ source: Source) -> (host: String, origin: String)? {
-    guard let id = source.joinable else { return (source.key.host, source.key.origin) }
-    return transfers[id].flatMap { $0.isWaitingAfterRedirect ? ($0.host, $0.origin) : nil }
-  }
-
   /// The same for an item that a viewer has joined, if its transfer was redirected.
   mutating func refuseViewersIfRedirected(_ id: WorkID) {
-    guard let lease = work[id]?.stage.lease, let transfer = leases[lease]?.transfer else { return }
+    guard let lease = work[id]?.stage.lease, let transfer = fetches.leases[lease]?.transfer else {
+      return
+    }
     refuseRedirectedViewers(transfer)
   }
 
   /// The same for a transfer that waits for a slot at the host to which it was redirected.
   mutating func refuseRedirectedViewers(_ id: TransferID) {
-    guard let transfer = transfers[id],
-      let pause = transferQueue.retryAfter(
+    guard let transfer = fetches.transfers[id],
+      let pause = fetches.queue.retryAfter(
         of: transfer.origin, host: transfer.host, at: now.instant)
     else { return }
-    for item in transfer.leases.compactMap({ leases[$0]?.item })
+    for item in transfer.leases.compactMap({ fetches.leases[$0]?.item })
     where refuseViewers(of: item, for: .pause(pause), of: transfer.host) {
       continueOrEnd(item)
     }
@@ -234,7 +156,7 @@ extension Scheduler {
   /// Why the viewers of an item do not wait. A status that says nothing of the host is not told, because it
   /// is of another picture; that of the item's own last attempt is.
   private func failure(of item: WorkItem, for pause: RetryAfter, of host: String) -> Failure {
-    let last = item.source.flatMap { sources[$0]?.lastFailure }
+    let last = item.source.flatMap { fetches.sources[$0]?.lastFailure }
     let end = timeline.wall(pause.untilForViewers)
     let seconds = (pause.untilForViewers - now.instant).secondsRoundedUp
     let reason = reason(item, isRepeated: last != nil, for: pause, of: host)

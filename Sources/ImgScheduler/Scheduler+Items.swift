@@ -101,7 +101,7 @@ extension Scheduler {
 
   /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
   private mutating func abort(_ item: WorkItem) {
-    guard let id = item.stage.lease, let lease = leases[id], lease.purpose != .lookup else {
+    guard let id = item.stage.lease, let lease = fetches.leases[id], lease.purpose != .lookup else {
       return
     }
     effects.append(.send(.cancel(LeaseList(leases: [id])), to: lease.worker))
@@ -129,11 +129,11 @@ extension Scheduler {
     case .awaitingTransfer:
       // The viewer has left with whom its lines would have begun.
       if item.isOfLines, item.lacksStartTags { holdBehindEarlierLines(id) }
-      item.source.map { sources.noteChange(of: $0) }
+      item.source.map { fetches.sources.noteChange(of: $0) }
     case .awaitingDecode:
       assignStartTags(id)
       work.queueDecode(id)
-    case .transferring(let lease): leases[lease]?.transfer.map { queueRedirected($0) }
+    case .transferring(let lease): fetches.leases[lease]?.transfer.map { queueRedirected($0) }
     case .behindEarlierLines: if !isBehindLines(item) { routeMiss(id) }
     case .lookingUp, .decoding: break
     }
@@ -300,7 +300,7 @@ extension Scheduler {
   /// Whether a look-up now may be answered with what is stale.
   func mayBeServedStale(_ item: WorkItem) -> Bool {
     item.key.mayBeServedStale
-      && transferQueue.isFailing(item.host, origin: item.url.origin, at: now.instant)
+      && fetches.queue.isFailing(item.host, origin: item.url.origin, at: now.instant)
   }
 
   func isStaleWorthAsking(of item: WorkItem) -> Bool {
@@ -309,19 +309,19 @@ extension Scheduler {
 
   /// A host has failed once more: items that wait for it may be served stale.
   mutating func offerStale(of host: String) {
-    offerStale(of: host, to: transferQueue.waiting(for: host).sorted())
+    offerStale(of: host, to: fetches.queue.waiting(for: host).sorted())
   }
 
-  /// The same for the items of these sources.
+  /// The same for the items of these fetches.sources.
   mutating func offerStale(of host: String, to waiting: [SourceID]) {
     for id in waiting {
-      guard let source = sources[id],
-        transferQueue.isFailing(host, origin: source.key.origin, at: now.instant)
+      guard let source = fetches.sources[id],
+        fetches.queue.isFailing(host, origin: source.key.origin, at: now.instant)
       else { continue }
-      let askable = waitingItems(of: source).filter(isStaleWorthAsking)
+      let askable = waitingItems(of: source).filter { isStaleWorthAsking(of: $0) }
       guard !askable.isEmpty else { continue }
       askable.forEach { awaitLookup($0.id) }
-      sources.noteChange(of: id)
+      fetches.sources.noteChange(of: id)
     }
   }
 }

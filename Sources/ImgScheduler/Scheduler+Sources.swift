@@ -20,7 +20,7 @@ extension Scheduler {
     let source = joinSource(id)
     guard wait(id, in: .awaitingTransfer) else { return }
     guard !isCrowded(work.item(id)) else { return sendBack(id) }
-    sources.noteChange(of: source)
+    fetches.sources.noteChange(of: source)
   }
 
   private static var notCached: Failure {
@@ -46,7 +46,7 @@ extension Scheduler {
   /// have to wait.
   private func isCrowded(_ item: WorkItem) -> Bool {
     guard !item.wasFetched, !item.key.isRevalidation,
-      item.source.flatMap({ sources[$0]?.joinable }) == nil,
+      item.source.flatMap({ fetches.sources[$0]?.joinable }) == nil,
       item.waiters.allSatisfy({ $0.viewer == nil })
     else { return false }
     return item.jobs.allSatisfy { id in
@@ -70,14 +70,9 @@ extension Scheduler {
   /// Whether it waits for earlier lines. An item of a viewer does not, nor one that needs no slot, nor
   /// one that has had its turn: what was with a worker that died competes by the start tag it has.
   func isBehindLines(_ item: WorkItem) -> Bool {
-    !isJoinable(item) && !item.url.isLocal && item.key.request.fetch.cachePolicy != .cacheOnly
+    !fetches.isJoinable(item) && !item.url.isLocal
+      && item.key.request.fetch.cachePolicy != .cacheOnly
       && !isStaleWorthAsking(of: item) && item.isOfLines && !item.hasStartTag
-  }
-
-  /// Whether there is a transfer that it may join.
-  func isJoinable(_ item: WorkItem) -> Bool {
-    let source = item.source ?? sources.id(for: Source.Key(item))
-    return source.map { sources.hasJoinable($0) } ?? false
   }
 
   // MARK: - Sources
@@ -85,22 +80,14 @@ extension Scheduler {
   private mutating func joinSource(_ id: WorkID) -> SourceID {
     let item = work.item(id)
     if let source = item.source { return source }
-    let source = sources.add(item)
+    let source = fetches.sources.add(item)
     work.change(id) { $0.source = source }
     return source
   }
 
   /// An item has ended.
   mutating func leaveSource(_ item: WorkItem) {
-    guard let id = item.source, let ended = sources.remove(item.id, from: id) else { return }
-    leaveHost(ended)
-  }
-
-  /// Nothing of a source waits for its host any more, neither in the queue nor before a retry. A host at
-  /// which no other source is queued needs no probe.
-  private mutating func leaveHost(_ source: Source) {
-    guard source.isQueued || source.retryAt != nil else { return }
-    transferQueue.remove(source.id, host: source.key.host, at: now.instant)
+    if let source = item.source { fetches.remove(item.id, from: source, at: now.instant) }
   }
 
   package func waitingItems(of source: Source) -> [WorkItem] {
@@ -110,7 +97,7 @@ extension Scheduler {
   /// Looks at the sources whose items or transfers have changed, in the order of the changes: before a transfer
   /// may begin, and after.
   mutating func reviewSources() {
-    while let source = sources.takeChanged() { review(source) }
+    while let source = fetches.sources.takeChanged() { review(source) }
   }
 
   /// Puts a URL where the most urgent of the items that wait for it belongs, or attaches them to the
@@ -120,45 +107,29 @@ extension Scheduler {
     if source.joinable != nil { joinHeldItems(of: source) }
     let waiting = waitingItems(of: source)
     guard let mostUrgent = waiting.map(\.urgency).min() else {
-      sources.setQueued(false, source.id)
-      return leaveHost(source)
+      return fetches.leaveHost(source, at: now.instant)
     }
     // What is known to be missing costs no request: no pause holds it up, and it needs no probe.
     let isKnown = source.joinable == nil && rememberedFailure(of: source, for: waiting) != nil
     guard isKnown || !refuseViewers(of: source, among: waiting) else {
-      return sources.noteChange(of: source.id)
+      return fetches.sources.noteChange(of: source.id)
     }
     if let transfer = source.joinable {
       for item in waiting { attach(item, to: transfer) }
       return
     }
     if !isKnown, let command = waiting.lazy.flatMap(\.waiters).compactMap(\.command).max() {
-      transferQueue.wantProbe(of: source.key.host, for: command, at: now.instant)
+      fetches.queue.wantProbe(of: source.key.host, for: command, at: now.instant)
     }
     let hopeless = hopelessItems(of: source, among: waiting)
     guard hopeless.isEmpty else {
-      dequeue(source)
+      fetches.dequeue(source, at: now.instant)
       return fail(hopeless)
     }
     guard !refuseViewers(ofDown: source, among: waiting) else {
-      return sources.noteChange(of: source.id)
+      return fetches.sources.noteChange(of: source.id)
     }
-    if sources.mustWait(source.id, at: now.instant) {
-      dequeue(source)
-      sources.awaitRetry(source.id)
-    } else {
-      sources.setQueued(true, source.id)
-      transferQueue.insert(
-        source.id, host: source.key.host, origin: source.key.origin, urgency: mostUrgent,
-        at: now.instant)
-    }
-  }
-
-  /// The source waits for no transfer of its own.
-  private mutating func dequeue(_ source: Source) {
-    guard source.isQueued else { return }
-    sources.setQueued(false, source.id)
-    transferQueue.remove(source.id, host: source.key.host, at: now.instant)
+    fetches.enqueue(source, mostUrgent, at: now.instant)
   }
 
   /// Items of the source that wait behind earlier lines join its transfer, which has a slot.
@@ -185,7 +156,7 @@ extension Scheduler {
   private func reasonToFail(_ source: Source, for waiting: [WorkItem]) -> Failure? {
     if let failure = rememberedFailure(of: source, for: waiting) { return failure }
     let host = source.key.host
-    return transferQueue.downBecause(host, at: now.instant).map { last in
+    return fetches.queue.downBecause(host, at: now.instant).map { last in
       last.explained("\(host) is down, and was not asked again: \(last.detail)")
     }
   }
@@ -201,11 +172,13 @@ extension Scheduler {
   mutating func transferFailed(
     _ result: FetchResults.Result, _ failure: Failure, by worker: WorkerID
   ) -> Bool {
-    guard failure.stage == .fetch, let lease = leases[result.lease], lease.worker == worker else {
+    guard failure.stage == .fetch, let lease = fetches.leases[result.lease], lease.worker == worker
+    else {
       return false
     }
-    guard let id = lease.transfer, let transfer = transfers[id] else {
-      return work[lease.item]?.source.map { scheduleRetry(of: $0, after: failure) } ?? false
+    guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
+      let source = work[lease.item]?.source
+      return source.map { fetches.scheduleRetry(of: $0, after: failure, at: now.instant) } ?? false
     }
     if let isRetried = transfer.isRetried { return isRetried }
     // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
@@ -214,79 +187,50 @@ extension Scheduler {
     // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
     // transfer goes on for the others. It is not tried again by itself.
     if failure.code == .optedOut || failure.code == .blockedOrigin { return false }
-    let isRetried = scheduleRetry(of: transfer.source, after: failure)
-    transfers.setRetried(isRetried, id)
-    stopJoining(id)
-    remember(failure, of: transfer.source)
+    let isRetried = fetches.fail(id, because: failure, at: now.instant)
     failWaiting(forDown: transfer.host)
     return isRetried
-  }
-
-  private mutating func scheduleRetry(of source: SourceID, after failure: Failure) -> Bool {
-    failure.isRetryable && sources.scheduleRetry(of: source, after: failure, at: now.instant)
   }
 
   /// The transfer of a lease that was served from the store has failed: only its host's health is
   /// concerned.
   mutating func transferFailedBehind(_ result: FetchResults.Result, by worker: WorkerID) {
-    guard let failure = result.failureBehind, let lease = leases[result.lease],
-      lease.worker == worker, let id = lease.transfer, let host = transfers[id]?.host
+    guard let failure = result.failureBehind, let lease = fetches.leases[result.lease],
+      lease.worker == worker, let id = lease.transfer, let host = fetches.transfers[id]?.host
     else { return }
     noteHealth(of: id, result, failure, begunAt: lease.since)
     failWaiting(forDown: host)
   }
 
-  /// A transfer's failure counts once, for the host that has given it a slot last. If that is the
-  /// URL's own and has sent the worker on, the failure may be another's doing, such as that of a
-  /// robots.txt; the redirect shows that this host is alive.
+  /// A transfer's failure counts once, for the host that has given it a slot last.
   private mutating func noteHealth(
     of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant
   ) {
-    guard let transfer = transfers[id], transfers.noteHealth(of: id) else { return }
-    let host = transfer.host
-    if result.wasRedirected, host == sources[transfer.source]?.key.host {
-      return transferQueue.answered(host, begunAt: begunAt, at: now.instant)
-    }
-    if failure.isOfHost {
-      transferQueue.failed(
-        failure, of: transfer.source, host: host, begunAt: begunAt, at: now.instant)
-      offerStale(of: host)
-    } else if failure.httpStatus != nil {
-      transferQueue.answered(host, begunAt: begunAt, at: now.instant)
-    }
+    let host = fetches.noteHealth(of: id, result, failure, begunAt: begunAt, at: now.instant)
+    if let host { offerStale(of: host) }
   }
 
   /// Queues the sources that have waited long enough.
   mutating func endBackoffs() {
-    while let id = sources.takeDueRetry(at: now.instant) { sources.noteChange(of: id) }
+    fetches.noteDueRetries(at: now.instant)
   }
 
   /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
   /// Later ones probe it when its cooldown is over.
   private mutating func failWaiting(forDown host: String) {
-    if transferQueue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
-    guard transferQueue.downBecause(host, at: now.instant) != nil else { return }
-    for id in transferQueue.waiting(for: host).sorted() { sources.noteChange(of: id) }
-    refuseRedirected(to: host)
+    if fetches.queue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
+    guard fetches.queue.downBecause(host, at: now.instant) != nil else { return }
+    for id in fetches.queue.waiting(for: host).sorted() { fetches.sources.noteChange(of: id) }
+    effects += fetches.refuseRedirected(to: host, at: now.instant)
   }
 
   // MARK: - Remembered failures
-
-  /// Items that wait for the same picture fail, too, also those that wait for another part of it.
-  private mutating func remember(_ failure: Failure, of id: SourceID) {
-    guard let key = sources[id]?.key,
-      sources.remember(failure, of: .init(name: key.name), at: now.instant)
-    else { return }
-    for key in key.ofAllParts {
-      if let source = sources.source(for: key) { sources.noteChange(of: source.id) }
-    }
-  }
 
   /// The failure that ends the items of a source that wait for their transfer: one that is
   /// remembered, when it is good enough for all of them. If the picture is fetched for one, the
   /// others are attached.
   package func rememberedFailure(of source: Source, for waiting: [WorkItem]) -> Failure? {
-    guard let memory = sources.memory(of: .init(name: source.key.name), at: now.instant),
+    guard let memory = fetches.sources.memory(of: .init(name: source.key.name), at: now.instant),
       waiting.allSatisfy({ isAnswered($0, by: memory, where: \.heedsRememberedFailures) })
     else { return nil }
     return memory.failure.remembered(for: now.instant - memory.since)
@@ -308,13 +252,13 @@ extension Scheduler {
   ///
   /// - Parameter transfer: that failed; `nil` if no host was asked.
   func lastFailure(_ failure: Failure, of item: WorkItem, by transfer: LeasedTransfer?) -> Failure {
-    let attempts = item.source.flatMap { sources[$0]?.attempts } ?? 0
+    let attempts = item.source.flatMap { fetches.sources[$0]?.attempts } ?? 0
     var last =
       attempts > 1
       ? failure.explained("\(failure.detail), the last of \(attempts) attempts") : failure
     if failure.isOfHost,
       let pause = transfer.flatMap({
-        transferQueue.retryAfter(of: $0.origin, host: $0.host, at: now.instant)
+        fetches.queue.retryAfter(of: $0.origin, host: $0.host, at: now.instant)
       })
     {
       last.retryAt = timeline.wall(pause.until)
@@ -338,9 +282,9 @@ extension Scheduler {
     switch outcome {
     case .failed(let failure, _) where failure.isOfCrash:
       guard !item.url.isLocal else { return }
-      _ = sources.remember(failure, of: item.decodeSubject, at: now.instant)
+      _ = fetches.sources.remember(failure, of: item.decodeSubject, at: now.instant)
       if item.jobs.isEmpty { crashBudget.note(item.host, at: now.instant) }
-    case .done(_, fromCache: false, _): sources.forgetFailure(of: item.decodeSubject)
+    case .done(_, fromCache: false, _): fetches.sources.forgetFailure(of: item.decodeSubject)
     default: break
     }
   }
@@ -348,7 +292,7 @@ extension Scheduler {
   /// Why the picture of an item is not decoded now; `nil` when it is.
   func reasonNotToDecode(_ item: WorkItem) -> Failure? {
     guard !item.url.isLocal, !item.key.isRevalidation else { return nil }
-    if let memory = sources.memory(of: item.decodeSubject, at: now.instant),
+    if let memory = fetches.sources.memory(of: item.decodeSubject, at: now.instant),
       isAnswered(item, by: memory, where: { $0 != .reload })
     {
       return memory.failure.remembered(for: now.instant - memory.since)

@@ -9,10 +9,8 @@ extension Scheduler {
       preconditionFailure("what waits for a transfer has a source")
     }
     serve(waiting.urgency)
-    let lease = leases.grantTransfer(of: waiting.id, to: worker, at: now.instant)
-    let transfer = transfers.begin(
-      of: source, by: worker, host: waiting.host, origin: waiting.url.origin, lease: lease)
-    sources.begin(transfer, of: source)
+    let lease = fetches.begin(
+      of: source, by: worker, for: waiting.id, at: waiting.url, now: now.instant)
     workers.hold(lease, as: .transfer, by: worker)
     return grant(lease, to: worker, for: waiting.id, stage: .transferring(lease))
   }
@@ -21,7 +19,7 @@ extension Scheduler {
   /// each variant finds an original by its own look-up.
   mutating func beginDecode(of waiting: WorkItem, by worker: WorkerID) -> Lease.Granted {
     serve(waiting.urgency)
-    let lease = leases.grantDecode(of: waiting.id, to: worker, at: now.instant)
+    let lease = fetches.leases.grantDecode(of: waiting.id, to: worker, at: now.instant)
     workers.hold(lease, as: .decode, by: worker)
     return grant(lease, to: worker, for: waiting.id, stage: .decoding(lease))
   }
@@ -39,14 +37,13 @@ extension Scheduler {
   /// The item is attached to a transfer, without a slot of its own, if its worker takes one more
   /// lease; else it waits until one of the transfer's leases has ended.
   mutating func attach(_ waiting: WorkItem, to id: TransferID) {
-    guard let transfer = transfers[id], !isDraining,
+    guard let transfer = fetches.transfers[id], !isDraining,
       workers[transfer.worker]?.takesFetchLeases == true
     else { return }
     let worker = transfer.worker
     let isBodyIn = transfer.state == .ended
     serve(waiting.urgency)
-    let lease = leases.grantAttached(of: waiting.id, to: id, by: worker, at: now.instant)
-    transfers.attach(lease, to: id)
+    let lease = fetches.attach(waiting.id, to: id, by: worker, at: now.instant)
     workers.hold(lease, as: isBodyIn ? .decode : .attached, by: worker)
     let granted = grant(
       lease, to: worker, for: waiting.id, stage: isBodyIn ? .decoding(lease) : .transferring(lease))
@@ -61,31 +58,18 @@ extension Scheduler {
   ///
   /// - Precondition: the transfer is receiving.
   mutating func endReceiving(_ id: TransferID) {
-    guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
-    transfers.end(id)
-    transferQueue.release(id, of: transfer.source, host: transfer.host, at: now.instant)
-    sources.forgetFailure(of: transfer.source)
-    for lease in transfer.leases {
-      guard let held = leases[lease] else {
-        preconditionFailure("\(id) has a lease that has ended")
-      }
-      leases.enterStage(lease, at: now.instant)
-      workers.bodyArrived(for: lease, at: transfer.worker)
+    for (lease, held) in fetches.endReceiving(id, at: now.instant) {
+      workers.bodyArrived(for: lease, at: held.worker)
       move(held.item, to: .decoding(lease))
     }
   }
 
-  /// No item may join the transfer from now on; those that wait get one of their own.
-  mutating func stopJoining(_ id: TransferID) {
-    if let transfer = transfers[id] { sources.endJoining(id, of: transfer.source) }
-  }
-
   /// A transfer whose leases all belong to aborted items cannot be joined.
   mutating func stopJoiningAborted(_ id: TransferID) {
-    let isAborted = transfers[id]?.leases.allSatisfy { lease in
-      leases[lease].flatMap { work[$0.item] }?.waiters.isEmpty ?? true
+    let isAborted = fetches.transfers[id]?.leases.allSatisfy { lease in
+      fetches.leases[lease].flatMap { work[$0.item] }?.waiters.isEmpty ?? true
     }
-    if isAborted == true { stopJoining(id) }
+    if isAborted == true { fetches.stopJoining(id) }
   }
 
   // MARK: - The end of leases
@@ -94,42 +78,18 @@ extension Scheduler {
   ///
   /// - Returns: the item; `nil` when the lease is not the worker's any more: the answer is late.
   mutating func endLease(_ id: LeaseID, of worker: WorkerID) -> WorkID? {
-    guard let lease = leases.end(id, of: worker) else { return nil }
+    guard let item = fetches.end(id, of: worker, at: now.instant) else { return nil }
     workers.release(id, of: worker)
-    return itemReleased(by: lease, id)
+    return item
   }
 
   /// Ends a lease of a worker that has exited.
   ///
   /// - Precondition: the worker held the lease when it exited.
   mutating func endLease(_ id: LeaseID, ofExited worker: WorkerID) -> WorkID {
-    guard let lease = leases.end(id, of: worker) else {
+    guard let item = fetches.end(id, of: worker, at: now.instant) else {
       preconditionFailure("\(id) was not held by \(worker)")
     }
-    return itemReleased(by: lease, id)
-  }
-
-  /// The item of a lease that has ended, which is detached from its transfer.
-  private mutating func itemReleased(by lease: Lease, _ id: LeaseID) -> WorkID {
-    precondition(work[lease.item] != nil, "\(id) outlives its item")
-    if let transfer = lease.transfer { detach(id, from: transfer) }
-    return lease.item
-  }
-
-  /// One of its leases has ended. The last one ends the transfer, and gives its slots back.
-  private mutating func detach(_ lease: LeaseID, from id: TransferID) {
-    guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
-    guard let transfer = transfers.detach(lease, from: id) else {
-      return sources.noteChange(of: source)
-    }
-    switch transfer.state {
-    case .receiving:
-      transferQueue.release(id, of: source, host: transfer.host, at: now.instant)
-    case .redirected(let redirectingHost), .refused(let redirectingHost, _):
-      transferQueue.remove(redirected: id, host: transfer.host, at: now.instant)
-      transferQueue.endRedirect(from: redirectingHost, at: now.instant)
-    case .ended: break
-    }
-    sources.endJoining(id, of: source)
+    return item
   }
 }

@@ -176,12 +176,12 @@ extension Scheduler {
     wantedUpdates.append((lease, updates))
   }
 
-  /// Asks workers for what viewers want, after the messages that grant the leases.
+  /// Asks workers for what viewers want, after the messages that grant the fetches.leases.
   mutating func requestUpdates() {
     guard !wantedUpdates.isEmpty else { return }
     for (lease, updates) in wantedUpdates {
       // It may have ended since.
-      guard let worker = leases[lease]?.worker else { continue }
+      guard let worker = fetches.leases[lease]?.worker else { continue }
       let list = LeaseList(leases: [lease])
       if updates.contains(.previews) { effects.append(.send(.preview(list), to: worker)) }
       if updates.contains(.progress) { effects.append(.send(.progress(list), to: worker)) }
@@ -219,7 +219,7 @@ extension Scheduler {
     of id: LeaseID, by worker: WorkerID, wanting updates: ArrivalUpdates, upTo byteCount: Int,
     after told: WritableKeyPath<Waiter, Int>
   ) -> [ViewerID] {
-    guard let lease = leases[id], lease.worker == worker else { return [] }
+    guard let lease = fetches.leases[id], lease.worker == worker else { return [] }
     var viewers: [ViewerID] = []
     work.change(lease.item) { item in
       item.changeWaiters { waiter in

@@ -30,7 +30,7 @@ extension Scheduler {
   /// The hosts that URLs wait for, those with most URLs first.
   package func waitingHosts(at instant: Instant? = nil) -> [Wait] {
     let now = instant ?? now.instant
-    let waits = transferQueue.hosts.compactMap { name, host in
+    let waits = fetches.queue.hosts.compactMap { name, host in
       host.urlCount > 0 ? hostWait(host, name, urls: host.urlCount, at: now) : nil
     }
     let sorted = waits.sorted { left, right in
@@ -57,9 +57,9 @@ extension Scheduler {
   /// What of a job is under way for longest.
   private func slowest(of job: ActiveJob, at now: Instant) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
-    for lease in leases.all.values where lease.purpose != .lookup {
-      let shared = lease.transfer.flatMap { transfers[$0]?.leases } ?? []
-      let since = leases.oldestSince(of: shared) ?? lease.since
+    for lease in fetches.leases.all.values where lease.purpose != .lookup {
+      let shared = lease.transfer.flatMap { fetches.transfers[$0]?.leases } ?? []
+      let since = fetches.leases.oldestSince(of: shared) ?? lease.since
       guard oldest.map({ since < $0.since }) ?? true,
         work[lease.item]?.waiters.contains(where: { $0.isLine(of: job.id) }) == true
       else { continue }
@@ -71,14 +71,14 @@ extension Scheduler {
 
   /// What a fetch or a decode is at.
   private func leaseWait(_ lease: Lease, since: Instant, at now: Instant) -> Wait {
-    guard let transfer = lease.transfer.flatMap({ transfers[$0] }) else {
+    guard let transfer = lease.transfer.flatMap({ fetches.transfers[$0] }) else {
       return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
     }
     return transferWait(transfer, since: since, at: now)
   }
 
   private func transferWait(_ transfer: LeasedTransfer, since: Instant, at now: Instant) -> Wait {
-    let host = transferQueue.host(transfer.host)
+    let host = fetches.queue.host(transfer.host)
     let begun = timeline.wall(since)
     switch transfer.state {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
@@ -96,7 +96,7 @@ extension Scheduler {
     var waits: [Wait] = []
     var retriedHosts: Set<String> = []
     for (name, backlog) in job.backlogs where backlog.waiting > 0 {
-      let host = transferQueue.host(name)
+      let host = fetches.queue.host(name)
       if let wait = host.flatMap({ hostWait($0, name, urls: backlog.waiting, at: now) }) {
         waits.append(wait)
       } else if host.map({ $0.urlCount > 0 }) == true {
@@ -124,7 +124,7 @@ extension Scheduler {
   /// The retry of a job's URL that is next; without one, its lines wait for a decoder.
   private func backoffWait(of job: ActiveJob, _ hosts: Set<String>) -> Wait {
     var next: (source: Source, until: Instant)?
-    for source in sources.waitingForRetry(Self.backoffMaximum) {
+    for source in fetches.sources.waitingForRetry(Self.backoffMaximum) {
       guard let until = source.retryAt, hosts.contains(source.key.host),
         next.map({ until < $0.until }) ?? true,
         waitingItems(of: source).contains(where: { $0.jobs.contains(job.id) })
@@ -170,16 +170,16 @@ extension Scheduler {
     case .behindEarlierLines, .awaitingTransfer:
       return clusterWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):
-      guard let held = leases[lease] else { preconditionFailure("\(lease) has ended") }
+      guard let held = fetches.leases[lease] else { preconditionFailure("\(lease) has ended") }
       return leaseWait(held, since: held.since, at: now)
     }
   }
 
   private func slotWait(_ item: WorkItem, at now: Instant) -> Wait {
-    let host = transferQueue.host(item.host)
+    let host = fetches.queue.host(item.host)
     let obstacle = host.flatMap { hostWait($0, item.host, urls: $0.urlCount, at: now) }
     if let obstacle { return obstacle }
-    if let source = item.source.flatMap({ sources[$0] }), let until = source.retryAt {
+    if let source = item.source.flatMap({ fetches.sources[$0] }), let until = source.retryAt {
       return backoffWait(of: source, until)
     }
     return capacityWait(isResponsive: host?.isResponsive ?? false)
@@ -200,11 +200,11 @@ extension Scheduler {
     }
     if let attempt { return failing(host, name, urls: urls, until: timeline.wall(attempt)) }
     if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
-    if case .full = transferQueue.standing(of: host, at: now) {
+    if case .full = fetches.queue.standing(of: host, at: now) {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
       return Wait(.hostFull, host: name, urls: urls)
     }
-    if let token = transferQueue.rate.flatMap(host.bucket.nextToken), token > now {
+    if let token = fetches.queue.rate.flatMap(host.bucket.nextToken), token > now {
       return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
     }
     return nil
@@ -219,7 +219,7 @@ extension Scheduler {
 
   /// Why a transfer that could start at its host does not.
   private func capacityWait(isResponsive: Bool) -> Wait {
-    guard transferQueue.hasSlot else { return Wait(.transfersFull) }
+    guard fetches.queue.hasSlot else { return Wait(.transfersFull) }
     let share = transferShare
     guard workers.contains(where: { $0.takesFetches(share: share) }) else {
       return Wait(.workersBusy)

@@ -16,35 +16,16 @@ extension Scheduler {
     var ending = Supervisor.Ending.failed
     if let worker = workers.remove(id) {
       ending = worker.ending(by: end)
-      noteDeaths(of: worker)
-      let suspects = worker.overdueLeases.union(hungLeases(of: worker, transferring: transferring))
-      for transfer in worker.fetches.compactMap({ leases[$0]?.transfer }) {
-        stopJoining(transfer)
-      }
+      fetches.noteDeath(ofHolderOf: worker.fetches, at: now.instant)
+      let hung = worker.killReason == .hung ? transferring : nil
+      let suspects = worker.overdueLeases.union(
+        hung.map { fetches.leases(startedBy: $0, at: id) } ?? [])
+      for lease in worker.fetches { fetches.stopJoining(ofLease: lease, by: id) }
       let evidence = ExitEvidence(
         worker: worker, end: end, suspects: suspects, isStoreSuspect: isStoreSuspect)
       endLeases(evidence)
     }
     follow(workers.exited(id, ending, reason: end.reason, at: now.instant))
-  }
-
-  /// The leases of the transfer that the loop of a hung worker was working on.
-  private func hungLeases(of worker: ReadyWorker, transferring: LeaseID?) -> [LeaseID] {
-    guard worker.killReason == .hung, let lease = transferring,
-      let transfer = transfers[TransferID(startedBy: lease)], transfer.worker == worker.id
-    else { return [] }
-    return transfer.leases
-  }
-
-  /// The sources that the worker was fetching wait before their origins are asked again.
-  private mutating func noteDeaths(of worker: ReadyWorker) {
-    var noted: Set<SourceID> = []
-    for lease in worker.fetches {
-      guard let source = leases[lease]?.transfer.flatMap({ transfers[$0]?.source }),
-        noted.insert(source).inserted
-      else { continue }
-      sources.noteDeath(of: source, at: now.instant)
-    }
   }
 
   /// Whether a worker's end is explained by a store that is damaged, or may be; if it is, the store
@@ -96,7 +77,7 @@ extension Scheduler {
   /// The picture whose file could not be read fails, in all its variants: each would cost another
   /// worker.
   private mutating func endHungRead(_ id: WorkID) {
-    let members = work.item(id).source.flatMap { sources[$0]?.members } ?? []
+    let members = work.item(id).source.flatMap { fetches.sources[$0]?.members } ?? []
     let failure = Failure(
       stage: .fetch, code: .timeout,
       detail: "its file could not be read within \(limits.decodeTimeout.milliseconds) ms")
@@ -110,7 +91,8 @@ extension Scheduler {
 
   /// What a fetch fails with that too many workers held when they ended; `nil` when it goes on.
   private func deathFailure(of item: WorkItem, end: WorkerEnd) -> Failure? {
-    guard let count = item.source.flatMap({ sources[$0]?.deathCount }), count >= Self.deathMaximum
+    guard let count = item.source.flatMap({ fetches.sources[$0]?.deathCount }),
+      count >= Self.deathMaximum
     else { return nil }
     let detail = "\(count) workers ended while they fetched it; the last one \(end.reason)"
     return Failure(stage: .fetch, code: .internal, detail: detail)
@@ -118,9 +100,11 @@ extension Scheduler {
 
   /// Ends or requeues the fetches of a worker that crashed, or that it was ended for.
   private mutating func endLost(_ lost: [WorkID], _ evidence: ExitEvidence) {
-    for source in Set(lost.compactMap { work.item($0).source }) { sources.noteLoss(of: source) }
+    for source in Set(lost.compactMap { work.item($0).source }) {
+      fetches.sources.noteLoss(of: source)
+    }
     for item in lost {
-      let count = work.item(item).source.flatMap { sources[$0]?.lossCount } ?? 0
+      let count = work.item(item).source.flatMap { fetches.sources[$0]?.lossCount } ?? 0
       guard count >= Self.lossMaximum else {
         requeue(item)
         continue
@@ -158,13 +142,13 @@ extension Scheduler {
     }
     let overdue = overdueLeases(of: worker)
     // Looking up and decoding may wait for the store, which is not the picture's fault.
-    return overdue.isEmpty ? nil : .overdue(overdue.filter(isTransferring))
+    return overdue.isEmpty ? nil : .overdue(overdue.filter { isTransferring($0) })
   }
 
   /// The leases that are in their stages for longer than those can last: an answer may get lost.
   private func overdueLeases(of worker: ReadyWorker) -> Set<LeaseID> {
     let overdue = worker.leases.filter { id in
-      guard let lease = leases[id], let item = work[lease.item] else { return false }
+      guard let lease = fetches.leases[id], let item = work[lease.item] else { return false }
       return due(lease, item, of: worker) + Self.answerGrace < now.instant
     }
     return Set(overdue)
@@ -173,7 +157,7 @@ extension Scheduler {
   private func due(_ lease: Lease, _ item: WorkItem, of worker: ReadyWorker) -> Instant {
     switch item.stage {
     // The worker owes nothing while it waits for `followRedirects`.
-    case .transferring where isRedirected(lease): now.instant
+    case .transferring where fetches.isRedirected(lease): now.instant
     // All exchanges with origins have the time of one transfer together. Only a robots.txt that is
     // asked for when that runs out adds as much at most.
     case .transferring:
@@ -194,12 +178,12 @@ extension Scheduler {
   }
 
   func isTransferring(_ id: LeaseID) -> Bool {
-    leases[id].flatMap { work[$0.item] }?.stage == .transferring(id)
+    fetches.leases[id].flatMap { work[$0.item] }?.stage == .transferring(id)
   }
 
   /// Look-ups that take too long hold no later lines up.
   mutating func endLookupWaits() {
-    for lease in leases.takeOverdueLookups(at: now.instant) {
+    for lease in fetches.leases.takeOverdueLookups(at: now.instant) {
       for waiter in work[lease.item]?.waiters ?? [] {
         guard case .line(let job, let index) = waiter.who else { continue }
         jobs.endLookup(of: index, of: job)
@@ -221,12 +205,9 @@ extension Scheduler {
       coolDown(cooldown)
     }
     noteSlowTransfers(updates, by: worker)
-    for host in updates.extraRequests { transferQueue.takeToken(of: host, at: now.instant) }
+    for host in updates.extraRequests { fetches.queue.takeToken(of: host, at: now.instant) }
     for lease in updates.robotsKnown {
-      // Named by the lease that began it, which may have ended while others live on it.
-      guard let transfer = transfers[TransferID(startedBy: lease)], transfer.worker == worker
-      else { continue }
-      transferQueue.endRobotsProbe(transfer.source, host: transfer.host, at: now.instant)
+      fetches.endRobotsProbe(startedBy: lease, at: worker, now: now.instant)
     }
   }
 
@@ -256,10 +237,7 @@ extension Scheduler {
 
   mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
     for lease in ended {
-      guard let held = leases[lease], held.worker == worker, let id = held.transfer,
-        let transfer = transfers[id], transfer.holdsSlot
-      else { continue }
-      noteAnswer(of: transfer)
+      guard let id = fetches.answered(lease, by: worker, at: now.instant) else { continue }
       endReceiving(id)
     }
   }
@@ -267,7 +245,7 @@ extension Scheduler {
   /// The bodies that these were to be made from, or the originals, are gone.
   mutating func released(_ gone: [LeaseID], by worker: WorkerID) {
     for lease in gone {
-      if let held = leases[lease], held.worker == worker { held.transfer.map { stopJoining($0) } }
+      fetches.stopJoining(ofLease: lease, by: worker)
       guard let item = endLease(lease, of: worker) else { continue }
       routeMiss(item)
     }
@@ -281,10 +259,10 @@ extension Scheduler {
   }
 
   private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {
-    let result = answer.outcome == .cancelled ? refusedResult(answer) : answer
+    let result = answer.outcome == .cancelled ? fetches.refusedResult(answer) : answer
     let isRetried = noteFailure(result, by: worker)
     transferFailedBehind(result, by: worker)
-    let transfer = leases[result.lease]?.transfer.flatMap { transfers[$0] }
+    let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
     guard let item = endLease(result.lease, of: worker) else { return }
     noteDecode(of: work.item(item), result.outcome)
     switch result.outcome {

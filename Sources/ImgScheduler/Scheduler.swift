@@ -25,15 +25,14 @@ import ImgWire
 /// Invariants: a work item has at most one lease; a lease belongs to one ready worker; a line
 /// without an outcome is in hand, deferred, or not yet read; a URL has at most one transfer that
 /// can be joined.
-package struct Scheduler {
+///
+/// Its tables hold thousands of things, and nobody reads them by way of a copy of all: it has no copies.
+package struct Scheduler: ~Copyable {
   package private(set) var limits: Limits
   package internal(set) var jobs = JobTable()
   package internal(set) var viewers = ViewerTable()
   package internal(set) var work = WorkTable()
-  package internal(set) var sources: SourceTable
-  package internal(set) var transfers = TransferTable()
-  package internal(set) var transferQueue: TransferQueue
-  package internal(set) var leases = LeaseTable()
+  package internal(set) var fetches: Fetches
   package internal(set) var workers: WorkerTable
   var store = StoreHealth()
   package internal(set) var crashBudget = CrashBudget()
@@ -76,8 +75,7 @@ package struct Scheduler {
     self.now = now
     timeline = Timeline(at: now)
     workers = WorkerTable(workerCount: limits.workers)
-    transferQueue = TransferQueue(limits)
-    sources = SourceTable(limits, seed: seed)
+    fetches = Fetches(limits, seed: seed)
   }
 
   /// Takes in what happened and says what to do about it.
@@ -88,8 +86,9 @@ package struct Scheduler {
     endDelays()
     endLookupWaits()
     endBackoffs()
-    endRedirectWaits()
-    transferQueue.wake(at: now.instant)
+    let timeout = limits.transferTimeout
+    effects += fetches.refuseOverdueRedirects(after: timeout, at: now.instant)
+    fetches.queue.wake(at: now.instant)
     reviewSources()
     dispatch()
     requestUpdates()
@@ -113,7 +112,7 @@ package struct Scheduler {
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
     case .viewerLeft(let viewer): viewerLeft(viewer)
-    case .failuresForgotten(let urls): sources.forgetFailures(of: urls)
+    case .failuresForgotten(let urls): fetches.sources.forgetFailures(of: urls)
 
     case .fromWorker(let worker, let message, let file):
       take(message, with: file, from: worker)
@@ -151,7 +150,7 @@ package struct Scheduler {
 
   private mutating func changeLimits(_ change: LimitChange) {
     limits.apply(change)
-    transferQueue.apply(limits, at: now.instant)
+    fetches.queue.apply(limits, at: now.instant)
     divideLines()
   }
 
@@ -177,18 +176,14 @@ package struct Scheduler {
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
   package var deadline: Instant? {
-    let starts = isDraining ? [] : [sources.nextRetry, leases.lookupDeadline]
-    let slots =
-      isDraining && transfers.redirectDeadline == nil
-      ? [] : [transferQueue.deadline, transfers.redirectDeadline]
-    return ([workers.deadline, delays.first?.priority] + starts + slots)
-      .compactMap(\.self).min()
+    workers.deadline.orLess(delays.first?.priority).orLess(fetches.deadline(isDraining: isDraining))
   }
 
   /// Whether nothing runs and nothing waits except paused jobs.
   package var isIdle: Bool {
     // The jobs last, because this is asked several times a turn and mostly ends before.
-    leases.isEmpty && viewers.isEmpty && jobs.unrecordedCount == 0 && work.revalidationCount == 0
+    fetches.leases.isEmpty && viewers.isEmpty && jobs.unrecordedCount == 0
+      && work.revalidationCount == 0
       && jobs.all.allSatisfy { $0.isPaused && !$0.isEnding }
   }
 }
@@ -231,7 +226,7 @@ extension Scheduler {
   /// Once no lease is left and every outcome and every end of a job is durable, the workers may
   /// leave.
   mutating func reportDrainedWhenDone() {
-    guard phase == .draining, leases.isEmpty, jobs.unrecordedCount == 0,
+    guard phase == .draining, fetches.leases.isEmpty, jobs.unrecordedCount == 0,
       !jobs.all.contains(where: \.isEnding)
     else { return }
     phase = .drained
@@ -283,9 +278,9 @@ extension Scheduler {
 
   package var activeJobCount: Int { jobs.count }
   package var viewerCount: Int { viewers.count }
-  package var leaseCount: Int { leases.count }
-  package var lateAnswerCount: Int { leases.lateAnswerCount }
-  package var transferCount: Int { transferQueue.underWay }
+  package var leaseCount: Int { fetches.leases.count }
+  package var lateAnswerCount: Int { fetches.leases.lateAnswerCount }
+  package var transferCount: Int { fetches.queue.underWay }
   /// What a worker told last of the size of the store; `nil` before.
   package var storeReport: StoreReport? { store.report }
   /// How often a worker has told it.

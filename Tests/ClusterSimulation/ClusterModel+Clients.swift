@@ -171,12 +171,12 @@ extension ClusterModel {
       for result in results.results where result.outcome.isOfMissingPicture {
         guard let transfer = transfer(of: result.lease, by: worker), transfer.isRetried == nil
         else { continue }
-        scheduler.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
+        scheduler.fetches.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
       }
     case .fromWorker(let worker, .transferred(let list), _):
       for lease in list.leases {
         guard let transfer = transfer(of: lease, by: worker) else { continue }
-        scheduler.sources[transfer.source].map { missing[$0.key.name.text] = nil }
+        scheduler.fetches.sources[transfer.source].map { missing[$0.key.name.text] = nil }
       }
     case .failuresForgotten(let urls):
       for url in urls { missing[url] = nil }
@@ -186,8 +186,8 @@ extension ClusterModel {
   }
 
   private func transfer(of lease: LeaseID, by worker: WorkerID) -> LeasedTransfer? {
-    guard let held = scheduler.leases[lease], held.worker == worker else { return nil }
-    return held.transfer.flatMap { scheduler.transfers[$0] }
+    guard let held = scheduler.fetches.leases[lease], held.worker == worker else { return nil }
+    return held.transfer.flatMap { scheduler.fetches.transfers[$0] }
   }
 
   /// A transfer has begun.
@@ -208,9 +208,9 @@ extension ClusterModel {
   }
 
   func checkMemories(after event: Event) {
-    let isOver = scheduler.sources.failures.count > RememberedFailures.maximumCount
+    let isOver = scheduler.fetches.sources.failures.count > RememberedFailures.maximumCount
     if isOver { fail("too many failures are remembered", after: event) }
-    for source in scheduler.sources.all where source.joinable == nil {
+    for source in scheduler.fetches.sources.all where source.joinable == nil {
       let waiting = scheduler.waitingItems(of: source)
       if !waiting.isEmpty, scheduler.rememberedFailure(of: source, for: waiting) != nil {
         fail("\(source.key.name.text) waits although it is known to be missing", after: event)

@@ -46,7 +46,7 @@ extension ClusterModel {
   /// What asks a host has a slot there. A transfer without leases is about to be aborted.
   private func checkRequests(of id: WorkerID, _ fleet: WorkerFleet, after event: Event) {
     for (name, host) in fleet.requests(of: id) {
-      guard let transfer = scheduler.transfers[name] else { continue }
+      guard let transfer = scheduler.fetches.transfers[name] else { continue }
       if !transfer.holdsSlot { fail("transfer \(name) asks \(host) without a slot", after: event) }
       if transfer.host != host {
         fail("transfer \(name) asks \(host), not \(transfer.host)", after: event)
@@ -78,7 +78,7 @@ extension ClusterModel {
     case .decode(let batch): decodeStarts += batch.items.map(\.url)
     case .decodeUpload(let picture): decodeStarts.append(picture.url ?? Self.uploaded)
     case .followRedirects(let list):
-      for host in list.transfers.compactMap({ scheduler.transfers[$0]?.host }) {
+      for host in list.transfers.compactMap({ scheduler.fetches.transfers[$0]?.host }) {
         checkRate(of: host)
       }
     case .preview(let list):
@@ -93,7 +93,7 @@ extension ClusterModel {
 
   /// Nothing is wanted of what has ended.
   private func checkLeases(of list: LeaseList) {
-    for lease in list.leases where scheduler.leases[lease] == nil {
+    for lease in list.leases where scheduler.fetches.leases[lease] == nil {
       fail("previews or progress of \(lease), which has ended")
     }
   }

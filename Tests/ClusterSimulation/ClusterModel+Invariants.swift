@@ -123,7 +123,7 @@ extension ClusterModel {
 
   /// Leases, items and workers tell the same scenario.
   private func checkLeases(after event: Event) {
-    for (lease, held) in scheduler.leases.all {
+    for (lease, held) in scheduler.fetches.leases.all {
       let worker = scheduler.workers[held.worker]
       check(scheduler.work[held.item]?.stage.lease == lease, "a lease without its item", event)
       check(
@@ -132,11 +132,11 @@ extension ClusterModel {
     }
     let leased = scheduler.work.all.count { $0.stage.lease != nil }
     let held = scheduler.workers.ready.reduce(0) { $0 + $1.leases.count }
-    check(leased == scheduler.leases.count, "an item without its lease", event)
-    check(held == scheduler.leases.count, "a worker holds what is no lease", event)
+    check(leased == scheduler.fetches.leases.count, "an item without its lease", event)
+    check(held == scheduler.fetches.leases.count, "a worker holds what is no lease", event)
     for worker in scheduler.workers.ready {
       for lease in worker.fetches {
-        let stage = scheduler.leases[lease].flatMap { scheduler.work[$0.item] }?.stage
+        let stage = scheduler.fetches.leases[lease].flatMap { scheduler.work[$0.item] }?.stage
         check(
           (stage == .decoding(lease)) == (worker.hold(of: lease) == .decode),
           "decodes are miscounted", event)
@@ -202,25 +202,26 @@ extension ClusterModel {
   // MARK: - Sources and transfers
 
   private func checkSources(after event: Event) {
-    for source in scheduler.sources.all {
+    for source in scheduler.fetches.sources.all {
       check(!source.members.isEmpty, "a source of nothing", event)
       check(
-        scheduler.sources.source(for: source.key)?.id == source.id, "a source that is not found",
+        scheduler.fetches.sources.source(for: source.key)?.id == source.id,
+        "a source that is not found",
         event)
       check(
         source.members.allSatisfy { scheduler.work[$0]?.source == source.id },
         "a source with a foreign item", event)
       check(
-        source.joinable.map { scheduler.transfers[$0]?.source == source.id } ?? true,
+        source.joinable.map { scheduler.fetches.transfers[$0]?.source == source.id } ?? true,
         "what can be joined is no transfer", event)
     }
     check(
-      Set(scheduler.sources.all.map(\.key)).count == scheduler.sources.all.count,
+      Set(scheduler.fetches.sources.all.map(\.key)).count == scheduler.fetches.sources.all.count,
       "a source too many", event)
-    for (id, transfer) in scheduler.transfers.all {
+    for (id, transfer) in scheduler.fetches.transfers.all {
       check(!transfer.leases.isEmpty, "a transfer for no lease", event)
       check(
-        transfer.leases.allSatisfy { scheduler.leases[$0]?.transfer == id },
+        transfer.leases.allSatisfy { scheduler.fetches.leases[$0]?.transfer == id },
         "a transfer of other leases", event)
     }
   }
@@ -229,8 +230,8 @@ extension ClusterModel {
 
   /// No viewer waits for a pause that is too long for it, and no host for a probe that nothing needs.
   private func checkPauses(after event: Event) {
-    for source in scheduler.sources.all {
-      guard let place = scheduler.placeToWaitFor(source) else { continue }
+    for source in scheduler.fetches.sources.all {
+      guard let place = scheduler.fetches.placeToWaitFor(source) else { continue }
       let waiting = scheduler.waitingItems(of: source)
       checkPause(of: place.origin, host: place.host, waiting, after: event)
       if source.joinable == nil { checkOutage(of: place.host, waiting, after: event) }
@@ -239,7 +240,7 @@ extension ClusterModel {
       checkPause(of: origin, host: host, items, after: event)
     }
     let hosts = Set(competingItems.filter { $0.stage == .awaitingTransfer }.map(\.host))
-    for (name, host) in scheduler.transferQueue.hosts where host.health.isProbeWanted {
+    for (name, host) in scheduler.fetches.queue.hosts where host.health.isProbeWanted {
       check(hosts.contains(name), "\(name) waits for a probe that nothing needs", event)
     }
   }
@@ -248,7 +249,7 @@ extension ClusterModel {
     of origin: String, host: String, _ items: [WorkItem], after event: Event
   ) {
     guard
-      let pause = scheduler.transferQueue.retryAfter(of: origin, host: host, at: now.instant)
+      let pause = scheduler.fetches.queue.retryAfter(of: origin, host: host, at: now.instant)
     else { return }
     check(
       permitsWait(until: pause.untilForViewers, items),
@@ -256,7 +257,7 @@ extension ClusterModel {
   }
 
   private func checkOutage(of host: String, _ items: [WorkItem], after event: Event) {
-    guard let outage = scheduler.transferQueue.outage(of: host, at: now.instant) else { return }
+    guard let outage = scheduler.fetches.queue.outage(of: host, at: now.instant) else { return }
     check(
       permitsWait(until: outage.until, items),
       "a viewer waits for \(host), which fails, longer than it may", event)
@@ -283,9 +284,9 @@ extension ClusterModel {
 
   /// The items of transfers that wait for a slot where their redirects lead, and the hosts there.
   private var redirectedItems: [(origin: String, host: String, items: [WorkItem])] {
-    scheduler.transfers.all.values.filter(\.isWaitingAfterRedirect).map { transfer in
+    scheduler.fetches.transfers.all.values.filter(\.isWaitingAfterRedirect).map { transfer in
       let items = transfer.leases.compactMap {
-        scheduler.leases[$0].flatMap { scheduler.work[$0.item] }
+        scheduler.fetches.leases[$0].flatMap { scheduler.work[$0.item] }
       }
       return (transfer.origin, transfer.host, items)
     }
@@ -293,25 +294,25 @@ extension ClusterModel {
 
   /// Places are taken by exactly those who transfer.
   private func checkPlaces(after event: Event) {
-    let holders = scheduler.transfers.all.values.filter(\.holdsSlot)
+    let holders = scheduler.fetches.transfers.all.values.filter(\.holdsSlot)
     check(scheduler.transferCount == holders.count, "a place of the cluster leaked", event)
     check(
-      scheduler.transferQueue.asideCount <= holders.count,
+      scheduler.fetches.queue.asideCount <= holders.count,
       "more transfers are slow than there are", event)
     let perHost = Dictionary(grouping: holders, by: \.host).mapValues(\.count)
-    let known = scheduler.transferQueue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
+    let known = scheduler.fetches.queue.hosts.mapValues(\.underWay).filter { $0.value > 0 }
     check(perHost == known, "a place of a host leaked", event)
-    let waiting = scheduler.transfers.all.values.compactMap(\.redirectingHost)
+    let waiting = scheduler.fetches.transfers.all.values.compactMap(\.redirectingHost)
     let redirecting = Dictionary(grouping: waiting) { $0 }
     check(
       redirecting.mapValues(\.count)
-        == scheduler.transferQueue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
+        == scheduler.fetches.queue.hosts.mapValues(\.redirectingCount).filter { $0.value > 0 },
       "a host is kept from starting by no transfer", event)
-    let queued = scheduler.transferQueue.hosts.values.flatMap(\.redirected)
-    let awaiting = scheduler.transfers.all.filter { $1.isWaitingAfterRedirect }.map(\.0)
+    let queued = scheduler.fetches.queue.hosts.values.flatMap(\.redirected)
+    let awaiting = scheduler.fetches.transfers.all.filter { $1.isWaitingAfterRedirect }.map(\.0)
     check(Set(queued) == Set(awaiting), "a redirected transfer is not queued", event)
     check(
-      Set(scheduler.transfers.withDeadlines) == Set(awaiting),
+      Set(scheduler.fetches.transfers.withDeadlines) == Set(awaiting),
       "a redirected transfer waits without end", event)
   }
 
@@ -359,7 +360,7 @@ extension ClusterModel {
 
   /// Whether the origin of a source has asked for a pause that holds for what waits so urgently.
   private func isPaused(_ source: Source, for urgency: Urgency) -> Bool {
-    let pause = scheduler.transferQueue.retryAfter(
+    let pause = scheduler.fetches.queue.retryAfter(
       of: source.key.origin, host: source.key.host, at: now.instant)
     return pause.map { $0.until(for: urgency) > now.instant } ?? false
   }
@@ -368,10 +369,10 @@ extension ClusterModel {
   /// waits while a batch of its host begins.
   private func checkOrder(after event: Event) {
     for begun in begunTransfers {
-      guard let item = scheduler.leases[begun].flatMap({ scheduler.work[$0.item] }) else {
+      guard let item = scheduler.fetches.leases[begun].flatMap({ scheduler.work[$0.item] }) else {
         continue
       }
-      let retryAt = item.source.flatMap { scheduler.sources[$0]?.retryAt }
+      let retryAt = item.source.flatMap { scheduler.fetches.sources[$0]?.retryAt }
       check(
         retryAt.map { $0 <= now.instant } ?? true, "\(item.url.text) begins before its retry", event
       )
@@ -397,7 +398,7 @@ extension ClusterModel {
 
   /// Sources of which items wait for a transfer of their own.
   private var waitingSources: [Source] {
-    scheduler.sources.all.filter {
+    scheduler.fetches.sources.all.filter {
       $0.joinable == nil && $0.retryAt == nil && !scheduler.waitingItems(of: $0).isEmpty
     }
   }
@@ -427,21 +428,21 @@ extension ClusterModel {
       scheduler.work.all.allSatisfy { $0.stage != .awaitingDecode || !isTaken($0.urgency) },
       "an original waits without need", event)
     check(
-      !takesLines || !scheduler.transferQueue.hasSlot || scheduler.nextHeldLine() == nil,
+      !takesLines || !scheduler.fetches.queue.hasSlot || scheduler.nextHeldLine() == nil,
       "a line waits behind others without need", event)
     for source in waitingSources {
-      let host = scheduler.transferQueue.host(source.key.host)
+      let host = scheduler.fetches.queue.host(source.key.host)
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
       let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
-      let token = scheduler.transferQueue.rate.flatMap { host?.bucket.nextToken(at: $0) }
+      let token = scheduler.fetches.queue.rate.flatMap { host?.bucket.nextToken(at: $0) }
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown =
         moments.contains { $0 > now.instant } || urgency.map { isPaused(source, for: $0) } ?? false
       let isKeptOut =
-        urgency.map { !scheduler.transferQueue.takesSlot(for: source.key.host, $0) } ?? false
+        urgency.map { !scheduler.fetches.queue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true
       check(
         isFull || isCoolingDown || isKeptOut || isRefused, "a transfer waits without need", event)

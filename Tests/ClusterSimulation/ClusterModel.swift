@@ -119,6 +119,8 @@ final class ClusterModel {
     self.report = report
   }
 
+  var isIdle: Bool { scheduler.isIdle }
+
   // MARK: - Events in
 
   func handle(_ event: Event) {
@@ -271,14 +273,14 @@ final class ClusterModel {
     peakPerHost = max(peakPerHost, count)
     peak = max(peak, underWay.count)
     if count > scheduler.limits.transfersPerHost { fail("over the limit of \(host)") }
-    if underWay.count - scheduler.transferQueue.asideCount > scheduler.limits.transfers {
+    if underWay.count - scheduler.fetches.queue.asideCount > scheduler.limits.transfers {
       fail("over the cluster's limit")
     }
   }
 
   /// However it was worked out when to begin: a burst and one more never begin within an interval.
   func checkRate(of host: String) {
-    guard let rate = scheduler.transferQueue.rate else { return }
+    guard let rate = scheduler.fetches.queue.rate else { return }
     starts[host, default: []].append(now.instant)
     let recent = starts[host, default: []].suffix(rate.burst + 1)
     if recent.count > rate.burst, let first = recent.first, now.instant - first < rate.interval {

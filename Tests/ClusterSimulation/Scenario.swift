@@ -351,7 +351,7 @@ extension Scenario {
     advance { $0.scheduler.isIdle && $0.scheduler.jobs.isEmpty }
     // After a fault nothing goes on.
     guard faults.isEmpty else { return }
-    guard cluster.scheduler.isIdle, cluster.scheduler.jobs.isEmpty else {
+    guard cluster.isIdle, cluster.scheduler.jobs.isEmpty else {
       let jobs = cluster.scheduler.jobs.ids.sorted().compactMap { cluster.status($0) }
       return cluster.fail(
         "does not come to rest: \(jobs), workers \(cluster.scheduler.workers.supervisor.children)")
@@ -368,7 +368,7 @@ extension Scenario {
     cluster.handle(.timePassed)
     if cluster.drainedCount != 1 { cluster.fail("drained \(cluster.drainedCount) times") }
     if cluster.spawnCount != spawnCount { cluster.fail("starts workers while it drains") }
-    if !cluster.scheduler.leases.isEmpty { cluster.fail("drained with leases") }
+    if !cluster.scheduler.fetches.leases.isEmpty { cluster.fail("drained with leases") }
     if !expectedViewers.isSubset(of: cluster.answers.keys) { cluster.fail("a viewer waits") }
   }
 
@@ -411,8 +411,9 @@ extension Scenario {
       }
     }
     if !expectedViewers.isSubset(of: cluster.answers.keys) { cluster.fail("a viewer waits") }
-    let scheduler = cluster.scheduler
-    if !scheduler.work.isEmpty || !scheduler.sources.isEmpty || !scheduler.transfers.isEmpty {
+    let hasFetches =
+      !cluster.scheduler.fetches.sources.isEmpty || !cluster.scheduler.fetches.transfers.isEmpty
+    if !cluster.scheduler.work.isEmpty || hasFetches {
       cluster.fail("items are left")
     }
     if let fleet = cluster.fleet { fleet.ids.forEach(fleet.checkEnd) }

@@ -132,10 +132,10 @@ struct LineReaderTests {
     #expect(reader.isIdle)
     reader.add(request)
     #expect(!reader.isIdle)
-    #expect(parts.scheduler.state.awaits(request))
+    #expect(parts.scheduler.state.awaits(request) == true)
     reader.readNext()
     #expect(reader.isIdle)
-    #expect(!parts.scheduler.state.awaits(request))
+    #expect(parts.scheduler.state.awaits(request) == false)
     // A page that the scheduler has, or wants no longer, is not read again.
     reader.add(request)
     reader.readNext()

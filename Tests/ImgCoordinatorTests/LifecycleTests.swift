@@ -44,7 +44,7 @@ import Testing
   @Test func `a second drain does not prolong the first, and asks the scheduler no more`() {
     let lifecycle = lifecycle()
     lifecycle.drain(at: start)
-    #expect(scheduler.state.isDraining)
+    #expect(scheduler.state.isDraining == true)
     while scheduler.nextEffect() != nil {}
     lifecycle.drain(at: start + .seconds(10))
     #expect(lifecycle.deadline == start + .seconds(125))

@@ -21,7 +21,7 @@ import Testing
     #expect(cluster.outcome(of: 1, job)?.failureCode == .notCached)
     #expect(cluster.counts(job)?.retryable == 0)
     #expect(cluster.fetchStarts.isEmpty)
-    #expect(cluster.scheduler.sources.isEmpty)
+    #expect(cluster.scheduler.fetches.sources.isEmpty)
   }
 
   @Test func `an evicted original is not cached, nor is a picture that another request fetches`() {
@@ -97,7 +97,7 @@ import Testing
     cluster.finish(
       fetch, of: worker, .cachedSample, retryAfter: 20, failureBehind: busy)
     cluster.finish(attached, of: worker, .failed(busy))
-    let health = cluster.scheduler.transferQueue.hosts["example.com"]?.health
+    let health = cluster.scheduler.fetches.queue.hosts["example.com"]?.health
     #expect(health?.failureCount == 1)
     cluster.view(url(2))
     cluster.answerLookups()
@@ -160,7 +160,7 @@ import Testing
     let viewer = cluster.view(url(21), fetch: byProtocol)
     cluster.answerLookups()
     #expect(cluster.answers[viewer] == .cachedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `after a cooldown one request probes the host, and the others do not wait for it`() {
@@ -228,9 +228,9 @@ import Testing
     cluster.answerLookups()
     #expect((viewers + [late]).allSatisfy { cluster.answers[$0] == .cachedSample })
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(!cluster.scheduler.isIdle)
+    #expect(!cluster.isIdle)
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     #expect(cluster.scheduler.work.isEmpty)
     // It is fresh now.
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
@@ -261,7 +261,7 @@ import Testing
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
     cluster.answerLookups()
     cluster.finish(url(1), .failure(.httpStatus))
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a worker's death does not end it, and a drain does not wait for it`() {
@@ -305,7 +305,7 @@ import Testing
     #expect(cluster.isStored(url(1), .small))
     #expect(cluster.fetchStarts == [url(1), url(2)])
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `an original that is gone when its turn comes is fetched`() {

@@ -19,7 +19,7 @@ import Testing
     #expect(cluster.scheduler.transferCount == 0)
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 4)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a worker whose process is gone is assigned nothing while its last answers arrive`()
@@ -87,7 +87,7 @@ import Testing
       cluster.crash(fetching: url(2, host: "host2"), .crashedInStore("SIGSEGV"))
     }
     #expect(cluster.storeRecreationCount == 1)
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.counts(job)?.done == 3)
@@ -140,7 +140,7 @@ import Testing
       for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGABRT")) }
     }
     #expect(cluster.answers[viewer]?.failureCode == .internal)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   /// Its decoders do not start: no picture is to blame.
@@ -156,7 +156,7 @@ import Testing
         cluster.exit(worker, .crashed("exit 1"))
       }
     }
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
@@ -169,7 +169,7 @@ import Testing
       cluster.endBackoffs()
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     }
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
@@ -222,7 +222,7 @@ import Testing
     cluster.leave(viewer)
     cluster.crash(fetching: url(1))
     #expect(cluster.lookupCount == 0)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 }
 
@@ -273,7 +273,7 @@ import Testing
     #expect(viewers.map { cluster.answers[$0]?.failureCode } == [.timeout, .timeout])
     cluster.finishEverything()
     #expect(cluster.answers[bystander] == .fetchedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a read that ends between the verdict and the kill fails only its own picture`() throws
@@ -286,7 +286,7 @@ import Testing
     cluster.finish(url(1))
     cluster.crash(fetching: url(2), .killed("SIGKILL"))
     #expect(cluster.answers[first] == .fetchedSample)
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.finishEverything()
     #expect(cluster.answers[second] == .fetchedSample)
   }
@@ -300,7 +300,7 @@ import Testing
       #expect(cluster.killed.count == 1)
       cluster.crash(fetching: url(1), .killed("SIGKILL"))
     }
-    #expect(cluster.scheduler.sources.all.allSatisfy { $0.lossCount == 0 })
+    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)

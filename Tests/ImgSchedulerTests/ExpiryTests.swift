@@ -121,7 +121,7 @@ import Testing
     #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.lookupStarts.count == (stage == .lookingUp ? 1 : 2))
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test(arguments: Stage.allCases)
@@ -247,7 +247,7 @@ import Testing
     #expect(cluster.counts(job)?.failed == 2)
     #expect(cluster.counts(job)?.retryable == 2)
     #expect(cluster.outcome(of: 0, job)?.failureCode == .storeFull)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a line that alone waits for a refused thumbnail fails`() {

@@ -25,7 +25,7 @@ import Testing
     #expect(record.state == .finished)
     #expect(record.startedAt == cluster.now.wall)
     #expect(record.finishedAt == cluster.now.wall)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `hits count as from the cache and are not fetched`() throws {
@@ -56,7 +56,7 @@ import Testing
     let cluster = ClusterModel.started()
     let job = cluster.submit([])
     #expect(cluster.endedJobs[job]?.state == .finished)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a job found after a crash goes on behind what it has`() throws {
@@ -100,7 +100,7 @@ import Testing
     #expect(record.counts.cancelled == 9)
     #expect(cluster.cancelledLeases.count == 2)
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     #expect(cluster.scheduler.work.isEmpty)
   }
 
@@ -124,10 +124,9 @@ import Testing
     let cluster = ClusterModel.started()
     let jobs = (1...4).map { cluster.submit([url($0)]) }
     cluster.change(jobs[1], .cancel)
-    let scheduler = cluster.scheduler
-    #expect(scheduler.activeJobs(limit: 9).map(\.job) == [jobs[3], jobs[2], jobs[0]])
-    #expect(scheduler.activeJobs(limit: 2).map(\.job) == [jobs[3], jobs[2]])
-    #expect(scheduler.activeJobs(before: jobs[2], limit: 2).map(\.job) == [jobs[0]])
+    #expect(cluster.scheduler.activeJobs(limit: 9).map(\.job) == [jobs[3], jobs[2], jobs[0]])
+    #expect(cluster.scheduler.activeJobs(limit: 2).map(\.job) == [jobs[3], jobs[2]])
+    #expect(cluster.scheduler.activeJobs(before: jobs[2], limit: 2).map(\.job) == [jobs[0]])
   }
 
   @Test func `what was cancelled before its job counts once`() throws {
@@ -151,7 +150,7 @@ import Testing
     cluster.change(job, .cancel)
     cluster.deliverJournal()
     #expect(cluster.endedJobs[job]?.counts.cancelled == 4)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     #expect(cluster.lookupCount == 0)
   }
 
@@ -187,11 +186,11 @@ import Testing
     #expect(cluster.status(job)?.running == 2)
     #expect(cluster.status(job)?.queued == 7)
     #expect(cluster.cancelledLeases.isEmpty)
-    #expect(!cluster.scheduler.isIdle)
+    #expect(!cluster.isIdle)
     cluster.finishEverything()
     #expect(cluster.fetchStarts == (1...3).map { url($0) })
     #expect(cluster.status(job)?.done == 3)
-    #expect(cluster.scheduler.isIdle, "what a person has paused does not keep it up")
+    #expect(cluster.isIdle, "what a person has paused does not keep it up")
   }
 
   @Test(arguments: [LineOrder.firstInFirstOut, .lastInFirstOut])

@@ -69,7 +69,7 @@ import Testing
     cluster.view(url(1), variant: .small)
     cluster.answerLookups()
     cluster.transferred(url(1))
-    #expect(cluster.scheduler.transferQueue.hosts["example.com"]?.isResponsive == false)
+    #expect(cluster.scheduler.fetches.queue.hosts["example.com"]?.isResponsive == false)
   }
 
   @Test func `a viewer's picture of an unknown host takes any slot`() {
@@ -118,6 +118,33 @@ import Testing
     }
     #expect(cluster.counts(other)?.done == 100)
     #expect(cluster.fetching.count == 2)
+  }
+}
+
+@Suite struct NumberedTableTests {
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `elements are found whatever was set, changed or removed`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var table = NumberedTable<WorkID, [Int]>()
+    var expected: [WorkID: [Int]] = [:]
+    for step in 0..<2_000 {
+      // Few numbers, so that most are met again, some of them far from the others.
+      let number = UInt64.random(in: 0..<90, using: &random)
+      let key = WorkID(rawValue: number.isMultiple(of: 9) ? .max - number : number)
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0, 1: #expect(table.remove(key) == expected.removeValue(forKey: key), "seed \(seed)")
+      case 2:
+        table.changeIfPresent(key) { $0.append(step) }
+        expected[key]?.append(step)
+      default:
+        table.set(key, to: [step])
+        expected[key] = [step]
+      }
+      #expect(table[key] == expected[key], "seed \(seed)")
+    }
+    #expect(Dictionary(uniqueKeysWithValues: table.map { $0 }) == expected, "seed \(seed)")
+    #expect(table.count == expected.count && table.isEmpty == expected.isEmpty)
+    for (key, value) in expected { #expect(table.read(key) { $0.count } == value.count) }
   }
 }
 
@@ -265,7 +292,7 @@ import Testing
     let cluster = ClusterModel.started(ratePerMinute: 60)
     cluster.view(url(1, host: "a"))
     cluster.finishEverything()
-    #expect(cluster.scheduler.transferQueue.hosts.keys.sorted() == ["a"])
+    #expect(cluster.scheduler.fetches.queue.hosts.keys.sorted() == ["a"])
     #expect(cluster.scheduler.deadline == cluster.now.instant + .seconds(1))
     cluster.advance(by: .milliseconds(999))
     cluster.view(url(2, host: "a"))
@@ -275,7 +302,7 @@ import Testing
     #expect(starts(cluster, at: "a") == 2)
     cluster.finishEverything()
     cluster.advance(by: .seconds(1))
-    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.scheduler.fetches.queue.hosts.isEmpty)
     #expect(cluster.scheduler.deadline == nil)
   }
 
@@ -283,7 +310,7 @@ import Testing
     let cluster = ClusterModel.started()
     cluster.submit((1...20).map { url($0, host: "host\($0 % 3)") })
     cluster.finishEverything()
-    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.scheduler.fetches.queue.hosts.isEmpty)
     #expect(cluster.scheduler.deadline == nil)
   }
 

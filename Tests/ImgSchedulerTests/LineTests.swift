@@ -153,7 +153,7 @@ import Testing
     cluster.finishEverything()
     #expect(Set(cluster.fetchStarts).count == cluster.fetchStarts.count)
     #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.done == 40 })
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 }
 
@@ -289,7 +289,7 @@ import Testing
     other.change(cancelled, .cancel)
     other.finishEverything()
     #expect(other.endedJobs[cancelled]?.counts.cancelled == 20)
-    #expect(other.scheduler.isIdle)
+    #expect(other.isIdle)
   }
 
   @Test func `what a dead worker was looking up still goes first`() throws {

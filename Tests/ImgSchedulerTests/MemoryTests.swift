@@ -105,7 +105,7 @@ import Testing
     #expect(cluster.scheduler.work.count == 1)
     #expect(cluster.scheduler.work.openCount == 1)
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 }
 
@@ -132,7 +132,7 @@ import Testing
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == lineCount })
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   /// The pages are read, but no outcome becomes durable.

@@ -284,7 +284,7 @@ import Testing
     cluster.leave(viewer)
     cluster.change(job, .cancel)
     #expect(cluster.scheduler.deadline == nil)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     cluster.advance(by: .seconds(1))
     cluster.handle(.timePassed)
     #expect(cluster.lookupStarts.isEmpty)

@@ -41,7 +41,7 @@ import Testing
       failAll(in: cluster)
     }
     #expect(cluster.endedJobs[job]?.counts.failed == lineCount)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     cluster.fetchStarts = []
     return (cluster, job)
   }
@@ -149,11 +149,11 @@ import Testing
 
   @Test func `a failed probe does not prolong the cooldown`() {
     let (cluster, _) = clusterOfDownHost()
-    let until = cluster.scheduler.transferQueue.hosts[Self.host]?.health.coolingDownUntil
+    let until = cluster.scheduler.fetches.queue.hosts[Self.host]?.health.coolingDownUntil
     cluster.view(url(41))
     cluster.answerLookups()
     failAll(in: cluster)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.coolingDownUntil == until)
+    #expect(cluster.scheduler.fetches.queue.hosts[Self.host]?.health.coolingDownUntil == until)
   }
 
   @Test func `an abandoned probe is replaced by the next one`() throws {
@@ -360,13 +360,13 @@ import Testing
     cluster.view(url(1))
     cluster.answerLookups()
     #expect(cluster.fetchStarts.last == url(1))
-    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.failureCount == 0)
+    #expect(cluster.scheduler.fetches.queue.hosts[Self.host]?.health.failureCount == 0)
   }
 
   /// Opens the breaker of the host: for 5 s, then for twice as long.
   private func failOften(_ cluster: ClusterModel) {
     failOften(cluster, Self.answer(500))
-    #expect(cluster.scheduler.transferQueue.hosts[Self.host]?.health.isTripped == true)
+    #expect(cluster.scheduler.fetches.queue.hosts[Self.host]?.health.isTripped == true)
     cluster.fetchStarts = []
   }
 
@@ -401,7 +401,7 @@ import Testing
     cluster.advance(by: .seconds(300))
     cluster.finishEverything()
     #expect(cluster.answers[patient] == .fetchedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a viewer waits for a host that fails, if that is not too long`() throws {

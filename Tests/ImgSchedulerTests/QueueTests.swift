@@ -125,7 +125,7 @@ import Testing
     cluster.finishEverything()
     #expect(Set(cluster.answers.keys) == Set(viewers))
     #expect(Set(cluster.endedJobs.keys) == Set(jobs))
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a viewer that cancels leaves the other its picture`() {

@@ -41,7 +41,7 @@ import Testing
     #expect(failure.isRetryable)
     #expect(failure.retryAt == cluster.now.wall.advanced(by: .seconds(30)))
     #expect(cluster.fetchStarts.isEmpty)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test(arguments: [(404, nil), (410, nil), (500, nil), (429, 429), (503, 503)] as [(Int, Int?)])
@@ -161,7 +161,7 @@ import Testing
     cluster.advance(by: .seconds(30))
     cluster.finishEverything()
     #expect(cluster.answers[patient] == .fetchedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a line of the same picture goes on waiting`() throws {
@@ -298,7 +298,7 @@ import Testing
       Issue.record("the bytes of its response are not reported")
       return
     }
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `the last attempt of a viewer that waits tells the end of the pause, too`() throws {
@@ -336,7 +336,7 @@ import Testing
     let start = "a redirect led to target.example, which answered another request with "
     #expect(try failure(viewer, in: cluster).detail.hasPrefix(start))
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a viewer whose redirected transfer waits fails when the pause begins`() throws {
@@ -371,7 +371,7 @@ import Testing
     cluster.advance(by: .seconds(60))
     cluster.finishEverything()
     #expect(cluster.answers[patient] == .fetchedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test(arguments: [true, false])

@@ -37,8 +37,8 @@ import Testing
     let failure = failure(of: viewer, in: cluster)
     #expect(failure?.code == .timeout)
     #expect(failure?.detail.contains("3 attempts") == true)
-    #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.sources.isEmpty)
+    #expect(cluster.isIdle)
+    #expect(cluster.scheduler.fetches.sources.isEmpty)
   }
 
   @Test func `what every attempt has fetched counts, also when the last one fails`() {
@@ -129,7 +129,7 @@ import Testing
       attempts += 1
       #expect(cluster.now.instant < end)
       // Each time by a picture's failure of its own, so that the host is not left alone.
-      cluster.scheduler.transferQueue.answered(
+      cluster.scheduler.fetches.queue.answered(
         "example.com", begunAt: cluster.now.instant, at: cluster.now.instant)
       cluster.finish(url(1), .failed(Self.timeout))
       while cluster.answers[viewer] == nil, cluster.fetching.isEmpty {
@@ -162,8 +162,8 @@ import Testing
     let (cluster, viewer) = cluster()
     cluster.finish(url(1), .failed(Self.busy))
     cluster.leave(viewer)
-    #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.sources.isEmpty)
+    #expect(cluster.isIdle)
+    #expect(cluster.scheduler.fetches.sources.isEmpty)
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetchStarts.count == 1)
   }
@@ -204,7 +204,7 @@ import Testing
     #expect(cluster.attachedCount == 2)
     cluster.finish(url(1), variant: .standard, .failed(Self.timeout))
     cluster.finish(url(1), variant: .medium, .failed(Self.timeout))
-    let host = cluster.scheduler.transferQueue.hosts["example.com"]
+    let host = cluster.scheduler.fetches.queue.hosts["example.com"]
     #expect(host?.health.failureCount == 1, "the failure counts for its host")
     cluster.advance(by: .seconds(60))
     cluster.finishEverything()
@@ -353,7 +353,7 @@ import Testing
       cluster.answerLookups()
     }
     #expect(jobs.map { cluster.counts($0)?.failed } == [40, 40])
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `what fails behind a redirect is not blamed on the host that sent there`() {

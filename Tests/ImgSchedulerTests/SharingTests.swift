@@ -107,7 +107,7 @@ import Testing
     #expect(cluster.scheduler.transferCount == 1, "the place is free when the worker says so")
     cluster.finish(url(1), .cancelled)
     #expect(cluster.scheduler.transferCount == 0)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a request after an abort starts again and gets a result`() {
@@ -126,7 +126,7 @@ import Testing
     let cluster = ClusterModel.started()
     let viewer = cluster.view("nonsense")
     #expect(cluster.answers[viewer]?.failureCode == .invalidURL)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 }
 
@@ -155,7 +155,7 @@ import Testing
     cluster.finishEverything()
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(variants.allSatisfy { cluster.isStored(url(1), $0) })
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `two lists of two variants share one transfer a URL`() {
@@ -201,7 +201,7 @@ import Testing
     cluster.finishEverything()
     #expect(cluster.fetchStarts.count == 2, "the second one is shared again")
     #expect(([first] + late).allSatisfy { cluster.answers[$0] == .fetchedSample })
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a transfer that fails fails all variants`() throws {
@@ -213,7 +213,7 @@ import Testing
     for lease in leases { cluster.finish(lease, of: worker, .failure(.httpStatus)) }
     #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .httpStatus })
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a picture that cannot be decoded in one variant may be in another`() {
@@ -253,7 +253,7 @@ import Testing
     cluster.finishEverything()
     #expect(cluster.answers[newcomer] == .fetchedSample)
     #expect(cluster.scheduler.discardedLateCount == 3)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `an item that waits to be attached to an aborted transfer gets its own`() {
@@ -293,7 +293,7 @@ import Testing
     }
     #expect(viewers.allSatisfy { cluster.answers[$0]?.failureCode == .internal })
     #expect(cluster.fetchStarts.count == Scheduler.lossMaximum)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a new request for a picture that has crashed begins with a clean record`() {
@@ -327,7 +327,7 @@ import Testing
   @Test func `variants that one dead worker held count one loss, not one each`() {
     let (cluster, viewers) = cluster()
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
-    #expect(cluster.scheduler.sources.all.map(\.lossCount) == [1])
+    #expect(cluster.scheduler.fetches.sources.all.map(\.lossCount) == [1])
     cluster.finishEverything()
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
   }

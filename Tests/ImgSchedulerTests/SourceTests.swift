@@ -41,8 +41,8 @@ import Testing
     #expect(failure?.isRetryable == false)
     #expect(failure?.detail == "the origin answered \(status) 42 s ago, and was not asked again")
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.sources.isEmpty)
+    #expect(cluster.isIdle)
+    #expect(cluster.scheduler.fetches.sources.isEmpty)
   }
 
   @Test func `it is remembered for each line and in every size`() {
@@ -98,7 +98,7 @@ import Testing
   @Test func `with no time nothing is remembered`() {
     let cluster = cluster(remembered: .zero)
     #expect(failure(cluster) == nil)
-    #expect(cluster.scheduler.sources.failures.count == 0)
+    #expect(cluster.scheduler.fetches.sources.failures.count == 0)
   }
 
   @Test func `a retry of every failure asks once more, for all of its lines`() {
@@ -160,7 +160,7 @@ import Testing
         == "the decoder was killed by signal 4 (SIGILL) 42 s ago, and the picture was not tried again"
     )
     #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
     cluster.view(url(1), variant: .small)
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1), url(1)])

@@ -210,8 +210,8 @@ extension StageTests {
       case .drain: #expect(cluster.drainedCount == 1)
       default: #expect(cluster.endedJobs[job]?.counts.done == 1)
       }
-      if event != .drain { #expect(cluster.scheduler.isIdle) }
-      #expect(cluster.scheduler.leases.isEmpty)
+      if event != .drain { #expect(cluster.isIdle) }
+      #expect(cluster.scheduler.fetches.leases.isEmpty)
     }
   }
 }

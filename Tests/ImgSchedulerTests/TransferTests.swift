@@ -35,7 +35,7 @@ import Testing
     }
     #expect(cluster.answers.count == 8)
     #expect(cluster.peakPerHost == 2)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a redirected transfer takes a token of the host it leads to`() {
@@ -104,8 +104,8 @@ import Testing
     cluster.leave(viewer)
     cluster.finish(url(2), .cancelled)
     cluster.finishEverything()
-    #expect(cluster.scheduler.isIdle)
-    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.isIdle)
+    #expect(cluster.scheduler.fetches.queue.hosts.isEmpty)
   }
 
   @Test func `a transfer whose worker dies while it waits begins again`() throws {
@@ -118,7 +118,7 @@ import Testing
     cluster.endBackoffs()
     cluster.finishEverything()
     #expect(cluster.answers[viewer] == .fetchedSample)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   /// One URL after the other is redirected to a host that fails.
@@ -138,7 +138,7 @@ import Testing
   @Test func `failures of a redirect target are in a row also while nothing waits for it`() throws {
     let cluster = ClusterModel.started()
     try failInTurn(cluster, 1...HostHealth.failureMaximum)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isTripped == true)
+    #expect(cluster.scheduler.fetches.queue.hosts[Self.target]?.health.isTripped == true)
     cluster.view(url(99))
     cluster.answerLookups()
     cluster.redirect(url(99), to: Self.target)
@@ -148,7 +148,7 @@ import Testing
   @Test func `failures with long pauses between them are not in a row`() throws {
     let cluster = ClusterModel.started()
     try failInTurn(cluster, 1...HostHealth.failureMaximum, pause: HostHealth.failureMemory)
-    #expect(cluster.scheduler.transferQueue.hosts.isEmpty)
+    #expect(cluster.scheduler.fetches.queue.hosts.isEmpty)
   }
 
   @Test func `only so many hosts are remembered for their failures`() throws {
@@ -161,7 +161,7 @@ import Testing
       cluster.finish(url, .failure(.connectFailure))
       cluster.answerLookups()
     }
-    let hosts = cluster.scheduler.transferQueue.hosts
+    let hosts = cluster.scheduler.fetches.queue.hosts
     #expect(hosts.count == HostIndex.rememberedMaximum)
     #expect(hosts["dead0"] == nil)
     #expect(hosts["dead\(count - 1)"] != nil)
@@ -178,9 +178,9 @@ import Testing
       cluster.finish(fetch, of: worker, .failure(.timeout), wasRedirected: true)
     }
     #expect(cluster.counts(job)?.failed == urls.count)
-    #expect(cluster.scheduler.transferQueue.hosts[Self.target]?.health.isTripped == true)
+    #expect(cluster.scheduler.fetches.queue.hosts[Self.target]?.health.isTripped == true)
     #expect(
-      cluster.scheduler.transferQueue.hosts.allSatisfy {
+      cluster.scheduler.fetches.queue.hosts.allSatisfy {
         $0.key == Self.target || !$0.value.health.isTripped
       })
   }
@@ -241,7 +241,7 @@ import Testing
       slowDown()
       confirmCancelled()
     }
-    let queue = cluster.scheduler.transferQueue
+    let queue = cluster.scheduler.fetches.queue
     #expect(queue.asideCount <= 256 && queue.underWay <= 64 + 256)
   }
 
@@ -274,7 +274,7 @@ import Testing
     for number in 1...20 { cluster.view(url(number, host: "other\(number)")) }
     cluster.answerLookups()
     #expect(cluster.fetching.count == 76)
-    #expect(cluster.scheduler.transferQueue.asideCount == 12)
+    #expect(cluster.scheduler.fetches.queue.asideCount == 12)
   }
 
   @Test func `lists of prompt hosts go on beside slow viewers`() {
@@ -295,9 +295,9 @@ import Testing
     cluster.view(url(1, host: "slow"))
     cluster.answerLookups()
     cluster.turn(url(1, host: "slow"), slow: true)
-    #expect(cluster.scheduler.transferQueue.asideCount == 1)
+    #expect(cluster.scheduler.fetches.queue.asideCount == 1)
     cluster.turn(url(1, host: "slow"), slow: false)
-    #expect(cluster.scheduler.transferQueue.asideCount == 0)
+    #expect(cluster.scheduler.fetches.queue.asideCount == 0)
     cluster.submit(spreadURLs(1...5))
     cluster.answerLookups()
     #expect(cluster.fetching.count == 2)

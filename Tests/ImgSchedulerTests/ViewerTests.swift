@@ -315,7 +315,7 @@ import Testing
     #expect(cluster.decodeStarts.count == 4)
     cluster.finishEverything()
     #expect(cluster.answers.count == 4)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `after the death of its worker the picture is handed to another`() {
@@ -352,7 +352,7 @@ import Testing
     #expect(cluster.cancelledLeases.count == 1)
     cluster.finishEverything()
     #expect(cluster.openFiles.isEmpty)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `what is too large, is put under no URL, or comes too late is let go of at once`() {

@@ -174,7 +174,7 @@ import Testing
     let job = cluster.submit([url(1)])
     cluster.answerLookups()
     cluster.finish(url(1), Self.busy)
-    let until = try #require(cluster.scheduler.sources.nextRetry)
+    let until = try #require(cluster.scheduler.fetches.sources.nextRetry)
     try #require(until > cluster.now.instant + .seconds(3))
     stall(cluster)
     let wait = wait(job, in: cluster)

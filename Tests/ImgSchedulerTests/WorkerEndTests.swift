@@ -30,7 +30,7 @@ import Testing
     for _ in 2..<Scheduler.deathMaximum {
       let startCount = cluster.fetchStarts.count
       for worker in cluster.workers.keys { cluster.exit(worker, .killed("was killed by SIGKILL")) }
-      let source = try #require(cluster.scheduler.sources.all.first)
+      let source = try #require(cluster.scheduler.fetches.sources.all.first)
       let wait = try #require(source.retryAt) - cluster.now.instant
       #expect(wait <= limit)
       waits.append(wait)
@@ -56,7 +56,7 @@ import Testing
     }
     #expect(cluster.answers[viewer]?.failureCode == .internal)
     #expect(cluster.fetchStarts.count == Scheduler.deathMaximum)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `the decode of an original does not wait after a death`() {
@@ -241,7 +241,7 @@ import Testing
     let (cluster, viewer) = cluster(owing: .transfer)
     owe(.transfer, times: Scheduler.lossMaximum, cluster)
     #expect(cluster.answers[viewer]?.failureCode == .internal)
-    #expect(cluster.scheduler.isIdle)
+    #expect(cluster.isIdle)
   }
 
   @Test func `a fetch beside an overdue one is not a suspect`() {
@@ -254,7 +254,7 @@ import Testing
     for worker in cluster.killed { cluster.exit(worker, .killed("SIGKILL")) }
     cluster.answerLookups()
     let losses = [url(1), url(2, host: "b")].map { name in
-      cluster.scheduler.sources.all.first { $0.key.name.text == name }?.lossCount
+      cluster.scheduler.fetches.sources.all.first { $0.key.name.text == name }?.lossCount
     }
     #expect(losses == [1, 0])
     cluster.finishEverything()

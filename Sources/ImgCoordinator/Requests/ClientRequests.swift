@@ -152,18 +152,18 @@ final class ClusterRequests {
   }
 
   private var status: ClusterStatus {
-    let state = scheduler.state
-    return ClusterStatus(
+    ClusterStatus(
       state: lifecycle.isRunning ? .running : .draining, processID: ThisProcess.processID,
       version: Build.version, startedAt: startedAt, socketPath: settings.socketPath,
       dataDirectory: settings.dataDirectory,
-      workers: state.workerStatuses(processes: workers.processes(ofNumber:_:)),
+      workers: scheduler.state.workerStatuses(processes: workers.processes(ofNumber:_:)),
       sandboxes: workers.sandboxes,
-      transfers: state.transferCount, activeJobs: state.activeJobCount,
-      viewers: state.viewerCount, lateAnswers: state.lateAnswerCount,
-      discardedLate: state.discardedLateCount, journalError: journal.error,
-      storeError: state.storeError, wait: state.clusterWait(journalError: journal.error),
-      waitingHosts: state.waitingHosts(at: .now), limits: state.limits,
+      transfers: scheduler.state.transferCount, activeJobs: scheduler.state.activeJobCount,
+      viewers: scheduler.state.viewerCount, lateAnswers: scheduler.state.lateAnswerCount,
+      discardedLate: scheduler.state.discardedLateCount, journalError: journal.error,
+      storeError: scheduler.state.storeError,
+      wait: scheduler.state.clusterWait(journalError: journal.error),
+      waitingHosts: scheduler.state.waitingHosts(at: .now), limits: scheduler.state.limits,
       settings: settings.reported(workerExecutable: workers.executable))
   }
 

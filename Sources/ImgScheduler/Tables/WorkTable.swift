@@ -170,8 +170,7 @@ package struct WorkItem {
 
   mutating func join(_ newcomer: Waiter, defaultExpiry: Duration) {
     var waiter = newcomer
-    waiter.isLate =
-      stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiry))
+    waiter.isLate = stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiry))
     waiters.append(waiter)
     urgency = min(urgency, Urgency(of: waiter, item: id))
   }
