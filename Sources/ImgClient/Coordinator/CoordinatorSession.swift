@@ -172,7 +172,7 @@ final class SessionLoop {
     case .detach(let call):
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }
-      if call.exchange.hasUpdates { post(.detach(PlainRequest(id: number))) }
+      if call.exchange.updates != .none { post(.detach(PlainRequest(id: number))) }
     case .stop: isStopped = true
     }
   }

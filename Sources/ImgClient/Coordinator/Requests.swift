@@ -72,7 +72,7 @@ extension CoordinatorRequest where Answer == JobStatus {
   /// A job, again after each change. The answer is its end.
   static func watch(_ job: JobID) -> Self {
     Self(
-      Exchange(isPrompt: false, hasUpdates: true) {
+      Exchange(isPrompt: false, updates: .ofJob) {
         .job(JobRequest(id: $0, job: job, isWatching: true))
       }
     ) { $0.job }
@@ -181,7 +181,7 @@ extension CoordinatorRequest where Answer == GetResult {
   }
 
   private static func picture(_ message: @escaping @Sendable (RequestID) -> ClientMessage) -> Self {
-    Self(exchange: Exchange(isPrompt: false, hasUpdates: true, message: message)) {
+    Self(exchange: Exchange(isPrompt: false, updates: .ofPicture, message: message)) {
       reply throws(ClientError) in
       guard case .got(let got) = reply.message else { throw .unexpectedReply }
       guard let facts = got.uncached else {
@@ -231,6 +231,15 @@ struct Exchange: Sendable {
     case answer
   }
 
+  /// The replies that may come before the answer. Any other reply ends the request.
+  enum Updates: Sendable {
+    case none
+    /// Why a picture is not there yet, how much of it has arrived, and what it looks like.
+    case ofPicture
+    /// The job after each change, until it has ended.
+    case ofJob
+  }
+
   /// What decides when a session sends the request, among those that wait.
   enum Turn: Sendable {
     /// A question that the coordinator answers by itself: before all loads.
@@ -248,29 +257,26 @@ struct Exchange: Sendable {
   let isRepeatable: Bool
   /// Whether the coordinator has the answer at hand. A thread does not wait for ever for such an answer.
   let isPrompt: Bool
-  /// Whether updates may come before the answer. If a task no longer waits for them, the coordinator is told.
-  let hasUpdates: Bool
+  /// What may come before the answer. If a task no longer waits for it, the coordinator is told.
+  let updates: Updates
 
   init(
-    isRepeatable: Bool = true, isPrompt: Bool = true, hasUpdates: Bool = false,
+    isRepeatable: Bool = true, isPrompt: Bool = true, updates: Updates = .none,
     message: @escaping @Sendable (RequestID) -> ClientMessage
   ) {
     self.message = message
     self.isRepeatable = isRepeatable
     self.isPrompt = isPrompt
-    self.hasUpdates = hasUpdates
+    self.updates = updates
   }
 
   func step(after reply: CoordinatorReply) -> Step {
-    guard hasUpdates else { return .answer }
-    switch reply {
-    case .waiting, .progress: return .more(nil)
-    case .preview(let preview): return .more(.nextPreview(PlainRequest(id: preview.id)))
-    case .job(let reply): return reply.status.hasEnded ? .answer : .more(nil)
-    case .got(let got): return got.outcome.isOfLeavingCoordinator ? .again : .answer
-    case .hello, .refused, .submitted, .status, .jobs, .results, .forgotten, .detached, .sweeping,
-      .stopping:
-      return .answer
+    switch (updates, reply) {
+    case (.ofPicture, .waiting), (.ofPicture, .progress): .more(nil)
+    case (.ofPicture, .preview(let preview)): .more(.nextPreview(PlainRequest(id: preview.id)))
+    case (.ofPicture, .got(let got)): got.outcome.isOfLeavingCoordinator ? .again : .answer
+    case (.ofJob, .job(let reply)): reply.status.hasEnded ? .answer : .more(nil)
+    default: .answer
     }
   }
 }
