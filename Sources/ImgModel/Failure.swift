@@ -2,13 +2,13 @@
 /// them. Programs use the code; people read the detail.
 package struct Failure: Error, Hashable, Sendable {
   /// The stage in which the URL failed.
-  package enum Stage: String, CaseIterable, Sendable, Codable {
+  package enum Stage: String, CaseIterable, Sendable, FieldValue {
     case queue, fetch, decode, store
   }
 
   /// The reason. A code never changes its meaning. Decoding is strict: an older peer cannot read a
   /// new code, so a new code raises ``Build/protocolVersion``.
-  package enum Code: String, CaseIterable, Sendable, Codable {
+  package enum Code: String, CaseIterable, Sendable, FieldValue {
     case invalidURL = "invalid_url"
     case unsupportedScheme = "unsupported_scheme"
     case blockedAddress = "blocked_address"
@@ -130,25 +130,20 @@ extension Failure.Code {
   }
 }
 
-extension Failure: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case stage, code
-    case isRetryable = "retryable"
-    case httpStatus = "http_status"
-    case retryAt = "retry_at"
-    case detail
-  }
-
+extension Failure: Fielded {
   /// The detail of a peer, or of an older journal, is made printable again.
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      stage: try container.decode(Stage.self, forKey: .stage),
-      code: try container.decode(Code.self, forKey: .code),
-      httpStatus: try container.decodeIfPresent(Int.self, forKey: .httpStatus),
-      isRetryable: try container.decode(Bool.self, forKey: .isRetryable),
-      retryAt: try container.decodeIfPresent(WallTime.self, forKey: .retryAt),
-      detail: try container.decode(String.self, forKey: .detail))
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let code = try f.field("code", value?.code)
+    let detail = try f.field("detail", value?.detail)
+    let httpStatus = try f.optional("http_status", value?.httpStatus)
+    let retryAt = try f.optional("retry_at", value?.retryAt)
+    let isRetryable = try f.field("retryable", value?.isRetryable)
+    let stage = try f.field("stage", value?.stage)
+    self =
+      value
+      ?? Failure(
+        stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
+        retryAt: retryAt, detail: detail)
   }
 }
 

@@ -1,6 +1,6 @@
 /// The encoding of a picture. The decoder detects it from the bytes; the file name and the media type
 /// do not matter.
-package enum ImageFormat: String, CaseIterable, Sendable, Codable {
+package enum ImageFormat: String, CaseIterable, Sendable, FieldValue {
   case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
   /// JPEG 2000.
   case jp2
@@ -46,7 +46,7 @@ package enum ImageFormat: String, CaseIterable, Sendable, Codable {
 }
 
 /// How a picture became a thumbnail. Its header and the variant decide it.
-package enum DecodePath: String, CaseIterable, Hashable, Sendable, Codable {
+package enum DecodePath: String, CaseIterable, Hashable, Sendable, FieldValue {
   /// The luma and the chroma of a JPEG were resized and encoded as they were stored.
   case planar
   /// Pixels were converted to sRGB and resized.
@@ -56,7 +56,7 @@ package enum DecodePath: String, CaseIterable, Hashable, Sendable, Codable {
 }
 
 /// What a picture's header says, and what follows from it.
-package struct SourceFacts: Hashable, Sendable, Codable {
+package struct SourceFacts: Hashable, Sendable, Fielded {
   package let format: ImageFormat
   /// Pixels of one frame as seen, that is after the orientation was obeyed.
   package let width: Int
@@ -73,6 +73,14 @@ package struct SourceFacts: Hashable, Sendable, Codable {
     self.height = height
     self.frames = frames
     self.decodePath = decodePath
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decodePath = try f.field("decodePath", value?.decodePath)
+    format = try f.field("format", value?.format)
+    frames = try f.field("frames", value?.frames)
+    height = try f.field("height", value?.height)
+    width = try f.field("width", value?.width)
   }
 }
 

@@ -1,6 +1,6 @@
 /// A job in the journal: its options, its progress and its times.
-package struct JobRecord: Hashable, Sendable, Codable {
-  package enum State: String, Sendable, Codable {
+package struct JobRecord: Hashable, Sendable, Fielded {
+  package enum State: String, Sendable, FieldValue {
     /// The coordinator is receiving the list. A job that a crash leaves in this state was never
     /// accepted.
     case submitting
@@ -22,8 +22,8 @@ package struct JobRecord: Hashable, Sendable, Codable {
   /// The options of the submission, with the current priority.
   package private(set) var options: RequestOptions
   package let order: LineOrder
-  /// Of a job of an earlier release, `nil`.
-  private var givenPinPolicy: PinPolicy?
+  /// How long it pins what it has stored.
+  package private(set) var pinPolicy: PinPolicy
   package var state: State
   package var counts: JobCounts
   package var retries: JobRetries
@@ -45,7 +45,7 @@ package struct JobRecord: Hashable, Sendable, Codable {
     self.name = name
     self.options = options
     self.order = order
-    givenPinPolicy = pinPolicy
+    self.pinPolicy = pinPolicy
     self.state = state
     self.counts = counts
     self.retries = retries
@@ -68,9 +68,6 @@ package struct JobRecord: Hashable, Sendable, Codable {
     set { options.fetch.secrets = newValue }
   }
 
-  /// How long it pins what it has stored.
-  package var pinPolicy: PinPolicy { givenPinPolicy ?? .none }
-
   /// Whether it pins what it has stored now.
   package var holdsPins: Bool {
     switch pinPolicy {
@@ -88,14 +85,20 @@ package struct JobRecord: Hashable, Sendable, Codable {
     submittedAt.advanced(by: options.delay)
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id = "job"
-    case name, options, order, state, counts, retries
-    case givenPinPolicy = "pin"
-    case submittedAt = "submitted_at"
-    case startedAt = "started_at"
-    case finishedAt = "finished_at"
-    case lowWater = "low_water"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    counts = try f.field("counts", value?.counts)
+    finishedAt = try f.optional("finished_at", value?.finishedAt)
+    id = try f.field("job", value?.id)
+    lowWater = try f.field("low_water", value?.lowWater)
+    name = try f.optional("name", value?.name)
+    options = try f.field("options", value?.options)
+    order = try f.field("order", value?.order)
+    // Jobs of earlier releases have none.
+    pinPolicy = try f.optional("pin", value?.pinPolicy) ?? .none
+    retries = try f.field("retries", value?.retries)
+    startedAt = try f.optional("started_at", value?.startedAt)
+    state = try f.field("state", value?.state)
+    submittedAt = try f.field("submitted_at", value?.submittedAt)
   }
 }
 
@@ -126,7 +129,7 @@ extension JobRecord {
     case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
       try reopen(includesFinal: includesFinal)
     case (.unpin, _) where holdsPins:
-      givenPinPolicy = PinPolicy.none
+      pinPolicy = .none
     case (.remove, .finished), (.remove, .cancelled), (.remove, .damaged):
       break
     default:
@@ -187,7 +190,7 @@ extension JobRecord {
 /// Each retry starts a new round, and each recorded outcome has its round. A failure is open if a
 /// retry that includes it is newer than its round. So a retry writes one record, however many lines
 /// it reopens.
-package struct JobRetries: Hashable, Sendable, Codable {
+package struct JobRetries: Hashable, Sendable, Fielded {
   /// The current round; 0 before the first retry.
   package private(set) var round = 0
   /// Retryable failures of rounds before this one are open.
@@ -212,10 +215,10 @@ package struct JobRetries: Hashable, Sendable, Codable {
     round < (isRetryable ? retryableBefore : everyBefore)
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case round
-    case retryableBefore = "retryable_before"
-    case everyBefore = "every_before"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    everyBefore = try f.field("every_before", value?.everyBefore)
+    retryableBefore = try f.field("retryable_before", value?.retryableBefore)
+    round = try f.field("round", value?.round)
   }
 }
 
@@ -270,56 +273,53 @@ package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConverti
   }
 }
 
-extension JobChange: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case change, priority
-    case includesFinal = "all"
-  }
-
-  private enum Name: String, Codable {
+extension JobChange: Fielded {
+  private enum Name: String, FieldValue {
     case pause, resume, cancel, retry, prioritise, unpin, remove
   }
 
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    switch try container.decode(Name.self, forKey: .change) {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let includesFinal = try f.optional("all", value?.includesFinal)
+    let name = try f.field("change", value?.name)
+    let priority = try f.optional("priority", value?.priority)
+    switch name {
     case .pause: self = .pause
     case .resume: self = .resume
     case .cancel: self = .cancel
     case .retry:
-      self = .retry(includesFinal: try container.decode(Bool.self, forKey: .includesFinal))
+      guard let includesFinal else { throw f.missing("all") }
+      self = .retry(includesFinal: includesFinal)
     case .prioritise:
-      let priority = try container.decode(Int.self, forKey: .priority)
-      guard RequestOptions.priorityRange.contains(priority) else {
-        throw DecodingError.dataCorruptedError(
-          forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
-      }
-      self = .prioritise(priority)
+      guard let priority else { throw f.missing("priority") }
+      self = .prioritise(try RequestOptions.checked(priority: priority, &f))
     case .unpin: self = .unpin
     case .remove: self = .remove
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
+  private var name: Name {
     switch self {
-    case .pause: try container.encode(Name.pause, forKey: .change)
-    case .resume: try container.encode(Name.resume, forKey: .change)
-    case .cancel: try container.encode(Name.cancel, forKey: .change)
-    case .retry(let includesFinal):
-      try container.encode(Name.retry, forKey: .change)
-      try container.encode(includesFinal, forKey: .includesFinal)
-    case .prioritise(let priority):
-      try container.encode(Name.prioritise, forKey: .change)
-      try container.encode(priority, forKey: .priority)
-    case .unpin: try container.encode(Name.unpin, forKey: .change)
-    case .remove: try container.encode(Name.remove, forKey: .change)
+    case .pause: .pause
+    case .resume: .resume
+    case .cancel: .cancel
+    case .retry: .retry
+    case .prioritise: .prioritise
+    case .unpin: .unpin
+    case .remove: .remove
     }
+  }
+
+  private var includesFinal: Bool? {
+    if case .retry(let includesFinal) = self { includesFinal } else { nil }
+  }
+
+  private var priority: Int? {
+    if case .prioritise(let priority) = self { priority } else { nil }
   }
 }
 
 /// The order in which the lines of a list start.
-package enum LineOrder: String, CaseIterable, Sendable, Codable {
+package enum LineOrder: String, CaseIterable, Sendable, FieldValue {
   /// The first line first.
   case firstInFirstOut = "fifo"
   /// The last line first: for a list that grows at its end.

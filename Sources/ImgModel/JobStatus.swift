@@ -1,7 +1,7 @@
 /// A snapshot of a job for people and programs. Invariant: `total = queued + running + done +
 /// failed + cancelled`.
-package struct JobStatus: Hashable, Sendable, Codable {
-  package enum State: String, CaseIterable, Sendable, Codable {
+package struct JobStatus: Hashable, Sendable, Fielded {
+  package enum State: String, CaseIterable, Sendable, FieldValue {
     /// Accepted; its delay is not over.
     case scheduled
     /// No URL has started.
@@ -129,25 +129,40 @@ package struct JobStatus: Hashable, Sendable, Codable {
 
   package var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }
 
-  private enum CodingKeys: String, CodingKey {
-    case job, name, state, variant, keep, fetch, priority, order, total, done, damaged, failed
-    case retryable, cancelled, queued, running, wait
-    case otherVariants = "other_variants"
-    case isLenient = "lenient"
-    case pinPolicy = "pin"
-    case storeShortage = "store_shortage"
-    case notBefore = "not_before"
-    case fromCache = "from_cache"
-    case bytesFetched = "bytes_fetched"
-    case bytesStored = "bytes_stored"
-    case submittedAt = "submitted_at"
-    case startedAt = "started_at"
-    case finishedAt = "finished_at"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    bytesFetched = try f.field("bytes_fetched", value?.bytesFetched)
+    bytesStored = try f.field("bytes_stored", value?.bytesStored)
+    cancelled = try f.field("cancelled", value?.cancelled)
+    damaged = try f.field("damaged", value?.damaged)
+    done = try f.field("done", value?.done)
+    failed = try f.field("failed", value?.failed)
+    fetch = try f.field("fetch", value?.fetch)
+    finishedAt = try f.optional("finished_at", value?.finishedAt)
+    fromCache = try f.field("from_cache", value?.fromCache)
+    job = try f.field("job", value?.job)
+    keep = try f.field("keep", value?.keep)
+    isLenient = try f.field("lenient", value?.isLenient)
+    name = try f.optional("name", value?.name)
+    notBefore = try f.optional("not_before", value?.notBefore)
+    order = try f.field("order", value?.order)
+    otherVariants = try f.optional("other_variants", value?.otherVariants)
+    pinPolicy = try f.field("pin", value?.pinPolicy)
+    priority = try f.field("priority", value?.priority)
+    queued = try f.field("queued", value?.queued)
+    retryable = try f.field("retryable", value?.retryable)
+    running = try f.field("running", value?.running)
+    startedAt = try f.optional("started_at", value?.startedAt)
+    state = try f.field("state", value?.state)
+    storeShortage = try f.optional("store_shortage", value?.storeShortage)
+    submittedAt = try f.field("submitted_at", value?.submittedAt)
+    total = try f.field("total", value?.total)
+    variant = try f.field("variant", value?.variant)
+    wait = try f.optional("wait", value?.wait)
   }
 }
 
 /// The exact counts of a job. The scheduler and the journal update them with the same code.
-package struct JobCounts: Hashable, Sendable, Codable {
+package struct JobCounts: Hashable, Sendable, Fielded {
   /// The lines of the list. Each duplicate counts.
   package var total = 0
   package var done = 0
@@ -195,16 +210,21 @@ package struct JobCounts: Hashable, Sendable, Codable {
     }
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case total, done, damaged, failed, retryable, cancelled
-    case fromCache = "from_cache"
-    case bytesFetched = "bytes_fetched"
-    case bytesStored = "bytes_stored"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    bytesFetched = try f.field("bytes_fetched", value?.bytesFetched)
+    bytesStored = try f.field("bytes_stored", value?.bytesStored)
+    cancelled = try f.field("cancelled", value?.cancelled)
+    damaged = try f.field("damaged", value?.damaged)
+    done = try f.field("done", value?.done)
+    failed = try f.field("failed", value?.failed)
+    fromCache = try f.field("from_cache", value?.fromCache)
+    retryable = try f.field("retryable", value?.retryable)
+    total = try f.field("total", value?.total)
   }
 }
 
 /// A line of a job's list and its outcome.
-package struct LineResult: Hashable, Sendable, Codable {
+package struct LineResult: Hashable, Sendable, Fielded {
   /// The line's index in the list, from 0.
   package let index: Int
   /// The line as the client submitted it.
@@ -217,10 +237,16 @@ package struct LineResult: Hashable, Sendable, Codable {
     self.url = url
     self.outcome = outcome
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    index = try f.field("index", value?.index)
+    outcome = try f.optional("outcome", value?.outcome)
+    url = try f.field("url", value?.url)
+  }
 }
 
 /// That a job will probably store more than the store holds.
-package struct StoreShortage: Hashable, Sendable, Codable {
+package struct StoreShortage: Hashable, Sendable, Fielded {
   /// What all lines of the job will take: their number times the mean so far, or an assumed size before the
   /// first is stored.
   package let neededByteCount: Int64
@@ -272,10 +298,10 @@ package struct StoreShortage: Hashable, Sendable, Codable {
     }
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case neededByteCount = "needed_bytes"
-    case budgetByteCount = "budget_bytes"
-    case diskByteCount = "disk_bytes"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    budgetByteCount = try f.field("budget_bytes", value?.budgetByteCount)
+    diskByteCount = try f.optional("disk_bytes", value?.diskByteCount)
+    neededByteCount = try f.field("needed_bytes", value?.neededByteCount)
   }
 }
 
@@ -286,7 +312,7 @@ extension ImageVariant {
 
 /// How long a job pins what it has stored, or found in the store. What is pinned is not evicted, but it
 /// expires like any other.
-package enum PinPolicy: String, CaseIterable, Sendable, Codable {
+package enum PinPolicy: String, CaseIterable, Sendable, FieldValue {
   /// Never: later results of the job may replace earlier ones.
   case none
   /// Until the job ends. If the store is full before, the job waits for room.

@@ -33,31 +33,10 @@ package struct OriginList: Hashable, Sendable {
   }
 }
 
-extension OriginList: Codable {
-  package init(from decoder: any Decoder) throws {
-    let decoded = try decoder.singleValueContainer().decode([OriginPattern].self)
-    self = try decoder.checked { try OriginList(decoded) }
-  }
+extension OriginList: WrappingValue {
+  package var coded: [OriginPattern] { patterns }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(patterns)
-  }
-}
-
-// Synthesised coding calls these instead of the generic methods, which would require the key and
-// write an empty list.
-
-extension KeyedDecodingContainer {
-  package func decode(_ type: OriginList.Type, forKey key: Key) throws -> OriginList {
-    try decodeIfPresent(OriginList.self, forKey: key) ?? .all
-  }
-}
-
-extension KeyedEncodingContainer {
-  package mutating func encode(_ value: OriginList, forKey key: Key) throws {
-    try encodeIfPresent(value == .all ? nil : value, forKey: key)
-  }
+  package init(coded patterns: [OriginPattern]) throws { try self.init(patterns) }
 }
 
 /// The parts of an `http:` or `https:` URL that an ``OriginPattern`` compares, from the spelling that is
@@ -200,14 +179,8 @@ extension OriginPattern: Hashable {
   package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-extension OriginPattern: Codable {
-  package init(from decoder: any Decoder) throws {
-    let decoded = try decoder.singleValueContainer().decode(String.self)
-    self = try decoder.checked { try OriginPattern(parsing: decoded) }
-  }
+extension OriginPattern: WrappingValue {
+  package var coded: String { text }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(text)
-  }
+  package init(coded text: String) throws { try self.init(parsing: text) }
 }

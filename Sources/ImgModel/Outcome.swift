@@ -18,49 +18,46 @@ extension Outcome {
   }
 }
 
-extension Outcome: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case outcome, thumbnail, failure
-    case fromCache = "from_cache"
-    case bytesFetched = "bytes_fetched"
-  }
-
-  private enum Name: String, Codable {
+extension Outcome: Fielded {
+  private enum Name: String, FieldValue {
     case done, failed, cancelled
   }
 
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    switch try container.decode(Name.self, forKey: .outcome) {
+  package init(_ f: inout Fields, _ outcome: Self?) throws(FieldError) {
+    if let outcome {
+      try outcome.write(to: &f)
+      self = outcome
+      return
+    }
+    let byteCount: Int? = try f.optional("bytes_fetched", nil)
+    let failure: Failure? = try f.optional("failure", nil)
+    let isFromCache: Bool? = try f.optional("from_cache", nil)
+    switch try f.field("outcome", nil as Name?) {
     case .done:
+      guard let byteCount else { throw f.missing("bytes_fetched") }
+      guard let isFromCache else { throw f.missing("from_cache") }
       self = .done(
-        try container.decode(Thumbnail.self, forKey: .thumbnail),
-        fromCache: try container.decode(Bool.self, forKey: .fromCache),
-        bytesFetched: try container.decode(Int.self, forKey: .bytesFetched))
+        try f.field("thumbnail", nil), fromCache: isFromCache, bytesFetched: byteCount)
     case .failed:
-      self = .failed(
-        try container.decode(Failure.self, forKey: .failure),
-        bytesFetched: try container.decodeIfPresent(Int.self, forKey: .bytesFetched) ?? 0)
-    case .cancelled:
-      self = .cancelled
+      guard let failure else { throw f.missing("failure") }
+      self = .failed(failure, bytesFetched: byteCount ?? 0)
+    case .cancelled: self = .cancelled
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
+  private func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .done(let thumbnail, let fromCache, let bytesFetched):
-      try container.encode(Name.done, forKey: .outcome)
-      try container.encode(thumbnail, forKey: .thumbnail)
-      try container.encode(fromCache, forKey: .fromCache)
-      try container.encode(bytesFetched, forKey: .bytesFetched)
-    case .failed(let failure, let bytesFetched):
-      try container.encode(Name.failed, forKey: .outcome)
-      try container.encode(failure, forKey: .failure)
+    case .done(let thumbnail, let isFromCache, let byteCount):
+      try f.field("bytes_fetched", byteCount)
+      try f.field("from_cache", isFromCache)
+      try f.field("outcome", Name.done)
+      try f.field("thumbnail", thumbnail)
+    case .failed(let failure, let byteCount):
       // Most failures have no body.
-      if bytesFetched > 0 { try container.encode(bytesFetched, forKey: .bytesFetched) }
-    case .cancelled:
-      try container.encode(Name.cancelled, forKey: .outcome)
+      try f.field("bytes_fetched", byteCount, default: 0)
+      try f.field("failure", failure)
+      try f.field("outcome", Name.failed)
+    case .cancelled: try f.field("outcome", Name.cancelled)
     }
   }
 }
@@ -68,25 +65,35 @@ extension Outcome: Codable {
 /// The duration of each phase for one picture. A phase is `nil` if it did not happen, as on a reused
 /// connection, or was not reached. After several attempts, the last one counts. Redirects are added
 /// up.
-package struct Timings: Hashable, Sendable, Codable {
+package struct Timings: Hashable, Sendable, Fielded {
   /// The DNS look-up.
-  @OptionalMilliseconds package var dns: Duration?
+  package var dns: Duration?
   /// The TCP handshake.
-  @OptionalMilliseconds package var connect: Duration?
-  @OptionalMilliseconds package var tls: Duration?
+  package var connect: Duration?
+  package var tls: Duration?
   /// From the request to the first byte of the response.
-  @OptionalMilliseconds package var ttfb: Duration?
+  package var ttfb: Duration?
   /// From the first byte of the response to the last.
-  @OptionalMilliseconds package var download: Duration?
-  @OptionalMilliseconds package var decode: Duration?
+  package var download: Duration?
+  package var decode: Duration?
   /// From the write request to the commit, which may be a group commit.
-  @OptionalMilliseconds package var store: Duration?
+  package var store: Duration?
 
   package init() {}
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    connect = try f.optional("connect", value?.connect)
+    decode = try f.optional("decode", value?.decode)
+    dns = try f.optional("dns", value?.dns)
+    download = try f.optional("download", value?.download)
+    store = try f.optional("store", value?.store)
+    tls = try f.optional("tls", value?.tls)
+    ttfb = try f.optional("ttfb", value?.ttfb)
+  }
 }
 
 /// The metadata of a thumbnail.
-package struct Thumbnail: Hashable, Sendable, Codable {
+package struct Thumbnail: Hashable, Sendable, Fielded {
   package let format: ImageFormat
   /// The size in pixels.
   package let width: Int
@@ -106,41 +113,22 @@ package struct Thumbnail: Hashable, Sendable, Codable {
     self.isDamaged = isDamaged
   }
 
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    // Few are.
+    isDamaged = try f.field("damaged", value?.isDamaged, default: false)
+    format = try f.field("format", value?.format)
+    height = try f.field("height", value?.height)
+    width = try f.field("width", value?.width)
+  }
+
   /// Whether it may answer a request. A damaged one answers only lenient requests.
   package func answers(isLenient: Bool) -> Bool { isLenient || !isDamaged }
 }
 
-extension Thumbnail {
-  private enum CodingKeys: String, CodingKey {
-    case format, width, height
-    case byteCount = "bytes"
-    case isDamaged = "damaged"
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      format: try container.decode(ImageFormat.self, forKey: .format),
-      width: try container.decode(Int.self, forKey: .width),
-      height: try container.decode(Int.self, forKey: .height),
-      byteCount: try container.decode(Int.self, forKey: .byteCount),
-      isDamaged: try container.decodeIfPresent(Bool.self, forKey: .isDamaged) ?? false)
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(format, forKey: .format)
-    try container.encode(width, forKey: .width)
-    try container.encode(height, forKey: .height)
-    try container.encode(byteCount, forKey: .byteCount)
-    // Few are.
-    if isDamaged { try container.encode(true, forKey: .isDamaged) }
-  }
-}
-
 /// The metadata of a thumbnail that is not in the store. A sealed memory file beside the message has
 /// its bytes.
-package struct UncachedThumbnail: Hashable, Sendable, Codable {
+package struct UncachedThumbnail: Hashable, Sendable, Fielded {
   package let thumbnail: Thumbnail
   /// The format of the source picture.
   package let sourceFormat: ImageFormat
@@ -172,14 +160,15 @@ package struct UncachedThumbnail: Hashable, Sendable, Codable {
     self.timings = timings
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case thumbnail
-    case sourceFormat = "source_format"
-    case sourceWidth = "source_width"
-    case sourceHeight = "source_height"
-    case decodePath = "decode_path"
-    case thumbHash = "thumbhash"
-    case sourceByteCount = "source_bytes"
-    case failure, timings
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decodePath = try f.field("decode_path", value?.decodePath)
+    failure = try f.optional("failure", value?.failure)
+    sourceByteCount = try f.field("source_bytes", value?.sourceByteCount)
+    sourceFormat = try f.field("source_format", value?.sourceFormat)
+    sourceHeight = try f.field("source_height", value?.sourceHeight)
+    sourceWidth = try f.field("source_width", value?.sourceWidth)
+    thumbHash = try f.optional("thumbhash", value?.thumbHash)
+    thumbnail = try f.field("thumbnail", value?.thumbnail)
+    timings = try f.optional("timings", value?.timings)
   }
 }

@@ -23,28 +23,14 @@ package struct PictureDescription: Hashable, Sendable {
   }
 }
 
-extension PictureDescription: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case frameDelays = "frame_delays_ms"
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard
-      let description = PictureDescription(
-        pixels: try PixelFacts(from: decoder),
-        frameDelays: try container.decodeIfPresent([Int].self, forKey: .frameDelays))
-    else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .frameDelays, in: container, debugDescription: "not the delays of frames")
+extension PictureDescription: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let pixels = try PixelFacts(&f, value?.pixels)
+    let frameDelays = try f.optional("frame_delays_ms", value?.frameDelays)
+    guard let description = PictureDescription(pixels: pixels, frameDelays: frameDelays) else {
+      throw f.invalid("frame_delays_ms", "not the delays of frames")
     }
     self = description
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    try pixels.encode(to: encoder)
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(frameDelays, forKey: .frameDelays)
   }
 }
 
@@ -83,55 +69,26 @@ package struct PixelFacts: Hashable, Sendable {
   package var dominant: RGBColour? { palette.first?.colour }
 }
 
-extension PixelFacts: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case thumbHash = "thumbhash"
-    case blurHash = "blurhash"
-    case dominant = "dominant_colour"
-    case palette
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard
-      let facts = PixelFacts(
-        thumbHash: try container.decode(ThumbHash.self, forKey: .thumbHash),
-        blurHash: try container.decode(BlurHash.self, forKey: .blurHash),
-        palette: try container.decode([Colour].self, forKey: .palette))
-    else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .palette, in: container, debugDescription: "not the colours of a picture")
+extension PixelFacts: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let blurHash = try f.field("blurhash", value?.blurHash)
+    // Programs read it. It is the first of the palette.
+    try f.optional("dominant_colour", value?.dominant?.cssText)
+    let palette = try f.field("palette", value?.palette)
+    let thumbHash = try f.field("thumbhash", value?.thumbHash)
+    guard let facts = PixelFacts(thumbHash: thumbHash, blurHash: blurHash, palette: palette) else {
+      throw f.invalid("palette", "not the colours of a picture")
     }
     self = facts
   }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(thumbHash, forKey: .thumbHash)
-    try container.encode(blurHash, forKey: .blurHash)
-    try container.encodeIfPresent(dominant?.cssText, forKey: .dominant)
-    try container.encode(palette, forKey: .palette)
-  }
 }
 
-extension PixelFacts.Colour: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case colour, share
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard let colour = RGBColour(try container.decode(String.self, forKey: .colour)) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .colour, in: container, debugDescription: "not a colour")
-    }
-    self.init(colour, share: try container.decode(Double.self, forKey: .share))
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(colour.cssText, forKey: .colour)
-    try container.encode(share, forKey: .share)
+extension PixelFacts.Colour: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let text = try f.field("colour", value?.colour.cssText)
+    share = try f.field("share", value?.share)
+    guard let colour = RGBColour(text) else { throw f.invalid("colour", "not a colour") }
+    self.colour = colour
   }
 }
 
@@ -169,18 +126,12 @@ package struct BlurHash: Hashable, Sendable {
   }
 }
 
-extension BlurHash: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let hash = BlurHash(try container.decode(String.self)) else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a BlurHash")
-    }
-    self = hash
-  }
+extension BlurHash: WrappingValue {
+  package var coded: String { text }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(text)
+  package init(coded text: String) throws {
+    guard let hash = BlurHash(text) else { throw InvalidCoding("not a BlurHash") }
+    self = hash
   }
 }
 
@@ -236,19 +187,13 @@ package struct ThumbHash: Hashable, Sendable {
   }
 }
 
-extension ThumbHash: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    guard let data = Data(base64Encoded: try container.decode(String.self)),
-      let hash = ThumbHash(bytes: Array(data))
-    else {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a ThumbHash")
+extension ThumbHash: WrappingValue {
+  package var coded: String { text }
+
+  package init(coded text: String) throws {
+    guard let data = Data(base64Encoded: text), let hash = ThumbHash(bytes: Array(data)) else {
+      throw InvalidCoding("not a ThumbHash")
     }
     self = hash
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(text)
   }
 }

@@ -42,7 +42,7 @@ package struct WallTime: RawRepresentable, Hashable, Comparable, Sendable {
   }
 }
 
-extension WallTime: Codable, CustomStringConvertible {
+extension WallTime: WrappingValue, CustomStringConvertible {
   private static let wholeSeconds = Date.ISO8601FormatStyle()
   private static let withFraction = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
@@ -58,15 +58,21 @@ extension WallTime: Codable, CustomStringConvertible {
     return "\(text.dropLast()).\(String(milliseconds + 1000).dropFirst())Z"
   }
 
+  package var coded: String { description }
+
+  // What has a raw value would be coded as that.
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    let date = try Self.withFraction.parse(container.decode(String.self))
-    self.init(rawValue: Int64((date.timeIntervalSince1970 * 1000).rounded()))
+    try self.init(coded: decoder.singleValueContainer().decode(String.self))
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
+  }
+
+  package init(coded text: String) throws {
+    let date = try Self.withFraction.parse(text)
+    self.init(rawValue: Int64((date.timeIntervalSince1970 * 1000).rounded()))
   }
 }
 
@@ -118,75 +124,15 @@ package struct Moment: Hashable, Sendable {
   package static var now: Moment { Moment(instant: .now, wall: .now) }
 }
 
-/// A duration that is encoded as a whole number of milliseconds.
-@propertyWrapper
-package struct Milliseconds: Hashable, Sendable {
-  package var wrappedValue: Duration
-
-  package init(wrappedValue: Duration) {
-    self.wrappedValue = wrappedValue
-  }
-}
-
-extension Milliseconds: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    self.init(wrappedValue: .milliseconds(try container.decode(Int64.self)))
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(wrappedValue.milliseconds)
-  }
-}
-
-/// A duration that is encoded as a whole number of milliseconds; `nil` as no value at all.
-@propertyWrapper
-package struct OptionalMilliseconds: Hashable, Sendable {
-  package var wrappedValue: Duration?
-
-  package init(wrappedValue: Duration?) {
-    self.wrappedValue = wrappedValue
-  }
-}
-
-extension OptionalMilliseconds: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    self.init(
-      wrappedValue: container.decodeNil()
-        ? nil : try container.decode(Milliseconds.self).wrappedValue)
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(wrappedValue.map(Milliseconds.init))
-  }
-}
-
-// Synthesised coding calls these instead of the generic methods, which would require the key and
-// write `null`.
-
-extension KeyedDecodingContainer {
-  package func decode(
-    _ type: OptionalMilliseconds.Type, forKey key: Key
-  ) throws -> OptionalMilliseconds {
-    OptionalMilliseconds(
-      wrappedValue: try decodeIfPresent(Milliseconds.self, forKey: key)?.wrappedValue)
-  }
-}
-
-extension KeyedEncodingContainer {
-  package mutating func encode(_ value: OptionalMilliseconds, forKey key: Key) throws {
-    try encodeIfPresent(value.wrappedValue.map(Milliseconds.init), forKey: key)
-  }
-}
-
 /// Durations as whole numbers, for JSON, for the store, and for what people and C read.
 extension Duration {
   /// The duration in milliseconds, rounded to the nearest and clamped to the range.
   package var milliseconds: Int64 {
     let attosecondsPerMillisecond: Int128 = 1_000_000_000_000_000
+    // Up to 9 seconds, which most durations are, a division of 64 bits does.
+    if let attoseconds = UInt64(exactly: attoseconds), attoseconds < .max / 2 {
+      return Int64((attoseconds + 500_000_000_000_000) / 1_000_000_000_000_000)
+    }
     let (whole, rest) = attoseconds.quotientAndRemainder(dividingBy: attosecondsPerMillisecond)
     guard rest.magnitude * 2 >= attosecondsPerMillisecond.magnitude else {
       return Int64(clamping: whole)

@@ -198,8 +198,6 @@ extension StoreError.Code {
   static let replaced = Self(rawValue: ESTALE)
   /// The data file ends before its last page.
   static let truncated = Self(rawValue: ENODATA)
-  /// A value that cannot be encoded.
-  static let notEncodable = Self(rawValue: EINVAL)
   static let outOfMemory = Self(rawValue: ENOMEM)
   /// A thumbnail that exceeds the budget.
   static let largerThanBudget = Self(rawValue: EMSGSIZE)

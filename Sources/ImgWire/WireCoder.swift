@@ -1,87 +1,51 @@
-import FoundationEssentials
+@_spi(Coding) package import ImgModel
 
 /// The messages of one connection, as frames. It uses again what one message leaves for the next: its
 /// buffer, and the options that messages in a row share.
-///
-/// Messages that are sent often have code of their own, see ``WireMessage/write(to:)``. It carries the
-/// same JSON as their `Codable`, at some fiftieth of the cost. All others are left to `Codable`, as is
-/// JSON that another program wrote, such as one with white space.
 package struct WireCoder {
-  private var writer = JSONWriter()
-  private var reader = JSONReader()
+  private var fields = Fields(remembering: JSONMemory())
 
   package init() {}
 
-  /// The frame of a message. Members are in alphabetical order, so equal messages have equal bytes.
+  /// The frame of a message, until the next one. Equal messages have equal bytes.
   ///
-  /// - Throws: ``MessageError`` if the message does not fit into one frame.
-  package mutating func frame(_ message: some WireMessage) throws(MessageError) -> [UInt8] {
-    if let numbers = message.numbers { return Frame.encode(NumberRecord.encode(numbers)) }
-    writer.start(leadingByteCount: Frame.headerByteCount)
-    do {
-      if try !message.write(to: &writer) { try writer.encoded(message) }
+  /// - Throws: ``MessageError`` if the message does not fit into one frame, or its receiver would not take
+  ///   its values.
+  package mutating func frame(
+    _ message: some WireMessage
+  ) throws(MessageError) -> ArraySlice<UInt8> {
+    let byteCount: Int
+    do throws(FieldError) {
+      byteCount =
+        try fields.write(leadingByteCount: Frame.headerByteCount) { fields throws(FieldError) in
+          try message.write(to: &fields)
+        } - Frame.headerByteCount
     } catch {
-      throw MessageError(
-        description: "the message cannot be encoded as JSON: \(Self.explain(error))")
+      throw MessageError(description: "the message cannot be written: \(error.description)")
     }
-    let byteCount = writer.bytes.count - Frame.headerByteCount
     guard byteCount <= Frame.maximumByteCount else {
       throw MessageError(
         description: "a message of \(byteCount) bytes exceeds the frame limit of "
           + "\(Frame.maximumByteCount) bytes")
     }
-    for (index, byte) in Frame.header(byteCount: byteCount).enumerated() {
-      writer.set(byte, at: index)
-    }
-    return writer.finish()
+    return fields.written(behind: UInt32(byteCount))
   }
 
   /// The message in the payload of one frame.
   package mutating func message<Message: WireMessage>(
     _ type: Message.Type, from payload: ArraySlice<UInt8>
   ) throws(MessageError) -> Message {
-    if NumberRecord.isRecord(payload) {
-      guard let message = NumberRecord.decode(payload).flatMap({ Message(numbers: $0) }) else {
-        throw MessageError(description: "not the numbers of a message of a \(type.sender)")
+    do throws(FieldError) {
+      return try fields.read(payload) { fields throws(FieldError) in
+        let type = try fields.messageType()
+        guard let message = try Message.read(type, from: &fields) else {
+          throw fields.invalid("type", "no message has the type \(type)")
+        }
+        return message
       }
-      return message
-    }
-    if let message = canonicalMessage(type, from: payload) { return message }
-    do {
-      return try JSONDecoder().decode(type, from: Data(payload))
     } catch {
-      throw MessageError(description: "not a message of a \(type.sender): \(Self.explain(error))")
-    }
-  }
-
-  /// - Returns: `nil` for a message that is left to `Codable`, and for JSON that is not canonical.
-  private mutating func canonicalMessage<Message: WireMessage>(
-    _ type: Message.Type, from payload: ArraySlice<UInt8>
-  ) -> Message? {
-    reader.start(payload)
-    // A slice that is kept would keep the whole memory of its connection.
-    defer { reader.start([]) }
-    do throws(JSONReader.NotCanonical) {
-      let message = try type.read(&reader)
-      try reader.finish()
-      return message
-    } catch {
-      return nil
-    }
-  }
-
-  private static func explain(_ error: any Error) -> String {
-    switch error {
-    case DecodingError.keyNotFound(let key, _):
-      "\"\(key.stringValue)\" is missing"
-    case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-      DecodingError.dataCorrupted(let context):
-      context.codingPath.isEmpty
-        ? context.debugDescription
-        : "\"\(context.codingPath.map(\.stringValue).joined(separator: "."))\": "
-          + context.debugDescription
-    default:
-      String(describing: error)
+      throw MessageError(
+        description: "not a message of a \(type.sender): \(error.description)")
     }
   }
 }
@@ -103,7 +67,7 @@ package enum WireCoding {
   /// - Throws: ``MessageError`` if the message does not fit into one frame.
   package static func frame(_ message: some WireMessage) throws(MessageError) -> [UInt8] {
     var coder = WireCoder()
-    return try coder.frame(message)
+    return Array(try coder.frame(message))
   }
 
   /// The message in the payload of one frame.
@@ -116,106 +80,52 @@ package enum WireCoding {
 }
 
 /// A message of one direction: a closed enum. Each case is encoded as one JSON object,
-/// `{"type": "…", …}`, with the members of its payload beside the type, or as a list of numbers.
+/// `{"type": "…", …}`, with the members of its payload beside the type.
 ///
-/// To add a message, add its payload struct, the case, the case of `Kind`, a line in both switches,
+/// To add a message, add its payload struct, the case, its line in ``write(to:)`` and ``read(_:from:)``,
 /// and a golden file.
-package protocol WireMessage: Codable, Sendable {
+package protocol WireMessage: Sendable {
   /// The sender's role for error texts: "coordinator", "worker" or "client".
   static var sender: String { get }
   /// Whether an open file accompanies this message: a sealed memory file, or one end of a socket
   /// pair. The connection closes if an announced file is missing, or a file comes with a message that
   /// announces none.
   var announcesFile: Bool { get }
-  /// The payload of a message that is sent as a ``NumberRecord``; `nil` of one that is JSON.
-  var numbers: [UInt64]? { get }
-  /// The message in a record; `nil` if these are the numbers of no message.
-  init?(numbers: [UInt64])
-  /// Writes the JSON of a message that is sent often, as `Codable` does.
-  ///
-  /// - Returns: `false` if the message is left to `Codable`; nothing is written then.
-  func write(to json: inout JSONWriter) throws -> Bool
-  /// Reads the JSON of such a message.
-  ///
-  /// - Throws: `NotCanonical` if the message, or JSON in another form, is left to `Codable`.
-  static func read(_ json: inout JSONReader) throws(JSONReader.NotCanonical) -> Self
+  func write(to f: inout Fields) throws(FieldError)
+  /// - Returns: `nil` if no message has the type.
+  static func read(_ type: String, from f: inout Fields) throws(FieldError) -> Self?
 }
 
 extension WireMessage {
   package var announcesFile: Bool { false }
-  package var numbers: [UInt64]? { nil }
-  package init?(numbers: [UInt64]) { nil }
-  package func write(to json: inout JSONWriter) throws -> Bool { false }
-  package static func read(_ json: inout JSONReader) throws(JSONReader.NotCanonical) -> Self {
-    throw JSONReader.NotCanonical()
+}
+
+extension Fields {
+  /// Writes a message with the members of its payload.
+  mutating func message<Payload: Fielded>(
+    _ type: StaticString, _ payload: Payload
+  ) throws(FieldError) {
+    beginMessage(type)
+    _ = try Payload(&self, payload)
+    try endObject()
   }
-}
 
-/// The coding key that every message has.
-enum TypeKey: String, CodingKey {
-  case type
-}
+  /// Writes a message without a payload.
+  mutating func message(_ type: StaticString) throws(FieldError) {
+    beginMessage(type)
+    try endObject()
+  }
 
-/// The payload of a message that is a list of numbers, in place of JSON: a byte 0, with which no JSON
-/// begins, then 8 bytes for each number, little-endian.
-///
-/// For the two messages that accompany every picture to and from a decoder. Both ends run the same
-/// build on the same machine, and JSON at both ends of both messages takes longer than the system
-/// calls that carry them.
-enum NumberRecord {
-  private static let mark: UInt8 = 0
-  private static let byteCountOfNumber = MemoryLayout<UInt64>.size
-
-  static func encode(_ numbers: [UInt64]) -> [UInt8] {
-    var payload: [UInt8] = []
-    payload.reserveCapacity(1 + numbers.count * byteCountOfNumber)
-    payload.append(mark)
-    for number in numbers {
-      for shift in stride(from: 0, to: UInt64.bitWidth, by: UInt8.bitWidth) {
-        payload.append(UInt8(truncatingIfNeeded: number >> shift))
-      }
-    }
+  /// Reads the rest of a message, all but its type.
+  mutating func payload<Payload: Fielded>() throws(FieldError) -> Payload {
+    let payload = try Payload(&self, nil)
+    try endObject()
     return payload
   }
 
-  /// Whether a payload is a record.
-  static func isRecord(_ payload: ArraySlice<UInt8>) -> Bool { payload.first == mark }
-
-  /// - Returns: `nil` if the last number is not complete.
-  static func decode(_ payload: ArraySlice<UInt8>) -> [UInt64]? {
-    let bytes = payload.dropFirst()
-    guard bytes.count % byteCountOfNumber == 0 else { return nil }
-    return stride(from: bytes.startIndex, to: bytes.endIndex, by: byteCountOfNumber).map { start in
-      bytes[start..<start + byteCountOfNumber].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    }
-  }
-}
-
-extension Bool {
-  /// The number of a Boolean in a record.
-  var recordNumber: UInt64 { self ? 1 : 0 }
-
-  /// - Returns: `nil` for a number other than 0 and 1.
-  init?(recordNumber: UInt64) {
-    guard recordNumber <= 1 else { return nil }
-    self = recordNumber == 1
-  }
-}
-
-extension CaseIterable where Self: Equatable {
-  /// The number of a case in a record.
-  var recordNumber: UInt64 {
-    guard let index = Self.allCases.enumerated().first(where: { $0.element == self })?.offset else {
-      preconditionFailure("a case is one of all cases")
-    }
-    return UInt64(index)
-  }
-
-  /// - Returns: `nil` if no case has the number.
-  init?(recordNumber: UInt64) {
-    guard let index = Int(exactly: recordNumber),
-      let found = Self.allCases.enumerated().first(where: { $0.offset == index })?.element
-    else { return nil }
-    self = found
+  /// Reads the rest of a message without a payload.
+  mutating func ended<Message>(_ message: Message) throws(FieldError) -> Message {
+    try endObject()
+    return message
   }
 }

@@ -316,9 +316,14 @@ struct TraceDigest {
 
   private mutating func add(_ effect: Effect) {
     switch effect {
-    case .send(let message, let worker): add("send", message, worker)
+    case .send(let message, let worker):
+      add("send")
+      add(message)
+      add([worker])
     case .pass(let file, let message, let worker):
-      add("pass", file.rawValue, message, worker)
+      add("pass", file.rawValue)
+      add(message)
+      add([worker])
     case .spawn(let worker, let number): add("spawn", worker, number)
     case .kill(let worker): add("kill", worker)
     case .readLines(let request):
@@ -356,6 +361,21 @@ struct TraceDigest {
 
   private mutating func add(_ kind: String, _ values: (any Encodable)...) {
     add(Array(kind.utf8))
+    add(values)
+  }
+
+  /// As `JSONEncoder` writes it: with an escape before each slash.
+  private mutating func add(_ message: CoordinatorMessage) {
+    guard let frame = try? WireCoding.frame(message) else {
+      preconditionFailure("\(message) does not fit into a frame")
+    }
+    add(
+      frame.dropFirst(Frame.headerByteCount).flatMap { byte in
+        byte == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), byte] : [byte]
+      })
+  }
+
+  private mutating func add(_ values: [any Encodable]) {
     for value in values {
       guard let json = try? encoder.encode(value) else {
         preconditionFailure("\(value) has no JSON")

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import Glibc
-import ImgModel
+@_spi(Coding) import ImgModel
 import Testing
 
 @Suite struct WallTimeTests {
@@ -62,9 +62,18 @@ import Testing
     #expect(duration.secondsRoundedUp == seconds)
   }
 
-  struct Times: Hashable, Codable {
-    @Milliseconds var limit: Duration
-    @OptionalMilliseconds var rest: Duration?
+  struct Times: Hashable, Fielded {
+    let limit: Duration
+    let rest: Duration?
+
+    init(limit: Duration, rest: Duration?) {
+      (self.limit, self.rest) = (limit, rest)
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      limit = try f.field("limit", value?.limit)
+      rest = try f.optional("rest", value?.rest)
+    }
   }
 
   @Test(arguments: [

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import ImgModel
 import TestFiles
 import Testing
 
+@_spi(Coding) import ImgModel
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
@@ -23,14 +23,20 @@ struct OutcomeRecordTests {
       .cancelled,
     ] as [Outcome])
   func `an outcome can be encoded and decoded`(outcome: Outcome) throws {
-    let record = try OutcomeRecord.encode(outcome, round: 70_000)
+    let record = OutcomeRecord.encode(outcome, round: 70_000)
     #expect(try decode(record) == outcome)
     if case .done = outcome { #expect(record.count == 24) }
   }
 
   @Test func `a failure record without a byte count is readable`() throws {
     let head: [UInt8] = [2, 1, 0, 0, 0, 0, 0, 0]
-    #expect(try decode(head + JSONRecord.encode(Failure.passing)) == .failed(.passing))
+    #expect(try decode(head + Fields.json(of: Failure.passing)) == .failed(.passing))
+  }
+
+  @Test func `a failure in the JSON of an earlier release is readable`() throws {
+    let json = #"{"stage":"fetch","retryable":true,"code":"timeout","detail":"http:\/\/a\/"}"#
+    let outcome = try decode([2, 1, 0, 0, 0, 0, 0, 0] + Array(json.utf8))
+    #expect(outcome == .failed(Failure(stage: .fetch, code: .timeout, detail: "http://a/")))
   }
 
   @Test(arguments: [
@@ -62,7 +68,7 @@ struct OutcomeRecordTests {
     ]
     for (outcome, standsIn) in cases {
       for round in 0...2 {
-        var record = try OutcomeRecord.encode(outcome, round: round)
+        var record = OutcomeRecord.encode(outcome, round: round)
         if case .failed = outcome { record = Array(record.prefix(8)) }
         #expect(try isStanding(record, after: JobRetries()))
         #expect(try isStanding(record, after: retries) == standsIn[round])

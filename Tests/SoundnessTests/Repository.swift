@@ -100,7 +100,7 @@ struct SwiftSource: Sendable {
 
   /// The modules named by import declarations.
   var imports: Set<String> {
-    let access = /(?:@\w+ |public |package |internal |private |fileprivate )*/
+    let access = /(?:@\w+(?:\(\w+\))? |public |package |internal |private |fileprivate )*/
     let kind = /(?:struct |class |enum |protocol |func |var |let |typealias )?/
     return Set(
       code.compactMap { line in
@@ -115,7 +115,7 @@ struct SwiftSource: Sendable {
 
   /// The types and extensions at the top level.
   var types: [TypeDeclaration] {
-    let kinds = /(?:@\w+ |[a-z]+ )*?(struct|class|enum|actor|protocol|extension)\s/
+    let kinds = /(?:@\w+(?:\(\w+\))? |[a-z]+ )*?(struct|class|enum|actor|protocol|extension)\s/
     return code.indices.compactMap { first in
       guard let kind = code[first].prefixMatch(of: kinds) else { return nil }
       let declared = code[first][kind.range.upperBound...].prefix { $0 != "{" }
@@ -204,6 +204,7 @@ struct SwiftSourceTests {
     ("import Alpha", "Alpha"),
     ("package import Alpha", "Alpha"),
     ("@testable import Alpha", "Alpha"),
+    ("@_spi(Beta) package import Alpha", "Alpha"),
     ("private import struct Alpha.Beta", "Alpha"),
     ("import Alpha.Beta  // for its names", "Alpha"),
   ])

@@ -16,7 +16,7 @@ struct StoredReport: Encodable {
   private let sourceByteCount: Int64
   private let storedAt: WallTime
   private let expiresAt: WallTime
-  @OptionalMilliseconds private var lifetime: Duration?
+  private let lifetime: Int64?
   private let isFromCache: Bool?
   private let timings: Timings?
 
@@ -55,7 +55,7 @@ struct StoredReport: Encodable {
     sourceByteCount = record.sourceByteCount
     storedAt = record.storedAt
     expiresAt = record.expiresAt
-    lifetime = record.lifetime > .zero ? record.lifetime : nil
+    lifetime = record.lifetime > .zero ? record.lifetime.milliseconds : nil
     self.isFromCache = isFromCache
     self.timings = timings
   }
@@ -73,7 +73,7 @@ struct StoredReport: Encodable {
     try container.encode(sourceByteCount, forKey: .sourceByteCount)
     try container.encode(storedAt, forKey: .storedAt)
     try container.encode(expiresAt, forKey: .expiresAt)
-    try container.encode(_lifetime, forKey: .lifetime)
+    try container.encodeIfPresent(lifetime, forKey: .lifetime)
     if let isFromCache {
       try container.encode(isFromCache, forKey: .isFromCache)
       // `false` is for UncachedReport.

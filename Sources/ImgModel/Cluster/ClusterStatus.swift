@@ -1,14 +1,14 @@
 /// A snapshot of the whole cluster for people and programs.
-package struct ClusterStatus: Hashable, Sendable, Codable {
-  package enum State: String, Sendable, Codable {
+package struct ClusterStatus: Hashable, Sendable, Fielded {
+  package enum State: String, Sendable, FieldValue {
     case running
     /// The cluster finishes its leases and starts nothing more.
     case draining
   }
 
   /// The worker of a number. When its process exits, another process takes the number.
-  package struct Worker: Hashable, Sendable, Codable {
-    package enum State: String, Sendable, Codable {
+  package struct Worker: Hashable, Sendable, Fielded {
+    package enum State: String, Sendable, FieldValue {
       case starting, ready
       /// The supervisor waits before the next start, because the last starts failed.
       case backingOff = "backing_off"
@@ -58,19 +58,21 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
       self.deaths = deaths
     }
 
-    private enum CodingKeys: String, CodingKey {
-      case number
-      case processID = "pid"
-      case decoderProcessIDs = "decoder_pids"
-      case state
-      case lookingUp = "looking_up"
-      case fetching, decoding, deaths
-      case decoderDeaths = "decoder_deaths"
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      deaths = try f.field("deaths", value?.deaths)
+      decoderDeaths = try f.field("decoder_deaths", value?.decoderDeaths)
+      decoderProcessIDs = try f.field("decoder_pids", value?.decoderProcessIDs)
+      decoding = try f.field("decoding", value?.decoding)
+      fetching = try f.field("fetching", value?.fetching)
+      lookingUp = try f.field("looking_up", value?.lookingUp)
+      number = try f.field("number", value?.number)
+      processID = try f.optional("pid", value?.processID)
+      state = try f.field("state", value?.state)
     }
   }
 
   /// What confines the processes of each kind; `nil` while none has reported it.
-  package struct Sandboxes: Hashable, Sendable, Codable {
+  package struct Sandboxes: Hashable, Sendable, Fielded {
     package let coordinator: SandboxReport?
     /// Of all workers together.
     package let workers: SandboxReport?
@@ -84,6 +86,12 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
       self.coordinator = coordinator
       self.workers = workers
       self.decoders = decoders
+    }
+
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      coordinator = try f.optional("coordinator", value?.coordinator)
+      decoders = try f.optional("decoders", value?.decoders)
+      workers = try f.optional("workers", value?.workers)
     }
   }
 
@@ -145,30 +153,31 @@ package struct ClusterStatus: Hashable, Sendable, Codable {
     self.settings = settings
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case state
-    case processID = "pid"
-    case version
-    case startedAt = "started_at"
-    case socketPath = "socket"
-    case dataDirectory = "data_directory"
-    case workers
-    case sandboxes = "sandbox"
-    case transfers
-    case activeJobs = "active_jobs"
-    case viewers
-    case lateAnswers = "late_answers"
-    case discardedLate = "discarded_late"
-    case journalError = "journal_error"
-    case storeError = "store_error"
-    case wait
-    case waitingHosts = "waiting_hosts"
-    case limits, settings
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    activeJobs = try f.field("active_jobs", value?.activeJobs)
+    dataDirectory = try f.field("data_directory", value?.dataDirectory)
+    discardedLate = try f.field("discarded_late", value?.discardedLate)
+    journalError = try f.optional("journal_error", value?.journalError)
+    lateAnswers = try f.field("late_answers", value?.lateAnswers)
+    limits = try f.field("limits", value?.limits)
+    processID = try f.field("pid", value?.processID)
+    sandboxes = try f.field("sandbox", value?.sandboxes)
+    settings = try f.field("settings", value?.settings)
+    socketPath = try f.field("socket", value?.socketPath)
+    startedAt = try f.field("started_at", value?.startedAt)
+    state = try f.field("state", value?.state)
+    storeError = try f.optional("store_error", value?.storeError)
+    transfers = try f.field("transfers", value?.transfers)
+    version = try f.field("version", value?.version)
+    viewers = try f.field("viewers", value?.viewers)
+    wait = try f.optional("wait", value?.wait)
+    waitingHosts = try f.field("waiting_hosts", value?.waitingHosts)
+    workers = try f.field("workers", value?.workers)
   }
 }
 
 /// The store is degraded: it stores no thumbnails at present.
-package struct StoreErrorStatus: Hashable, Sendable, Codable {
+package struct StoreErrorStatus: Hashable, Sendable, Fielded {
   /// The last error, for people.
   package var reason: String
   /// The time of the first error.
@@ -182,9 +191,10 @@ package struct StoreErrorStatus: Hashable, Sendable, Codable {
     self.servedCount = servedCount
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case reason, since
-    case servedCount = "served"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    reason = try f.field("reason", value?.reason)
+    servedCount = try f.field("served", value?.servedCount)
+    since = try f.field("since", value?.since)
   }
 }
 
@@ -196,7 +206,7 @@ package struct HostCooldown: Hashable, Sendable {
   /// See ``ImageURL/origin``.
   package let origin: String
   /// At most ``maximumSeconds``.
-  @Milliseconds package private(set) var duration: Duration
+  package let duration: Duration
   /// The status of the response with Retry-After.
   package let httpStatus: Int
 
@@ -215,11 +225,12 @@ package struct HostCooldown: Hashable, Sendable {
   }
 }
 
-extension HostCooldown: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case host, origin
-    case duration = "ms"
-    case httpStatus = "http_status"
+extension HostCooldown: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    host = try f.field("host", value?.host)
+    httpStatus = try f.field("http_status", value?.httpStatus)
+    duration = try f.field("ms", value?.duration)
+    origin = try f.field("origin", value?.origin)
   }
 }
 
@@ -227,7 +238,7 @@ extension HostCooldown: Codable {
 ///
 /// A kernel may lack some: they depend on its version, its configuration and the container that the
 /// process runs in.
-package struct SandboxReport: Hashable, Sendable, Codable {
+package struct SandboxReport: Hashable, Sendable, Fielded {
   /// A program that the process executes gains no privileges (PR_SET_NO_NEW_PRIVS).
   package var hasNoNewPrivileges: Bool
   /// The process can be neither dumped nor traced by other processes of its user (PR_SET_DUMPABLE).
@@ -250,12 +261,12 @@ package struct SandboxReport: Hashable, Sendable, Codable {
     self.hasOwnNetwork = hasOwnNetwork
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case hasNoNewPrivileges = "no_new_privileges"
-    case isNotDumpable = "not_dumpable"
-    case hasSystemCallFilter = "seccomp"
-    case landlockVersion = "landlock"
-    case hasOwnNetwork = "own_network"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    landlockVersion = try f.optional("landlock", value?.landlockVersion)
+    hasNoNewPrivileges = try f.field("no_new_privileges", value?.hasNoNewPrivileges)
+    isNotDumpable = try f.field("not_dumpable", value?.isNotDumpable)
+    hasOwnNetwork = try f.field("own_network", value?.hasOwnNetwork)
+    hasSystemCallFilter = try f.field("seccomp", value?.hasSystemCallFilter)
   }
 }
 
@@ -301,7 +312,7 @@ extension SandboxReport: CustomStringConvertible {
 }
 
 /// The size of the store and its limits, as a worker sees them.
-package struct StoreReport: Hashable, Sendable, Codable {
+package struct StoreReport: Hashable, Sendable, Fielded {
   /// The budget of the settings.
   package let budgetByteCount: Int64
   /// The limit of the disk; `nil` if it is above the budget.
@@ -343,10 +354,10 @@ package struct StoreReport: Hashable, Sendable, Codable {
     return (recordByteCount + 4_095) / 4_096 * 4_096
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case budgetByteCount = "budget_bytes"
-    case diskByteCount = "disk_bytes"
-    case pinnedByteCount = "pinned_bytes"
-    case pinningJobs = "pinning_jobs"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    budgetByteCount = try f.field("budget_bytes", value?.budgetByteCount)
+    diskByteCount = try f.optional("disk_bytes", value?.diskByteCount)
+    pinnedByteCount = try f.field("pinned_bytes", value?.pinnedByteCount)
+    pinningJobs = try f.field("pinning_jobs", value?.pinningJobs)
   }
 }

@@ -3,7 +3,7 @@
 /// ``LimitChange`` can change while it runs.
 ///
 /// Sizes are in bytes.
-package struct Limits: Hashable, Sendable, Codable {
+package struct Limits: Hashable, Sendable, Fielded {
   /// Worker processes; 0 for one a core.
   package var workers = 0
   /// Concurrent transfers in the whole cluster, and to one host.
@@ -12,28 +12,28 @@ package struct Limits: Hashable, Sendable, Codable {
   /// Requests to one host in a minute, with bursts of one second's worth; 0 for no limit.
   package var hostRatePerMinute = 0
   /// The time to establish a connection, including TLS.
-  @Milliseconds package var connectTimeout: Duration = .seconds(10)
+  package var connectTimeout: Duration = .seconds(10)
   /// The time from the first DNS look-up to the last byte of the body.
-  @Milliseconds package var transferTimeout: Duration = .seconds(60)
+  package var transferTimeout: Duration = .seconds(60)
   /// How long a transfer may stay below 1 KiB/s.
-  @Milliseconds package var stallTimeout: Duration = .seconds(20)
+  package var stallTimeout: Duration = .seconds(20)
   package var maxRedirects = 10
   /// The maximum number of transfers for one URL; 1 for no retries. A transfer that ended with its
   /// worker does not count: up to ten are repeated.
   package var attempts = 3
   /// The maximum delay before the first retry. It doubles with each retry.
-  @Milliseconds package var backoff: Duration = .seconds(1)
+  package var backoff: Duration = .seconds(1)
   /// The maximum time from the first failure of a URL to the start of a retry.
-  @Milliseconds package var urlTimeout: Duration = .seconds(600)
+  package var urlTimeout: Duration = .seconds(600)
   /// How long a 404 or 410 is remembered and not requested again; 0 to remember none.
-  @Milliseconds package var rememberFailures: Duration = .seconds(600)
+  package var rememberFailures: Duration = .seconds(600)
   package var maxBodyByteCount: Int64 = 100 << 20
   /// Frames × area of what is decoded, as the picture's header declares it; also of all pictures inside
   /// an SVG together.
   package var maxPixels: Int64 = 100_000_000
   /// Frames or pages in the file of a picture, of which the first is decoded.
   package var maxFrames = 1_000
-  @Milliseconds package var decodeTimeout: Duration = .seconds(30)
+  package var decodeTimeout: Duration = .seconds(30)
   package var workerMemoryByteCount: Int64 = 1 << 30
   /// The optional formats that are decoded.
   package var allowedFormats: [ImageFormat] = []
@@ -42,14 +42,14 @@ package struct Limits: Hashable, Sendable, Codable {
   /// The maximum size of an encoded thumbnail.
   package var maxThumbnailByteCount: Int64 = 64 << 20
   package var storeBudgetByteCount: Int64 = 400 << 20
-  @Milliseconds package var defaultExpiry: Duration = .seconds(7 * 86_400)
+  package var defaultExpiry: Duration = .seconds(7 * 86_400)
   /// How long an ended job is kept; `nil` for ever.
-  @OptionalMilliseconds package var keepJobs: Duration? = .seconds(30 * 86_400)
+  package var keepJobs: Duration? = .seconds(30 * 86_400)
   /// The maximum number of connected clients.
   package var clients = 512
   /// How long a client may take to send a request. If all connections are in use, the coordinator
   /// closes a client that has been idle for this long.
-  @Milliseconds package var clientTimeout: Duration = .seconds(60)
+  package var clientTimeout: Duration = .seconds(60)
   /// How operators of origins can reach the user: a mail address or a URL, as `Contact` parses it.
   package var contact: String?
 
@@ -79,42 +79,43 @@ package struct Limits: Hashable, Sendable, Codable {
   /// How long a decoder may take to read a picture's header. Some bytes hang a decoder there.
   package var headerTimeout: Duration { min(.seconds(5), decodeTimeout) }
 
-  private enum CodingKeys: String, CodingKey {
-    case workers, transfers
-    case transfersPerHost = "transfers_per_host"
-    case hostRatePerMinute = "host_rate_per_minute"
-    case connectTimeout = "connect_timeout_ms"
-    case transferTimeout = "transfer_timeout_ms"
-    case stallTimeout = "stall_timeout_ms"
-    case maxRedirects = "max_redirects"
-    case attempts
-    case backoff = "backoff_ms"
-    case urlTimeout = "url_timeout_ms"
-    case rememberFailures = "remember_failures_ms"
-    case maxBodyByteCount = "max_body_bytes"
-    case maxPixels = "max_pixels"
-    case maxFrames = "max_frames"
-    case decodeTimeout = "decode_timeout_ms"
-    case workerMemoryByteCount = "worker_memory_bytes"
-    case allowedFormats = "allow_format"
-    case decoderMemoryByteCount = "decoder_memory_bytes"
-    case maxThumbnailByteCount = "max_thumbnail_bytes"
-    case storeBudgetByteCount = "store_budget_bytes"
-    case defaultExpiry = "default_expiry_ms"
-    case keepJobs = "keep_jobs_ms"
-    case clients
-    case clientTimeout = "client_timeout_ms"
-    case contact
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    allowedFormats = try f.field("allow_format", value?.allowedFormats)
+    attempts = try f.field("attempts", value?.attempts)
+    backoff = try f.field("backoff_ms", value?.backoff)
+    clientTimeout = try f.field("client_timeout_ms", value?.clientTimeout)
+    clients = try f.field("clients", value?.clients)
+    connectTimeout = try f.field("connect_timeout_ms", value?.connectTimeout)
+    contact = try f.optional("contact", value?.contact)
+    decodeTimeout = try f.field("decode_timeout_ms", value?.decodeTimeout)
+    decoderMemoryByteCount = try f.field("decoder_memory_bytes", value?.decoderMemoryByteCount)
+    defaultExpiry = try f.field("default_expiry_ms", value?.defaultExpiry)
+    hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute)
+    keepJobs = try f.optional("keep_jobs_ms", value?.keepJobs)
+    maxBodyByteCount = try f.field("max_body_bytes", value?.maxBodyByteCount)
+    maxFrames = try f.field("max_frames", value?.maxFrames)
+    maxPixels = try f.field("max_pixels", value?.maxPixels)
+    maxRedirects = try f.field("max_redirects", value?.maxRedirects)
+    maxThumbnailByteCount = try f.field("max_thumbnail_bytes", value?.maxThumbnailByteCount)
+    rememberFailures = try f.field("remember_failures_ms", value?.rememberFailures)
+    stallTimeout = try f.field("stall_timeout_ms", value?.stallTimeout)
+    storeBudgetByteCount = try f.field("store_budget_bytes", value?.storeBudgetByteCount)
+    transferTimeout = try f.field("transfer_timeout_ms", value?.transferTimeout)
+    transfers = try f.field("transfers", value?.transfers)
+    transfersPerHost = try f.field("transfers_per_host", value?.transfersPerHost)
+    urlTimeout = try f.field("url_timeout_ms", value?.urlTimeout)
+    workerMemoryByteCount = try f.field("worker_memory_bytes", value?.workerMemoryByteCount)
+    workers = try f.field("workers", value?.workers)
   }
 }
 
 /// A change of the limits that can change while the coordinator runs; `nil` leaves a limit unchanged.
-package struct LimitChange: Hashable, Sendable, Codable {
+package struct LimitChange: Hashable, Sendable, Fielded {
   package let transfers: Int?
   package let transfersPerHost: Int?
   package let hostRatePerMinute: Int?
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
-  @OptionalMilliseconds package private(set) var defaultExpiry: Duration?
+  package let defaultExpiry: Duration?
 
   package static let transferRange = 1...16_384
   package static let hostRateRange = 0...600_000
@@ -135,33 +136,27 @@ package struct LimitChange: Hashable, Sendable, Codable {
     self.defaultExpiry = defaultExpiry
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case transfers
-    case transfersPerHost = "transfers_per_host"
-    case hostRatePerMinute = "host_rate_per_minute"
-    case defaultExpiry = "default_expiry_ms"
+  /// Reads and validates. Throws where the initialiser has a precondition.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    defaultExpiry = try Self.limit(
+      "default_expiry_ms", value?.defaultExpiry?.milliseconds,
+      in: RequestOptions.expiryRange.milliseconds, &f
+    ).map { .milliseconds($0) }
+    hostRatePerMinute = try Self.limit(
+      "host_rate_per_minute", value?.hostRatePerMinute, in: Self.hostRateRange, &f)
+    transfers = try Self.limit("transfers", value?.transfers, in: Self.transferRange, &f)
+    transfersPerHost = try Self.limit(
+      "transfers_per_host", value?.transfersPerHost, in: Self.transferRange, &f)
   }
 
-  /// Decodes and validates. Throws where the initialiser has a precondition.
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    func limit<Value: BinaryInteger & Decodable>(
-      _ key: CodingKeys, in range: ClosedRange<Value>
-    ) throws -> Value? {
-      let value = try container.decodeIfPresent(Value.self, forKey: key)
-      guard value.map(range.contains) ?? true else {
-        throw DecodingError.dataCorruptedError(
-          forKey: key, in: container,
-          debugDescription: "the limit must be from \(range.lowerBound) to \(range.upperBound)")
-      }
-      return value
+  private static func limit<Value: BinaryInteger & FieldValue>(
+    _ name: StaticString, _ value: Value?, in range: ClosedRange<Value>, _ f: inout Fields
+  ) throws(FieldError) -> Value? {
+    let limit = try f.optional(name, value)
+    guard limit.map(range.contains) ?? true else {
+      throw f.invalid(name, "the limit must be from \(range.lowerBound) to \(range.upperBound)")
     }
-    self.init(
-      transfers: try limit(.transfers, in: Self.transferRange),
-      transfersPerHost: try limit(.transfersPerHost, in: Self.transferRange),
-      hostRatePerMinute: try limit(.hostRatePerMinute, in: Self.hostRateRange),
-      defaultExpiry: try limit(.defaultExpiry, in: RequestOptions.expiryRange.milliseconds)
-        .map { .milliseconds($0) })
+    return limit
   }
 }
 
@@ -175,11 +170,11 @@ extension Limits {
 }
 
 /// The settings of a coordinator except its limits, its socket and its data directory.
-package struct CoordinatorSettings: Hashable, Sendable, Codable {
+package struct CoordinatorSettings: Hashable, Sendable, Fielded {
   /// The path of the worker program.
   package let workerExecutable: String
   /// How long the coordinator runs without clients and jobs; `nil` for no limit.
-  @OptionalMilliseconds package private(set) var idleExit: Duration?
+  package let idleExit: Duration?
   /// The networks with non-public addresses that workers may fetch from, in CIDR notation.
   package let allowedNetworks: [String]
   /// The directories whose files `file:` URLs may name.
@@ -205,13 +200,13 @@ package struct CoordinatorSettings: Hashable, Sendable, Codable {
     self.requiresSandbox = requiresSandbox
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case workerExecutable = "worker_executable"
-    case idleExit = "idle_exit_ms"
-    case allowedNetworks = "allow_network"
-    case allowedDirectories = "allow_directory"
-    case authorityFile = "ca_file"
-    case proxies = "proxy"
-    case requiresSandbox = "require_sandbox"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    allowedDirectories = try f.field("allow_directory", value?.allowedDirectories)
+    allowedNetworks = try f.field("allow_network", value?.allowedNetworks)
+    authorityFile = try f.optional("ca_file", value?.authorityFile)
+    idleExit = try f.optional("idle_exit_ms", value?.idleExit)
+    proxies = try f.field("proxy", value?.proxies)
+    requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
+    workerExecutable = try f.field("worker_executable", value?.workerExecutable)
   }
 }

@@ -26,21 +26,13 @@ package struct NetworkRange: Hashable, Sendable {
   }
 }
 
-extension NetworkRange: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case bytes
-    case prefixLength = "prefix"
-  }
-
-  /// Decodes and validates with the checks of the initialiser.
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    let range = NetworkRange(
-      bytes: try container.decode([UInt8].self, forKey: .bytes),
-      prefixLength: try container.decode(Int.self, forKey: .prefixLength))
-    guard let range else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .prefixLength, in: container, debugDescription: "the value is not a CIDR block")
+extension NetworkRange: Fielded {
+  /// Reads and validates with the checks of the initialiser.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let bytes = try f.field("bytes", value?.bytes)
+    let prefixLength = try f.field("prefix", value?.prefixLength)
+    guard let range = NetworkRange(bytes: bytes, prefixLength: prefixLength) else {
+      throw f.invalid("prefix", "the value is not a CIDR block")
     }
     self = range
   }

@@ -1,5 +1,5 @@
 /// The proxies through which workers fetch, and the hosts that they ask directly.
-package struct ProxySettings: Hashable, Sendable, Codable {
+package struct ProxySettings: Hashable, Sendable, Fielded {
   /// The proxy for `http:` URLs; `nil` if the origins are asked directly.
   package let http: ProxyURL?
   /// The same for `https:` URLs.
@@ -44,9 +44,10 @@ package struct ProxySettings: Hashable, Sendable, Codable {
     return other
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case http, https
-    case directHosts = "no_proxy"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    http = try f.optional("http", value?.http)
+    https = try f.optional("https", value?.https)
+    directHosts = try f.field("no_proxy", value?.directHosts)
   }
 }
 
@@ -126,21 +127,10 @@ package struct ProxyURL: Hashable, Sendable {
   package var isHTTP: Bool { scheme == .http || scheme == .https }
 }
 
-extension ProxyURL: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    let text = try container.decode(String.self)
-    do throws(InvalidProxy) {
-      try self.init(parsing: text)
-    } catch {
-      throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
-    }
-  }
+extension ProxyURL: WrappingValue {
+  package var coded: String { text }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(text)
-  }
+  package init(coded text: String) throws { try self.init(parsing: text) }
 }
 
 /// Why a text is not the URL of a proxy, for people.

@@ -1,8 +1,8 @@
 /// Why a job, a host or the whole cluster does not progress. Processes exchange it; `WaitText` turns
 /// it into a sentence.
-package struct Wait: Hashable, Sendable, Codable {
+package struct Wait: Hashable, Sendable, Fielded {
   /// The reason. New kinds may be added; a kind never changes its meaning.
-  package enum Kind: String, CaseIterable, Sendable, Codable {
+  package enum Kind: String, CaseIterable, Sendable, FieldValue {
     /// The coordinator finishes its leases and starts nothing more.
     case draining
     /// No worker can start. ``Wait/detail`` says why.
@@ -89,11 +89,15 @@ package struct Wait: Hashable, Sendable, Codable {
       moreHosts: count > 0 ? count : nil, since: since, until: until)
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case kind, host, detail
-    case httpStatus = "http_status"
-    case attempt, urls
-    case moreHosts = "more_hosts"
-    case since, until
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    attempt = try f.optional("attempt", value?.attempt)
+    detail = try f.optional("detail", value?.detail)
+    host = try f.optional("host", value?.host)
+    httpStatus = try f.optional("http_status", value?.httpStatus)
+    kind = try f.field("kind", value?.kind)
+    moreHosts = try f.optional("more_hosts", value?.moreHosts)
+    since = try f.optional("since", value?.since)
+    until = try f.optional("until", value?.until)
+    urls = try f.optional("urls", value?.urls)
   }
 }

@@ -1,5 +1,5 @@
 /// Decides when the store answers a request and when the origin does.
-package enum CachePolicy: String, Hashable, Sendable, Codable, CaseIterable {
+package enum CachePolicy: String, Hashable, Sendable, FieldValue, CaseIterable {
   /// Follows HTTP (RFC 9111): a fresh record is a hit, and a stale record is revalidated. A response
   /// with `no-store` is not stored.
   case byProtocol = "protocol"
@@ -62,6 +62,14 @@ package struct Expiry: Hashable, Sendable {
     self.isSliding = isSliding
   }
 
+  /// Of a duration that the request names.
+  package var duration: Duration? {
+    if case .after(let duration) = moment { duration } else { nil }
+  }
+
+  /// Of a date that the request names.
+  package var date: WallTime? { if case .at(let date) = moment { date } else { nil } }
+
   /// The retention of a thumbnail that is made for the request.
   package func retention(defaultExpiry: Duration) -> Retention {
     switch moment {
@@ -85,13 +93,13 @@ package struct Expiry: Hashable, Sendable {
 
 /// How long the store keeps a thumbnail: the union of what its requests ask for. The longest value of
 /// each kind wins, so no request shortens the retention of another. ``Keep`` says what is stored.
-package struct Retention: Hashable, Sendable, Codable {
+package struct Retention: Hashable, Sendable, Fielded {
   /// The duration from the download on; 0 if no request names one.
-  @Milliseconds package private(set) var after: Duration
+  package private(set) var after: Duration
   /// The earliest end; `nil` if no request names a date.
   package private(set) var until: WallTime?
   /// The duration from each access on; 0 if accesses do not extend the retention.
-  @Milliseconds package private(set) var sliding: Duration
+  package private(set) var sliding: Duration
   /// The jobs that pin the thumbnail, see ``PinPolicy``, in ascending order.
   package private(set) var pins: [JobID]
 
@@ -107,29 +115,18 @@ package struct Retention: Hashable, Sendable, Codable {
     self.pins = pins
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case after = "expire_after_ms"
-    case until = "expire_at"
-    case sliding = "expire_on_access_ms"
-    case pins
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    after = try f.field("expire_after_ms", value?.after)
+    until = try f.optional("expire_at", value?.until)
+    sliding = try f.field("expire_on_access_ms", value?.sliding)
+    pins = try f.field("pins", value?.pins, default: [])
   }
 
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      after: try container.decode(Milliseconds.self, forKey: .after).wrappedValue,
-      until: try container.decodeIfPresent(WallTime.self, forKey: .until),
-      sliding: try container.decode(Milliseconds.self, forKey: .sliding).wrappedValue,
-      pins: try container.decodeIfPresent([JobID].self, forKey: .pins) ?? [])
-  }
-
-  /// Leaves `pins` out if there are none.
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(_after, forKey: .after)
-    try container.encodeIfPresent(until, forKey: .until)
-    try container.encode(_sliding, forKey: .sliding)
-    if !pins.isEmpty { try container.encode(pins, forKey: .pins) }
+  package static func coded(
+    _ f: inout Fields, _ value: Self?
+  ) throws(FieldError) -> Self {
+    // One that names a date or jobs is one of many equal ones; others change from batch to batch.
+    try f.remembered(f.memory?.retention, value) { $0.until != nil || !$0.pins.isEmpty }
   }
 
   /// The same for a thumbnail that no job pins.
@@ -160,7 +157,7 @@ package struct Retention: Hashable, Sendable, Codable {
 
 /// The retention policy of a request: what the store keeps of a picture. ``Retention`` says for how
 /// long.
-package enum Keep: String, CaseIterable, Hashable, Sendable, Codable {
+package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   /// Nothing. The next request fetches again.
   case none
   case thumbnail

@@ -34,13 +34,8 @@ package struct Checked<Value: Checkable>: Hashable, Sendable {
   }
 }
 
-extension Checked: Codable where Value: Codable {
-  package init(from decoder: any Decoder) throws {
-    let value = try Value(from: decoder)
-    self = try decoder.checked { try Self(value) }
-  }
+extension Checked: WrappingValue, FieldValue, Codable where Value: FieldValue {
+  package var coded: Value { value }
 
-  package func encode(to encoder: any Encoder) throws {
-    try value.encode(to: encoder)
-  }
+  package init(coded value: Value) throws { try self.init(value) }
 }

@@ -65,32 +65,15 @@ package struct Cookies: Hashable, Sendable {
   }
 }
 
-extension Cookies: Codable {
-  package init(from decoder: any Decoder) throws {
-    let lines = try decoder.singleValueContainer().decode([String].self)
-    self = try decoder.checked { try Cookies(try lines.map(Cookie.init(line:))) }
-  }
+extension Cookies: WrappingValue {
+  package var coded: [String] { lines }
+
+  package init(coded lines: [String]) throws { try self.init(try lines.map(Cookie.init(line:))) }
 
   /// Encodes none of them if the output is for people, see ``CodingUserInfoKey/isForPeople``.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
-    guard encoder.userInfo[.isForPeople] == nil else { return try container.encode([String]()) }
-    try container.encode(lines)
-  }
-}
-
-// Synthesised coding calls these instead of the generic methods, which would require the key and
-// write an empty list.
-
-extension KeyedDecodingContainer {
-  package func decode(_ type: Cookies.Type, forKey key: Key) throws -> Cookies {
-    try decodeIfPresent(Cookies.self, forKey: key) ?? Cookies.none
-  }
-}
-
-extension KeyedEncodingContainer {
-  package mutating func encode(_ value: Cookies, forKey key: Key) throws {
-    try encodeIfPresent(value.isEmpty ? nil : value, forKey: key)
+    try container.encode(encoder.userInfo[.isForPeople] == nil ? lines : [])
   }
 }
 

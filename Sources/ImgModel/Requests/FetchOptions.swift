@@ -1,5 +1,5 @@
 /// How the pictures of one job or one `get` are found in the store and fetched from origins.
-package struct FetchOptions: Hashable, Sendable, Codable {
+package struct FetchOptions: Hashable, Sendable, Fielded {
   package var cachePolicy: CachePolicy
   /// Header fields that are added to each request to the origin. They are not sent to another origin
   /// after a redirect.
@@ -84,19 +84,21 @@ package struct FetchOptions: Hashable, Sendable, Codable {
     return url.isLocal ? url.text : ignoredQuery.filtered(url.text)
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case cachePolicy = "cache_policy"
-    case headers, referer, cookies
-    case ignoredQuery = "ignore_query"
-    case cacheKey = "cache_key"
-    case respectsOptOut = "respect_opt_out"
-    case respectsRobots = "respect_robots"
-    case redirectOrigins = "redirect_origins"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    cacheKey = try f.optional("cache_key", value?.cacheKey)
+    cachePolicy = try f.field("cache_policy", value?.cachePolicy)
+    cookies = try f.field("cookies", value?.cookies, default: .none)
+    headers = try f.field("headers", value?.headers)
+    ignoredQuery = try f.field("ignore_query", value?.ignoredQuery)
+    redirectOrigins = try f.field("redirect_origins", value?.redirectOrigins, default: .all)
+    referer = try f.field("referer", value?.referer, default: .none)
+    respectsOptOut = try f.field("respect_opt_out", value?.respectsOptOut)
+    respectsRobots = try f.field("respect_robots", value?.respectsRobots)
   }
 }
 
 /// The parts of ``FetchOptions`` that may be secret.
-package struct RequestSecrets: Hashable, Sendable, Codable {
+package struct RequestSecrets: Hashable, Sendable, Fielded {
   package var headers: HeaderFields
   package var cookies: Cookies
 
@@ -108,6 +110,11 @@ package struct RequestSecrets: Hashable, Sendable, Codable {
   }
 
   package var isEmpty: Bool { headers.isEmpty && cookies.isEmpty }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    cookies = try f.field("cookies", value?.cookies)
+    headers = try f.field("headers", value?.headers)
+  }
 }
 
 /// A header field (RFC 9110 section 5) that a user adds to requests.
@@ -208,37 +215,20 @@ package struct HeaderField: Hashable, Sendable {
   }
 }
 
-extension HeaderField: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case name, value, host
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    let name = try container.decode(String.self, forKey: .name)
-    let value = try container.decode(String.self, forKey: .value)
-    let host = try container.decodeIfPresent(String.self, forKey: .host)
-    self = try decoder.checked { try HeaderField(name: name, value: value, onlyTo: host) }
-  }
-
-  /// Omits the value if it was removed, or if the output is for people, see
-  /// ``CodingUserInfoKey/isForPeople``.
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(name, forKey: .name)
-    try container.encodeIfPresent(host, forKey: .host)
-    guard encoder.userInfo[.isForPeople] == nil, !lacksValue else { return }
-    try container.encode(value, forKey: .value)
-  }
-}
-
-extension CodingUserInfoKey {
-  /// Set in an encoder whose output people read. Values that may be secrets are then omitted.
-  package static var isForPeople: CodingUserInfoKey {
-    guard let key = CodingUserInfoKey(rawValue: "imgctl.isForPeople") else {
-      preconditionFailure("any text is a valid key")
+extension HeaderField: Fielded {
+  /// Omits the value if it was removed, or if the output is for people.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let host = try f.optional("host", value?.host)
+    let name = try f.field("name", value?.name)
+    if let value {
+      if !value.lacksValue { try f.secret("value", value.value) }
+      self = value
+    } else {
+      let text: String = try f.field("value", nil)
+      self = try f.checked("value") { () throws(InvalidFetchOption) in
+        try HeaderField(name: name, value: text, onlyTo: host)
+      }
     }
-    return key
   }
 }
 
@@ -302,16 +292,10 @@ extension HeaderFields: RandomAccessCollection {
   package subscript(position: Int) -> HeaderField { fields[position] }
 }
 
-extension HeaderFields: Codable {
-  package init(from decoder: any Decoder) throws {
-    let decoded = try decoder.singleValueContainer().decode([HeaderField].self)
-    self = try decoder.checked { try HeaderFields(decoded) }
-  }
+extension HeaderFields: WrappingValue {
+  package var coded: [HeaderField] { fields }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(fields)
-  }
+  package init(coded fields: [HeaderField]) throws { try self.init(fields) }
 }
 
 /// The reason why a value of ``FetchOptions`` is invalid, for people.
@@ -320,20 +304,6 @@ package struct InvalidFetchOption: Error, Equatable, CustomStringConvertible {
 
   package init(_ description: String) {
     self.description = description
-  }
-}
-
-extension Decoder {
-  /// Makes a value from decoded input. Turns the reason why there is none into a `DecodingError`.
-  func checked<Value, Reason: Error>(
-    _ make: () throws(Reason) -> Value
-  ) throws(DecodingError) -> Value {
-    do throws(Reason) {
-      return try make()
-    } catch {
-      throw .dataCorrupted(
-        DecodingError.Context(codingPath: codingPath, debugDescription: "\(error)"))
-    }
   }
 }
 
@@ -394,16 +364,10 @@ package struct QueryFilter: Hashable, Sendable {
   }
 }
 
-extension QueryFilter: Codable {
-  package init(from decoder: any Decoder) throws {
-    let decoded = try decoder.singleValueContainer().decode([String].self)
-    self = try decoder.checked { try QueryFilter(decoded) }
-  }
+extension QueryFilter: WrappingValue {
+  package var coded: [String] { patterns }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(patterns)
-  }
+  package init(coded patterns: [String]) throws { try self.init(patterns) }
 }
 
 /// A byte pattern with wildcards.
@@ -459,7 +423,7 @@ package struct Glob: Hashable, Sendable {
 }
 
 /// The Referer (RFC 9110 section 10.1.3) of a request that has none among its ``FetchOptions/headers``.
-package enum Referer: String, Hashable, Sendable, Codable {
+package enum Referer: String, Hashable, Sendable, FieldValue {
   case none
   /// The origin of the URL that is requested, with a slash after it: what a page of the same site sends.
   case ownOrigin = "auto"
@@ -468,20 +432,5 @@ package enum Referer: String, Hashable, Sendable, Codable {
   func field(for url: ImageURL) -> HeaderField? {
     guard self == .ownOrigin, !url.isLocal else { return nil }
     return try? HeaderField(name: "referer", value: "\(url.origin)/")
-  }
-}
-
-// Synthesised coding calls these instead of the generic methods, which would require the key and
-// write the default.
-
-extension KeyedDecodingContainer {
-  package func decode(_ type: Referer.Type, forKey key: Key) throws -> Referer {
-    try decodeIfPresent(Referer.self, forKey: key) ?? .none
-  }
-}
-
-extension KeyedEncodingContainer {
-  package mutating func encode(_ value: Referer, forKey key: Key) throws {
-    try encodeIfPresent(value == .none ? nil : value, forKey: key)
   }
 }

@@ -1,19 +1,16 @@
 /// The options of one job or one `get`.
-package struct RequestOptions: Hashable, Sendable, Codable {
+package struct RequestOptions: Hashable, Sendable, Fielded {
   package var variant: Variant
   /// See ``ThumbnailRequest/otherVariants``; fewer than ``ImageVariant/maximumCount``.
-  @OtherVariants package private(set) var otherVariants: [Variant]
+  package let otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
   package let isLenient: Bool
-  /// ``expiry`` in its JSON form: a duration, a date, or neither for the coordinator's default.
-  @OptionalMilliseconds private var expireAfter: Duration?
-  private let expireAt: WallTime?
-  private let isExpirySliding: Bool
+  package let expiry: Expiry
   /// The priority among jobs, or of a `get` among those, −2 (least urgent) to 2 (most urgent). Always in
   /// ``priorityRange``.
   package var priority: Int
   /// How long after the submission the first URL may start.
-  @Milliseconds package private(set) var delay: Duration
+  package let delay: Duration
   package let keep: Keep
   package var fetch: FetchOptions
 
@@ -35,9 +32,7 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     self.variant = variant
     self.otherVariants = otherVariants
     self.isLenient = isLenient
-    expireAfter = if case .after(let duration) = expiry.moment { duration } else { nil }
-    expireAt = if case .at(let date) = expiry.moment { date } else { nil }
-    isExpirySliding = expiry.isSliding
+    self.expiry = expiry
     self.priority = priority
     self.delay = delay
     self.keep = keep
@@ -60,73 +55,71 @@ package struct RequestOptions: Hashable, Sendable, Codable {
     )
   }
 
-  package var expiry: Expiry {
-    let moment =
-      expireAfter.map { .after($0) } ?? expireAt.map { .at($0) } ?? Expiry.Moment.standard
-    return Expiry(moment, isSliding: isExpirySliding)
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case variant
-    case otherVariants = "other_variants"
-    case isLenient = "lenient"
-    case expireAfter = "expire_after_ms"
-    case expireAt = "expire_at"
-    case isExpirySliding = "expire_on_access"
-    case priority
-    case delay = "delay_ms"
-    case keep, fetch
-  }
-
-  /// Decodes and validates. Throws where the initialiser has a precondition.
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    let priority = try container.decode(Int.self, forKey: .priority)
-    guard Self.priorityRange.contains(priority) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
-    }
-    let delay = try container.decode(Milliseconds.self, forKey: .delay).wrappedValue
+  /// Reads and validates. Throws where the initialiser has a precondition.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    delay = try f.field("delay_ms", value?.delay)
     guard Self.delayRange.contains(delay) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .delay, in: container, debugDescription: "the delay must be at most one day")
+      throw f.invalid("delay_ms", "the delay must be at most one day")
     }
-    self.init(
-      variant: try container.decode(Variant.self, forKey: .variant),
-      otherVariants: try container.decode(OtherVariants.self, forKey: .otherVariants).wrappedValue,
-      isLenient: try container.decode(Bool.self, forKey: .isLenient),
-      expiry: try Self.expiry(in: container), priority: priority, delay: delay,
-      keep: try container.decode(Keep.self, forKey: .keep),
-      fetch: try container.decode(FetchOptions.self, forKey: .fetch))
+    expiry = try Self.expiry(&f, value?.expiry)
+    fetch = try f.field("fetch", value?.fetch)
+    keep = try f.field("keep", value?.keep)
+    isLenient = try f.field("lenient", value?.isLenient)
+    otherVariants = try Self.otherVariants(&f, value?.otherVariants)
+    priority = try Self.checked(priority: try f.field("priority", value?.priority), &f)
+    variant = try f.field("variant", value?.variant)
   }
 
-  private static func expiry(in container: KeyedDecodingContainer<CodingKeys>) throws -> Expiry {
-    let duration = try container.decodeIfPresent(Milliseconds.self, forKey: .expireAfter)?
-      .wrappedValue
-    let date = try container.decodeIfPresent(WallTime.self, forKey: .expireAt)
-    let isSliding = try container.decode(Bool.self, forKey: .isExpirySliding)
+  package static func coded(
+    _ f: inout Fields, _ value: Self?
+  ) throws(FieldError) -> Self {
+    try f.remembered(f.memory?.options, value)
+  }
+
+  /// A duration, a date, or neither for the coordinator's default.
+  private static func expiry(
+    _ f: inout Fields, _ value: Expiry?
+  ) throws(FieldError) -> Expiry {
+    let duration = try f.optional("expire_after_ms", value?.duration)
+    let date = try f.optional("expire_at", value?.date)
+    let isSliding = try f.field("expire_on_access", value?.isSliding)
     guard duration.map(expiryRange.contains) ?? true else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .expireAfter, in: container,
-        debugDescription: "the expiry must be from 1 ms to 100 years")
+      throw f.invalid("expire_after_ms", "the expiry must be from 1 ms to 100 years")
     }
     guard date == nil || duration == nil && !isSliding else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .expireAt, in: container,
-        debugDescription: "the expiry must be a duration or a date, and a date cannot slide")
+      throw f.invalid(
+        "expire_at", "the expiry must be a duration or a date, and a date cannot slide")
     }
     if let date { return Expiry(.at(date)) }
     return Expiry(duration.map { .after($0) } ?? .standard, isSliding: isSliding)
+  }
+
+  static func otherVariants(
+    _ f: inout Fields, _ value: [Variant]?
+  ) throws(FieldError) -> [Variant] {
+    let variants = try f.field("other_variants", value, default: [])
+    guard variants.count < ImageVariant.maximumCount else {
+      throw f.invalid(
+        "other_variants", "a request has at most \(ImageVariant.maximumCount) variants")
+    }
+    return variants
+  }
+
+  static func checked(priority: Int, _ f: inout Fields) throws(FieldError) -> Int {
+    guard priorityRange.contains(priority) else {
+      throw f.invalid("priority", "the priority must be from -2 to 2")
+    }
+    return priority
   }
 }
 
 /// What a request asks to be made from a URL. Equal requests for one URL share one fetch, one decode
 /// and one result.
-package struct ThumbnailRequest: Hashable, Sendable, Codable {
+package struct ThumbnailRequest: Hashable, Sendable, Fielded {
   package let variant: Variant
   /// Further thumbnails of the picture, from the same fetch and the same decode. The result is that of
   /// ``variant``; it counts as done when all of them are.
-  @OtherVariants package private(set) var otherVariants: [Variant]
+  package let otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
   package let isLenient: Bool
   package let keep: Keep
@@ -149,11 +142,19 @@ package struct ThumbnailRequest: Hashable, Sendable, Codable {
   /// ``variant`` first.
   package var variants: [Variant] { [variant] + otherVariants }
 
-  private enum CodingKeys: String, CodingKey {
-    case variant, keep, fetch
-    case otherVariants = "other_variants"
-    case isLenient = "lenient"
-    case bypassesStore = "no_cache"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    fetch = try f.field("fetch", value?.fetch)
+    keep = try f.field("keep", value?.keep)
+    isLenient = try f.field("lenient", value?.isLenient)
+    bypassesStore = try f.field("no_cache", value?.bypassesStore)
+    otherVariants = try RequestOptions.otherVariants(&f, value?.otherVariants)
+    variant = try f.field("variant", value?.variant)
+  }
+
+  package static func coded(
+    _ f: inout Fields, _ value: Self?
+  ) throws(FieldError) -> Self {
+    try f.remembered(f.memory?.request, value)
   }
 }
 
@@ -175,16 +176,10 @@ package struct CacheKey: Hashable, Sendable {
   }
 }
 
-extension CacheKey: Codable {
-  package init(from decoder: any Decoder) throws {
-    let decoded = try decoder.singleValueContainer().decode(String.self)
-    self = try decoder.checked { try CacheKey(decoded) }
-  }
+extension CacheKey: WrappingValue {
+  package var coded: String { text }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(text)
-  }
+  package init(coded text: String) throws { try self.init(text) }
 }
 
 /// What a client is told of a picture while it arrives, before the answer to its request.
@@ -202,7 +197,7 @@ package struct ArrivalUpdates: OptionSet, Hashable, Sendable {
 }
 
 /// How much of the body of a response has arrived.
-package struct BodyProgress: Hashable, Sendable, Codable {
+package struct BodyProgress: Hashable, Sendable, Fielded {
   /// Of a resumed download, with the bytes that were there before.
   package let receivedByteCount: Int
   /// The length of the whole body; `nil` if the origin does not declare it.
@@ -213,9 +208,9 @@ package struct BodyProgress: Hashable, Sendable, Codable {
     self.expectedByteCount = expectedByteCount
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case receivedByteCount = "received"
-    case expectedByteCount = "expected"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    expectedByteCount = try f.optional("expected", value?.expectedByteCount)
+    receivedByteCount = try f.field("received", value?.receivedByteCount)
   }
 }
 

@@ -250,213 +250,74 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// JSON, for messages and the journal. What is the default is left out.
-extension ImageVariant: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case width, height, mode, crop
-    case enlarges = "enlarge"
-    case density
-    case maximumPixelCount = "max_pixels"
-    case keepsDrawingSize = "keep_drawing_size"
-    case format, quality
-    case frame
-    case time = "at_ms"
-    case isPoster = "poster"
-    case isAnimated = "animated"
-    case embeddedUse = "thumb"
-    case isGrayscale = "grayscale"
-    case blur, sharpen, radius, background
-    case flatSharpen = "sharpen_flat"
-    case edgeSharpen = "sharpen_edges"
-    case keepsProfile = "keep_profile"
-    case keepsMetadata = "keep_metadata"
-    case keepsCopyright = "keep_copyright"
-  }
-
-  /// Decodes and does not check.
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.init(
-      width: try container.decode(Int.self, forKey: .width),
-      height: try container.decode(Int.self, forKey: .height),
-      mode: try container.decode(Mode.self, forKey: .mode),
-      crop: try Self.crop(in: container),
-      enlarges: try Self.flag(.enlarges, in: container),
-      format: try container.decode(Format.self, forKey: .format),
-      quality: try container.decode(Int.self, forKey: .quality),
-      frames: try Self.frames(in: container),
-      effects: try Self.effects(in: container),
-      keptData: KeptData(
-        profile: try Self.flag(.keepsProfile, in: container),
-        metadata: try Self.flag(.keepsMetadata, in: container),
-        copyright: try Self.flag(.keepsCopyright, in: container)))
-    embeddedUse = try container.decodeIfPresent(EmbeddedUse.self, forKey: .embeddedUse) ?? .auto
-    sizing = Sizing(
-      density: try Self.text(.density, in: container) ?? .one,
-      maximumPixelCount: try container.decodeIfPresent(Int.self, forKey: .maximumPixelCount),
-      keepsDrawingSize: try Self.flag(.keepsDrawingSize, in: container))
-  }
-
-  /// Leaves out what is the default.
-  public func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(width, forKey: .width)
-    try container.encode(height, forKey: .height)
-    try container.encode(mode, forKey: .mode)
-    try container.encodeIfPresent(crop?.description, forKey: .crop)
-    try Self.encode(enlarges, as: .enlarges, to: &container)
-    if sizing != .standard { try encodeSizing(to: &container) }
-    try container.encode(format, forKey: .format)
-    try container.encode(quality, forKey: .quality)
-    try encodeFrames(to: &container)
-    if embeddedUse != .auto { try container.encode(embeddedUse, forKey: .embeddedUse) }
-    try encodeEffects(to: &container)
-    try Self.encode(keptData.profile, as: .keepsProfile, to: &container)
-    try Self.encode(keptData.metadata, as: .keepsMetadata, to: &container)
-    try Self.encode(keptData.copyright, as: .keepsCopyright, to: &container)
-  }
-
-  private func encodeSizing(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
-    if sizing.density != .one {
-      try container.encode(sizing.density.description, forKey: .density)
-    }
-    try container.encodeIfPresent(sizing.maximumPixelCount, forKey: .maximumPixelCount)
-    try Self.encode(sizing.keepsDrawingSize, as: .keepsDrawingSize, to: &container)
-  }
-
-  private func encodeFrames(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
-    switch frames {
-    case .first: break
-    case .number(let number): try container.encode(number, forKey: .frame)
-    case .time(let time): try container.encode(time.milliseconds, forKey: .time)
-    case .poster: try container.encode(true, forKey: .isPoster)
-    case .all: try container.encode(true, forKey: .isAnimated)
-    }
-  }
-
-  private func encodeEffects(to container: inout KeyedEncodingContainer<CodingKeys>) throws {
-    try Self.encode(effects.isGrayscale, as: .isGrayscale, to: &container)
-    if effects.blur != .zero { try container.encode(effects.blur.description, forKey: .blur) }
-    if effects.sharpen != .zero {
-      try container.encode(effects.sharpen.description, forKey: .sharpen)
-    }
-    if effects.sharpenAmounts != .standard {
-      try container.encode(effects.sharpenAmounts.flat.description, forKey: .flatSharpen)
-      try container.encode(effects.sharpenAmounts.edges.description, forKey: .edgeSharpen)
-    }
-    if effects.radius != 0 { try container.encode(effects.radius, forKey: .radius) }
-    try container.encodeIfPresent(effects.background?.description, forKey: .background)
-  }
-
-  // MARK: - Values that may be left out
-
-  private static func flag(
-    _ key: CodingKeys, in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> Bool {
-    try container.decodeIfPresent(Bool.self, forKey: key) ?? false
-  }
-
-  private static func encode(
-    _ flag: Bool, as key: CodingKeys, to container: inout KeyedEncodingContainer<CodingKeys>
-  ) throws {
-    if flag { try container.encode(true, forKey: key) }
-  }
-
-  private static func text<Text: LosslessStringConvertible>(
-    _ key: CodingKeys, in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> Text? {
-    guard let text = try container.decodeIfPresent(String.self, forKey: key) else { return nil }
-    guard let value = Text(text) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: key, in: container, debugDescription: "\(text) is no \(key.rawValue)")
-    }
-    return value
-  }
-
-  /// Earlier journals have a Boolean.
-  private static func crop(in container: KeyedDecodingContainer<CodingKeys>) throws -> Crop? {
-    if let isCropped = try? container.decode(Bool.self, forKey: .crop) {
-      return isCropped ? .centre : nil
-    }
-    return try text(.crop, in: container)
-  }
-
-  private static func effects(
-    in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> Effects {
-    var effects = Effects(
-      isGrayscale: try flag(.isGrayscale, in: container),
-      blur: try text(.blur, in: container) ?? .zero,
-      sharpen: try text(.sharpen, in: container) ?? .zero,
-      radius: try container.decodeIfPresent(Int.self, forKey: .radius) ?? 0,
-      background: try text(.background, in: container))
-    effects.sharpenAmounts = SharpenAmounts(
-      flat: try text(.flatSharpen, in: container) ?? SharpenAmounts.standard.flat,
-      edges: try text(.edgeSharpen, in: container) ?? SharpenAmounts.standard.edges)
-    return effects
-  }
-
-  private static func frames(
-    in container: KeyedDecodingContainer<CodingKeys>
-  ) throws -> Frames {
-    let found: [Frames?] = [
-      try container.decodeIfPresent(Int.self, forKey: .frame).map { .number($0) },
-      try container.decodeIfPresent(Int64.self, forKey: .time).map { .time(.milliseconds($0)) },
-      try flag(.isPoster, in: container) ? .poster : nil,
-      try flag(.isAnimated, in: container) ? .all : nil,
-    ]
-    let selections = found.compactMap(\.self)
-    guard selections.count <= 1 else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .frame, in: container, debugDescription: "a variant selects frames in one way")
-    }
-    return selections.first ?? .first
-  }
-}
-
-/// The variants beside the first that a request has. In JSON they are left out where there are none.
-@propertyWrapper
-package struct OtherVariants: Hashable, Sendable {
-  package var wrappedValue: [Variant]
-
-  package init(wrappedValue: [Variant]) {
-    self.wrappedValue = wrappedValue
-  }
-}
-
 extension ImageVariant {
   /// All variants of a request together.
   package static let maximumCount = 8
 }
 
-extension OtherVariants: Codable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    self.init(wrappedValue: try container.decode([Variant].self))
-    guard wrappedValue.count < ImageVariant.maximumCount else {
-      throw DecodingError.dataCorruptedError(
-        in: container,
-        debugDescription: "a request has at most \(ImageVariant.maximumCount) variants")
+@_spi(Coding) extension ImageVariant.Mode: FieldValue {}
+@_spi(Coding) extension ImageVariant.Format: FieldValue {}
+
+/// JSON, for messages and the journal. What is the default is left out.
+extension ImageVariant: Codable {}
+
+@_spi(Coding) extension ImageVariant: Fielded {
+  /// Reads and does not check.
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let isAnimated = try f.field("animated", value.map { $0.frames == .all }, default: false)
+    let time = try f.optional("at_ms", value?.frames.time)
+    effects = value?.effects ?? .none
+    effects.background = try f.optional("background", value?.effects.background)
+    effects.blur = try f.field("blur", value?.effects.blur, default: .zero)
+    crop = try Self.crop(&f, value)
+    let density = try f.field("density", value?.sizing.density, default: .one)
+    enlarges = try f.field("enlarge", value?.enlarges, default: false)
+    format = try f.field("format", value?.format)
+    let number = try f.optional("frame", value?.frames.number)
+    effects.isGrayscale = try f.field("grayscale", value?.effects.isGrayscale, default: false)
+    height = try f.field("height", value?.height)
+    keptData = .none
+    keptData.copyright = try f.field(
+      "keep_copyright", value?.keptData.copyright, default: false)
+    let keepsDrawingSize = try f.field(
+      "keep_drawing_size", value?.sizing.keepsDrawingSize, default: false)
+    keptData.metadata = try f.field("keep_metadata", value?.keptData.metadata, default: false)
+    keptData.profile = try f.field("keep_profile", value?.keptData.profile, default: false)
+    let maximumPixelCount = try f.optional("max_pixels", value?.sizing.maximumPixelCount)
+    mode = try f.field("mode", value?.mode)
+    let isPoster = try f.field("poster", value.map { $0.frames == .poster }, default: false)
+    quality = try f.field("quality", value?.quality)
+    effects.radius = try f.field("radius", value?.effects.radius, default: 0)
+    effects.sharpen = try f.field("sharpen", value?.effects.sharpen, default: .zero)
+    // Both or none are written.
+    let amounts = value.flatMap {
+      $0.effects.sharpenAmounts == .standard ? nil : $0.effects.sharpenAmounts
     }
+    let edges = try f.optional("sharpen_edges", amounts?.edges)
+    let flat = try f.optional("sharpen_flat", amounts?.flat)
+    effects.sharpenAmounts = SharpenAmounts(
+      flat: flat ?? SharpenAmounts.standard.flat, edges: edges ?? SharpenAmounts.standard.edges)
+    embeddedUse = try f.field("thumb", value?.embeddedUse, default: .auto)
+    width = try f.field("width", value?.width)
+    sizing = Sizing(
+      density: density, maximumPixelCount: maximumPixelCount, keepsDrawingSize: keepsDrawingSize)
+    let selections: [Frames] = [
+      number.map { .number($0) }, time.map { .time($0) }, isPoster ? .poster : nil,
+      isAnimated ? .all : nil,
+    ].compactMap(\.self)
+    guard selections.count <= 1 else {
+      throw f.invalid("frame", "a variant selects frames in one way")
+    }
+    frames = selections.first ?? .first
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(wrappedValue)
-  }
-}
-
-// Synthesised coding calls these instead of the generic methods, which would require the key and
-// write an empty list.
-
-extension KeyedDecodingContainer {
-  package func decode(_ type: OtherVariants.Type, forKey key: Key) throws -> OtherVariants {
-    try decodeIfPresent(OtherVariants.self, forKey: key) ?? OtherVariants(wrappedValue: [])
-  }
-}
-
-extension KeyedEncodingContainer {
-  package mutating func encode(_ value: OtherVariants, forKey key: Key) throws {
-    try encodeIfPresent(value.wrappedValue.isEmpty ? nil : value, forKey: key)
+  /// Earlier journals have a Boolean.
+  private static func crop(
+    _ f: inout Fields, _ value: ImageVariant?
+  ) throws(FieldError) -> Crop? {
+    guard value == nil, let isCropped = f.optionalBool("crop") else {
+      return try f.optional("crop", value?.crop)
+    }
+    return isCropped ? .centre : nil
   }
 }

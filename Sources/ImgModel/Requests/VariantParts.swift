@@ -130,7 +130,7 @@ extension ImageVariant {
 
 /// Whether a thumbnail is made from the preview that a camera put into the file. A preview takes a
 /// fraction of the time, and may differ from its picture.
-package enum EmbeddedUse: String, CaseIterable, Sendable, Codable {
+package enum EmbeddedUse: String, CaseIterable, Sendable, FieldValue {
   /// Where the preview is large enough and shows the whole picture, for formats in which it belongs
   /// to the picture (HEIF, AVIF).
   case auto
@@ -163,6 +163,12 @@ extension ImageVariant {
 
     package static let numberRange = 0...999_999
     package static let timeRange = Duration.zero...Duration.seconds(86_400)
+
+    /// See ``number(_:)``.
+    var number: Int? { if case .number(let number) = self { number } else { nil } }
+
+    /// See ``time(_:)``.
+    var time: Duration? { if case .time(let time) = self { time } else { nil } }
 
     var isInRange: Bool {
       switch self {
@@ -381,3 +387,7 @@ package struct Sizing: Hashable, Sendable {
     ].compactMap(\.self)
   }
 }
+
+@_spi(Coding) extension ImageVariant.Crop: TextValue {}
+@_spi(Coding) extension RGBColour: TextValue {}
+@_spi(Coding) extension Thousandths: TextValue {}

@@ -150,7 +150,7 @@ struct JournalChange {
     precondition((0..<job.counts.total).contains(index), "the list has no line \(index)")
     let key = JournalKey.line(id, index: index)
     let encoded = JournalRecord.encode(
-      try OutcomeRecord.encode(outcome, round: job.retries.round), for: key)
+      OutcomeRecord.encode(outcome, round: job.retries.round), for: key)
     if try !transaction.insert(encoded, for: key, in: tables.outcomes) {
       var isStanding = false
       try tables.scanOutcomes(of: id, from: index, transaction) { _, present throws(StoreError) in
@@ -355,7 +355,7 @@ struct JournalTables: Sendable {
     try transaction.scan(outcomes, from: start) { key, record throws(StoreError) in
       guard let index = try JournalKey.index(in: key, of: id) else { return false }
       guard OutcomeRecord.isIntact(record, for: key) else {
-        let damaged = try OutcomeRecord.damaged()
+        let damaged = OutcomeRecord.damaged()
         return try body(index, damaged.span)
       }
       return try body(index, record.extracting(droppingFirst: RecordChecksum.byteCount))
@@ -379,7 +379,7 @@ struct JournalTables: Sendable {
     guard !damaged.isEmpty else { return job }
     for index in damaged {
       let key = JournalKey.line(job.id, index: index)
-      let outcome = try OutcomeRecord.encode(.failed(.damagedOutcome), round: job.retries.round)
+      let outcome = OutcomeRecord.encode(.failed(.damagedOutcome), round: job.retries.round)
       try transaction.put(JournalRecord.encode(outcome, for: key), for: key, in: outcomes)
     }
     var repaired = job

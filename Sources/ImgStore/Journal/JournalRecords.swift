@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgModel
+@_spi(Coding) import ImgModel
 import ImgSystem
 import Synchronization
 
@@ -91,23 +91,14 @@ enum JournalKey {
   }
 }
 
-/// Encodes records in JSON, for those that are few and may gain fields.
+/// Reads records in JSON, which is for those that are few and may gain fields.
 enum JSONRecord {
-  /// - Throws: ``StoreError/Reason/failed`` for a value that JSON cannot encode, such as NaN.
-  static func encode(_ value: some Encodable) throws(StoreError) -> [UInt8] {
-    do {
-      return Array(try JSONEncoder().encode(value))
-    } catch {
-      throw StoreError(.notEncodable, operation: "writing JSON")
-    }
-  }
-
   /// - Throws: ``StoreError/Reason/damaged`` for invalid JSON.
-  static func decode<Value: Decodable>(
-    _: Value.Type, from record: Span<UInt8>
+  static func decode<Value: FieldValue>(
+    _ type: Value.Type, from record: Span<UInt8>
   ) throws(StoreError) -> Value {
-    do {
-      return try JSONDecoder().decode(Value.self, from: Data(record.copy()))
+    do throws(FieldError) {
+      return try Fields.value(type, of: record.copy()[...])
     } catch {
       throw StoreError(.corrupted, operation: "reading JSON")
     }
@@ -192,7 +183,7 @@ final class JobHeaders: Sendable {
   }
 
   private func write(_ secrets: RequestSecrets, of id: JobID) throws(StoreError) {
-    let body = [JournalRecord.Layout.headers.rawValue] + (try JSONRecord.encode(secrets))
+    let body = [JournalRecord.Layout.headers.rawValue] + Fields.json(of: secrets)
     let record = JournalRecord.encode(body, for: JournalKey.job(id))
     try StoreError.wrapping { () throws(SystemError) in
       try FileIO.writeDurably(record.span, to: path(of: id))
@@ -306,7 +297,7 @@ enum OutcomeRecord {
   private static let headByteCount = 8
 
   /// - Parameter round: the job's `JobRetries.round` of the outcome.
-  static func encode(_ outcome: Outcome, round: Int) throws(StoreError) -> [UInt8] {
+  static func encode(_ outcome: Outcome, round: Int) -> [UInt8] {
     switch outcome {
     case .done(let thumbnail, let fromCache, let bytesFetched):
       var record = [
@@ -320,7 +311,7 @@ enum OutcomeRecord {
       return record
     case .failed(let failure, let bytesFetched):
       return head(failed, flag: failure.isRetryable, round: round)
-        + (try JSONRecord.encode(StoredFailure(failure, bytesFetched: bytesFetched)))
+        + Fields.json(of: StoredFailure(failure, bytesFetched: bytesFetched))
     case .cancelled:
       return head(cancelled, flag: false, round: round)
     }
@@ -328,8 +319,8 @@ enum OutcomeRecord {
 
   /// The replacement of a damaged outcome: a failure that no retry reopens, because the job has
   /// counted an outcome of the line.
-  static func damaged() throws(StoreError) -> [UInt8] {
-    try encode(.failed(.damagedOutcome), round: .max)
+  static func damaged() -> [UInt8] {
+    encode(.failed(.damagedOutcome), round: .max)
   }
 
   /// Whether the checksum of a record is valid.
@@ -409,29 +400,18 @@ enum OutcomeRecord {
 }
 
 /// A failure and the bytes fetched for it. The JSON lacks the number when it is 0.
-private struct StoredFailure: Codable {
+private struct StoredFailure: Fielded {
   let failure: Failure
   let bytesFetched: Int
-
-  private enum CodingKeys: String, CodingKey {
-    case bytesFetched = "bytes_fetched"
-  }
 
   init(_ failure: Failure, bytesFetched: Int) {
     self.failure = failure
     self.bytesFetched = bytesFetched
   }
 
-  init(from decoder: any Decoder) throws {
-    failure = try Failure(from: decoder)
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    bytesFetched = try container.decodeIfPresent(Int.self, forKey: .bytesFetched) ?? 0
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    if bytesFetched > 0 { try container.encode(bytesFetched, forKey: .bytesFetched) }
-    try failure.encode(to: encoder)
+  init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    bytesFetched = try f.field("bytes_fetched", value?.bytesFetched, default: 0)
+    failure = try Failure(&f, value?.failure)
   }
 }
 
@@ -442,13 +422,13 @@ extension Failure {
 }
 
 /// The layout of a job in the table `jobs`: JSON without header values and cookies, see ``JobHeaders``.
-struct StoredJob: Codable {
+struct StoredJob: Fielded {
   let record: JobRecord
   private let hasHeaders: Bool
 
-  private enum CodingKeys: String, CodingKey {
-    case record = "job"
-    case hasHeaders = "has_headers"
+  init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    hasHeaders = try f.field("has_headers", value?.hasHeaders)
+    record = try f.field("job", value?.record)
   }
 
   private init(_ job: JobRecord) {
@@ -458,8 +438,8 @@ struct StoredJob: Codable {
     self.record = record
   }
 
-  static func encode(_ job: JobRecord) throws(StoreError) -> [UInt8] {
-    let body = [JournalRecord.Layout.job.rawValue] + (try JSONRecord.encode(StoredJob(job)))
+  static func encode(_ job: JobRecord) -> [UInt8] {
+    let body = [JournalRecord.Layout.job.rawValue] + Fields.json(of: StoredJob(job))
     return JournalRecord.encode(body, for: JournalKey.job(job.id))
   }
 

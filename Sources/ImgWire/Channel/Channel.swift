@@ -352,7 +352,7 @@ struct Outbox {
     isEmpty && bytes.capacity <= Self.keptByteCount ? 0 : bytes.capacity
   }
 
-  mutating func append(_ frame: [UInt8], _ file: PassedFile?) {
+  mutating func append(_ frame: ArraySlice<UInt8>, _ file: PassedFile?) {
     bytes.append(contentsOf: frame)
     if let file { files.append(((bytes.count - frame.count)..<bytes.count, file)) }
   }

@@ -1,8 +1,8 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// A message from a client to the coordinator. The client numbers its requests, and each reply has the
 /// number of its request. Replies to different requests may come in any order.
-package enum ClientMessage: Hashable, WireMessage {
+package indirect enum ClientMessage: Hashable, WireMessage {
   package static let sender = "client"
 
   /// The first message. The coordinator answers with its hello.
@@ -51,164 +51,56 @@ package enum ClientMessage: Hashable, WireMessage {
 }
 
 extension ClientMessage {
-  enum Kind: String, Codable {
-    case hello, submit
-    case submitLines = "submit_lines"
-    case submitEnd = "submit_end"
-    case status, jobs, job, results, change, limit, get
-    case nextPreview = "next_preview"
-    case upload, detach
-    case forget, sweep, stop
-  }
-
-  package init(from decoder: any Decoder) throws {
-    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
-    case .hello: self = .hello(try Hello(from: decoder))
-    case .submit: self = .submit(try Submission(from: decoder))
-    case .submitLines: self = .submitLines(try SubmissionLines(from: decoder))
-    case .submitEnd: self = .submitEnd(try PlainRequest(from: decoder))
-    case .status: self = .status(try PlainRequest(from: decoder))
-    case .jobs: self = .jobs(try JobsRequest(from: decoder))
-    case .job: self = .job(try JobRequest(from: decoder))
-    case .results: self = .results(try ResultsRequest(from: decoder))
-    case .change: self = .change(try ChangeRequest(from: decoder))
-    case .limit: self = .limit(try LimitRequest(from: decoder))
-    case .get: self = .get(try GetRequest(from: decoder))
-    case .nextPreview: self = .nextPreview(try PlainRequest(from: decoder))
-    case .upload: self = .upload(try UploadRequest(from: decoder))
-    case .detach: self = .detach(try PlainRequest(from: decoder))
-    case .forget: self = .forget(try ForgetRequest(from: decoder))
-    case .sweep: self = .sweep(try PlainRequest(from: decoder))
-    case .stop: self = .stop(try PlainRequest(from: decoder))
-    }
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: TypeKey.self)
-    let (kind, payload): (Kind, any Encodable) =
-      switch self {
-      case .hello(let hello): (.hello, hello)
-      case .submit(let submission): (.submit, submission)
-      case .submitLines(let lines): (.submitLines, lines)
-      case .submitEnd(let request): (.submitEnd, request)
-      case .status(let request): (.status, request)
-      case .jobs(let request): (.jobs, request)
-      case .job(let request): (.job, request)
-      case .results(let request): (.results, request)
-      case .change(let request): (.change, request)
-      case .limit(let request): (.limit, request)
-      case .get(let request): (.get, request)
-      case .nextPreview(let request): (.nextPreview, request)
-      case .upload(let request): (.upload, request)
-      case .detach(let request): (.detach, request)
-      case .forget(let request): (.forget, request)
-      case .sweep(let request): (.sweep, request)
-      case .stop(let request): (.stop, request)
-      }
-    try container.encode(kind, forKey: .type)
-    try payload.encode(to: encoder)
-  }
-}
-
-// Lines of lists and requests for single thumbnails have code of their own.
-
-extension ClientMessage {
-  package func write(to json: inout JSONWriter) throws -> Bool {
+  package func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .submitLines(let lines): lines.write(to: &json, kind: .submitLines)
-    case .get(let request): try request.write(to: &json, kind: .get)
-    default: return false
+    case .hello(let payload): try f.message("hello", payload)
+    case .submit(let payload): try f.message("submit", payload)
+    case .submitLines(let payload): try f.message("submit_lines", payload)
+    case .submitEnd(let payload): try f.message("submit_end", payload)
+    case .status(let payload): try f.message("status", payload)
+    case .jobs(let payload): try f.message("jobs", payload)
+    case .job(let payload): try f.message("job", payload)
+    case .results(let payload): try f.message("results", payload)
+    case .change(let payload): try f.message("change", payload)
+    case .limit(let payload): try f.message("limit", payload)
+    case .get(let payload): try f.message("get", payload)
+    case .nextPreview(let payload): try f.message("next_preview", payload)
+    case .upload(let payload): try f.message("upload", payload)
+    case .detach(let payload): try f.message("detach", payload)
+    case .forget(let payload): try f.message("forget", payload)
+    case .sweep(let payload): try f.message("sweep", payload)
+    case .stop(let payload): try f.message("stop", payload)
     }
-    return true
   }
 
   package static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> ClientMessage {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      try json.member("id")
-      let id = RequestID(rawValue: try json.number())
-      if json.hasMember("lines") { return .submitLines(try SubmissionLines.read(&json, id: id)) }
-      return .get(try GetRequest.read(&json, id: id))
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "hello": .hello(try f.payload())
+    case "submit": .submit(try f.payload())
+    case "submit_lines": .submitLines(try f.payload())
+    case "submit_end": .submitEnd(try f.payload())
+    case "status": .status(try f.payload())
+    case "jobs": .jobs(try f.payload())
+    case "job": .job(try f.payload())
+    case "results": .results(try f.payload())
+    case "change": .change(try f.payload())
+    case "limit": .limit(try f.payload())
+    case "get": .get(try f.payload())
+    case "next_preview": .nextPreview(try f.payload())
+    case "upload": .upload(try f.payload())
+    case "detach": .detach(try f.payload())
+    case "forget": .forget(try f.payload())
+    case "sweep": .sweep(try f.payload())
+    case "stop": .stop(try f.payload())
+    default: nil
     }
-  }
-}
-
-extension SubmissionLines {
-  fileprivate func write(to json: inout JSONWriter, kind: ClientMessage.Kind) {
-    json.object { json in
-      json.member("id")
-      json.number(id.rawValue)
-      json.member("lines")
-      json.array(lines) { json, line in json.string(line) }
-      json.member("type")
-      json.string(kind.rawValue)
-    }
-  }
-
-  /// Reads the rest of the message, from the value of its second member on.
-  fileprivate static func read(
-    _ json: inout JSONReader, id: RequestID
-  ) throws(JSONReader.NotCanonical) -> SubmissionLines {
-    let lines = try json.array { json throws(JSONReader.NotCanonical) in try json.string() }
-    try json.member("type")
-    try json.literal(ClientMessage.Kind.submitLines.rawValue)
-    return SubmissionLines(id: id, lines: lines)
-  }
-}
-
-extension GetRequest {
-  fileprivate func write(to json: inout JSONWriter, kind: ClientMessage.Kind) throws {
-    try json.object { json in
-      json.member("id")
-      json.number(id.rawValue)
-      json.member("incremental")
-      json.bool(wantsPreviews)
-      json.milliseconds("max_retry_after_ms", maximumRetryAfter)
-      json.member("no_cache")
-      json.bool(bypassesStore)
-      json.member("options")
-      try json.options(options)
-      json.member("progress")
-      json.bool(wantsProgress)
-      json.member("type")
-      json.string(kind.rawValue)
-      json.member("url")
-      json.string(url)
-      if let viewer {
-        json.member("viewer")
-        json.string(viewer)
-      }
-    }
-  }
-
-  /// Reads the rest of the message, from its second member on.
-  fileprivate static func read(
-    _ json: inout JSONReader, id: RequestID
-  ) throws(JSONReader.NotCanonical) -> GetRequest {
-    try json.member("incremental")
-    let wantsPreviews = try json.bool()
-    let maximumRetryAfter = try json.milliseconds("max_retry_after_ms")
-    try json.member("no_cache")
-    let bypassesStore = try json.bool()
-    try json.member("options")
-    let options = try json.options()
-    try json.member("progress")
-    let wantsProgress = try json.bool()
-    try json.member("type")
-    try json.literal(ClientMessage.Kind.get.rawValue)
-    try json.member("url")
-    let url = try json.string()
-    let viewer = json.hasMember("viewer") ? try json.string() : nil
-    return GetRequest(
-      id: id, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
-      wantsPreviews: wantsPreviews, wantsProgress: wantsProgress,
-      maximumRetryAfter: maximumRetryAfter)
   }
 }
 
 /// The first message in each direction of every connection.
-package struct Hello: Hashable, Sendable, Codable {
+package struct Hello: Hashable, Sendable, Fielded {
   package let protocolVersion: Int
   /// The version of the sender's program, for people.
   package let version: String
@@ -226,19 +118,23 @@ package struct Hello: Hashable, Sendable, Codable {
     self.processID = processID
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case protocolVersion = "protocol"
-    case version
-    case processID = "pid"
-    case storeDirectory = "store"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    processID = try f.field("pid", value?.processID)
+    protocolVersion = try f.field("protocol", value?.protocolVersion)
+    storeDirectory = try f.optional("store", value?.storeDirectory)
+    version = try f.field("version", value?.version)
   }
 }
 
 /// A request or a reply without parameters.
-package struct PlainRequest: Hashable, Sendable, Codable {
+package struct PlainRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
 
   package init(id: RequestID) {
     self.id = id
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
   }
 }

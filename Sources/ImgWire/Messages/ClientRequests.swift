@@ -1,7 +1,7 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// A request to delete the remembered failures of URLs.
-package struct ForgetRequest: Hashable, Sendable, Codable {
+package struct ForgetRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   /// The URLs as in ``ImageURL/text``.
   package let urls: [String]
@@ -10,10 +10,15 @@ package struct ForgetRequest: Hashable, Sendable, Codable {
     self.id = id
     self.urls = urls
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    urls = try f.field("urls", value?.urls)
+  }
 }
 
 /// A request for one thumbnail. The client waits for it.
-package struct GetRequest: Hashable, Sendable, Codable {
+package struct GetRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let url: String
   /// The name of the view that shows the picture. A view shows one picture at a time: a later request
@@ -29,7 +34,7 @@ package struct GetRequest: Hashable, Sendable, Codable {
   package let wantsProgress: Bool
   /// The request fails at once if the host is not asked for longer, because it wants that (Retry-After) or fails
   /// again and again; `nil` for one that waits as long as it takes.
-  @OptionalMilliseconds package private(set) var maximumRetryAfter: Duration?
+  package let maximumRetryAfter: Duration?
 
   package static let maximumViewerByteCount = 200
 
@@ -48,17 +53,20 @@ package struct GetRequest: Hashable, Sendable, Codable {
     self.maximumRetryAfter = maximumRetryAfter
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, url, viewer, options
-    case bypassesStore = "no_cache"
-    case wantsPreviews = "incremental"
-    case wantsProgress = "progress"
-    case maximumRetryAfter = "max_retry_after_ms"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    wantsPreviews = try f.field("incremental", value?.wantsPreviews)
+    maximumRetryAfter = try f.optional("max_retry_after_ms", value?.maximumRetryAfter)
+    bypassesStore = try f.field("no_cache", value?.bypassesStore)
+    options = try f.field("options", value?.options)
+    wantsProgress = try f.field("progress", value?.wantsProgress)
+    url = try f.field("url", value?.url)
+    viewer = try f.optional("viewer", value?.viewer)
   }
 }
 
 /// A request for a page of jobs.
-package struct JobsRequest: Hashable, Sendable, Codable {
+package struct JobsRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   /// The page starts after this job, with the next older one; `nil` for the first page.
   package let before: JobID?
@@ -71,14 +79,15 @@ package struct JobsRequest: Hashable, Sendable, Codable {
     self.isActiveOnly = isActiveOnly
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, before
-    case isActiveOnly = "active_only"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    isActiveOnly = try f.field("active_only", value?.isActiveOnly)
+    before = try f.optional("before", value?.before)
+    id = try f.field("id", value?.id)
   }
 }
 
 /// A request for the state of one job.
-package struct JobRequest: Hashable, Sendable, Codable {
+package struct JobRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let job: JobID
   /// Whether a reply follows each change until the job ends.
@@ -90,14 +99,15 @@ package struct JobRequest: Hashable, Sendable, Codable {
     self.isWatching = isWatching
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, job
-    case isWatching = "watch"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    job = try f.field("job", value?.job)
+    isWatching = try f.field("watch", value?.isWatching)
   }
 }
 
 /// A request to change one job.
-package struct ChangeRequest: Hashable, Sendable, Codable {
+package struct ChangeRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let job: JobID
   package let change: JobChange
@@ -107,10 +117,16 @@ package struct ChangeRequest: Hashable, Sendable, Codable {
     self.job = job
     self.change = change
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    change = try f.field("change", value?.change)
+    id = try f.field("id", value?.id)
+    job = try f.field("job", value?.job)
+  }
 }
 
 /// A request to change limits of the running coordinator.
-package struct LimitRequest: Hashable, Sendable, Codable {
+package struct LimitRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let limits: LimitChange
 
@@ -118,10 +134,15 @@ package struct LimitRequest: Hashable, Sendable, Codable {
     self.id = id
     self.limits = limits
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    limits = try f.field("limits", value?.limits)
+  }
 }
 
 /// A request for a page of results.
-package struct ResultsRequest: Hashable, Sendable, Codable {
+package struct ResultsRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let job: JobID
   /// The index of the first line, from 0.
@@ -135,28 +156,18 @@ package struct ResultsRequest: Hashable, Sendable, Codable {
     self.isFailedOnly = isFailedOnly
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, job, from
-    case isFailedOnly = "failed_only"
-  }
-
-  /// Decodes and validates: an index is not negative.
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    let from = try container.decode(Int.self, forKey: .from)
-    guard from >= 0 else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .from, in: container, debugDescription: "the index must not be negative")
-    }
-    self.init(
-      id: try container.decode(RequestID.self, forKey: .id),
-      job: try container.decode(JobID.self, forKey: .job), from: from,
-      isFailedOnly: try container.decode(Bool.self, forKey: .isFailedOnly))
+  /// Reads and validates: an index is not negative.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    isFailedOnly = try f.field("failed_only", value?.isFailedOnly)
+    from = try f.field("from", value?.from)
+    guard from >= 0 else { throw f.invalid("from", "the index must not be negative") }
+    id = try f.field("id", value?.id)
+    job = try f.field("job", value?.job)
   }
 }
 
 /// The start of a submission.
-package struct Submission: Hashable, Sendable, Codable {
+package struct Submission: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let name: String?
   package let options: RequestOptions
@@ -174,14 +185,17 @@ package struct Submission: Hashable, Sendable, Codable {
     self.pinPolicy = pinPolicy
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, name, options, order
-    case pinPolicy = "pin"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    name = try f.optional("name", value?.name)
+    options = try f.field("options", value?.options)
+    order = try f.field("order", value?.order)
+    pinPolicy = try f.field("pin", value?.pinPolicy)
   }
 }
 
 /// Lines of a submission: one URL each, as the user typed it.
-package struct SubmissionLines: Hashable, Sendable, Codable {
+package struct SubmissionLines: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let lines: [String]
 
@@ -193,11 +207,16 @@ package struct SubmissionLines: Hashable, Sendable, Codable {
     self.id = id
     self.lines = lines
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    lines = try f.field("lines", value?.lines)
+  }
 }
 
 /// A request for a thumbnail of an uploaded picture. The picture is handled as if it had been fetched
 /// just now.
-package struct UploadRequest: Hashable, Sendable, Codable {
+package struct UploadRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   /// The URL of the picture. The result replaces the stored one. `nil` for an inline result that is
   /// not stored.
@@ -221,10 +240,11 @@ package struct UploadRequest: Hashable, Sendable, Codable {
     self.wantsPixels = wantsPixels
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, url
-    case byteCount = "bytes"
-    case options
-    case wantsPixels = "pixels"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    id = try f.field("id", value?.id)
+    options = try f.field("options", value?.options)
+    wantsPixels = try f.field("pixels", value?.wantsPixels)
+    url = try f.optional("url", value?.url)
   }
 }

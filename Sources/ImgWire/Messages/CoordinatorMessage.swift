@@ -1,7 +1,7 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// A message from the coordinator to a worker.
-package enum CoordinatorMessage: Hashable, WireMessage {
+package indirect enum CoordinatorMessage: Hashable, WireMessage {
   package static let sender = "coordinator"
 
   /// The answer to the worker's hello: the settings that the worker starts with.
@@ -50,155 +50,50 @@ package enum CoordinatorMessage: Hashable, WireMessage {
 }
 
 extension CoordinatorMessage {
-  enum Kind: String, Codable {
-    case welcome, lookup, fetch, attach, decode
-    case decodeUpload = "decode_upload"
-    case followRedirects = "follow_redirects"
-    case preview, progress, cancel, sweep, unpin
-    case decoderExited = "decoder_exited"
-    case drain
-  }
-
-  package init(from decoder: any Decoder) throws {
-    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
-    case .welcome: self = .welcome(try Welcome(from: decoder))
-    case .lookup: self = .lookup(try Batch(from: decoder))
-    case .fetch: self = .fetch(try Batch(from: decoder))
-    case .attach: self = .attach(try Batch(from: decoder))
-    case .decode: self = .decode(try Batch(from: decoder))
-    case .decodeUpload: self = .decodeUpload(try Upload(from: decoder))
-    case .followRedirects: self = .followRedirects(try TransferList(from: decoder))
-    case .preview: self = .preview(try LeaseList(from: decoder))
-    case .progress: self = .progress(try LeaseList(from: decoder))
-    case .cancel: self = .cancel(try LeaseList(from: decoder))
-    case .sweep: self = .sweep(try Sweep(from: decoder))
-    case .unpin: self = .unpin(try JobList(from: decoder))
-    case .decoderExited: self = .decoderExited(try DecoderExit(from: decoder))
-    case .drain: self = .drain
-    }
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: TypeKey.self)
-    let (kind, payload): (Kind, (any Encodable)?) =
-      switch self {
-      case .welcome(let welcome): (.welcome, welcome)
-      case .lookup(let batch): (.lookup, batch)
-      case .fetch(let batch): (.fetch, batch)
-      case .attach(let batch): (.attach, batch)
-      case .decode(let batch): (.decode, batch)
-      case .decodeUpload(let upload): (.decodeUpload, upload)
-      case .followRedirects(let list): (.followRedirects, list)
-      case .preview(let list): (.preview, list)
-      case .progress(let list): (.progress, list)
-      case .cancel(let list): (.cancel, list)
-      case .sweep(let sweep): (.sweep, sweep)
-      case .unpin(let list): (.unpin, list)
-      case .decoderExited(let exit): (.decoderExited, exit)
-      case .drain: (.drain, nil)
-      }
-    try container.encode(kind, forKey: .type)
-    try payload?.encode(to: encoder)
-  }
-}
-
-// Batches of URLs have code of their own.
-
-extension CoordinatorMessage {
-  package func write(to json: inout JSONWriter) throws -> Bool {
+  package func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .lookup(let batch): try batch.write(to: &json, kind: .lookup)
-    case .fetch(let batch): try batch.write(to: &json, kind: .fetch)
-    case .attach(let batch): try batch.write(to: &json, kind: .attach)
-    case .decode(let batch): try batch.write(to: &json, kind: .decode)
-    default: return false
+    case .welcome(let payload): try f.message("welcome", payload)
+    case .lookup(let payload): try f.message("lookup", payload)
+    case .fetch(let payload): try f.message("fetch", payload)
+    case .attach(let payload): try f.message("attach", payload)
+    case .decode(let payload): try f.message("decode", payload)
+    case .decodeUpload(let payload): try f.message("decode_upload", payload)
+    case .followRedirects(let payload): try f.message("follow_redirects", payload)
+    case .preview(let payload): try f.message("preview", payload)
+    case .progress(let payload): try f.message("progress", payload)
+    case .cancel(let payload): try f.message("cancel", payload)
+    case .sweep(let payload): try f.message("sweep", payload)
+    case .unpin(let payload): try f.message("unpin", payload)
+    case .decoderExited(let payload): try f.message("decoder_exited", payload)
+    case .drain: try f.message("drain")
     }
-    return true
   }
 
   package static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> CoordinatorMessage {
-    let (kind, batch) = try Batch.read(&json)
-    switch kind {
-    case .lookup: return .lookup(batch)
-    case .fetch: return .fetch(batch)
-    case .attach: return .attach(batch)
-    case .decode: return .decode(batch)
-    default: throw JSONReader.NotCanonical()
-    }
-  }
-}
-
-extension Batch {
-  fileprivate func write(
-    to json: inout JSONWriter, kind: CoordinatorMessage.Kind
-  ) throws {
-    try json.object { json in
-      json.member("items")
-      json.array(items) { json, item in item.write(to: &json) }
-      json.member("request")
-      try json.request(request)
-      json.member("retention")
-      try json.retention(retention)
-      json.member("stale_if_error")
-      json.bool(takesStale)
-      json.member("type")
-      json.string(kind.rawValue)
-      json.member("urgent")
-      json.bool(isUrgent)
-    }
-  }
-
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> (CoordinatorMessage.Kind, Batch) {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      try json.member("items")
-      let items = try json.array(Assignment.read)
-      try json.member("request")
-      let request = try json.request()
-      try json.member("retention")
-      let retention = try json.retention()
-      try json.member("stale_if_error")
-      let takesStale = try json.bool()
-      try json.member("type")
-      let kind: CoordinatorMessage.Kind = try json.text()
-      try json.member("urgent")
-      return (
-        kind,
-        Batch(
-          request, retention: retention, isUrgent: try json.bool(), items: items,
-          takesStale: takesStale)
-      )
-    }
-  }
-}
-
-extension Assignment {
-  fileprivate func write(to json: inout JSONWriter) {
-    json.object { json in
-      json.member("lease")
-      json.number(lease.rawValue)
-      json.member("url")
-      json.string(url)
-    }
-  }
-
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> Assignment {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      try json.member("lease")
-      let lease = LeaseID(rawValue: try json.number())
-      try json.member("url")
-      return Assignment(lease: lease, url: try json.string())
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "welcome": .welcome(try f.payload())
+    case "lookup": .lookup(try f.payload())
+    case "fetch": .fetch(try f.payload())
+    case "attach": .attach(try f.payload())
+    case "decode": .decode(try f.payload())
+    case "decode_upload": .decodeUpload(try f.payload())
+    case "follow_redirects": .followRedirects(try f.payload())
+    case "preview": .preview(try f.payload())
+    case "progress": .progress(try f.payload())
+    case "cancel": .cancel(try f.payload())
+    case "sweep": .sweep(try f.payload())
+    case "unpin": .unpin(try f.payload())
+    case "decoder_exited": .decoderExited(try f.payload())
+    case "drain": try f.ended(.drain)
+    default: nil
     }
   }
 }
 
 /// One leased URL.
-package struct Assignment: Hashable, Sendable, Codable {
+package struct Assignment: Hashable, Sendable, Fielded {
   package let lease: LeaseID
   /// The URL as in ``ImageURL/text``.
   package let url: String
@@ -207,10 +102,15 @@ package struct Assignment: Hashable, Sendable, Codable {
     self.lease = lease
     self.url = url
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    lease = try f.field("lease", value?.lease)
+    url = try f.field("url", value?.url)
+  }
 }
 
 /// URLs with the same request.
-package struct Batch: Hashable, Sendable, Codable {
+package struct Batch: Hashable, Sendable, Fielded {
   package let request: ThumbnailRequest
   /// The retention of the results. In a look-up it applies to the hits: the worker extends a shorter
   /// retention before it answers.
@@ -233,11 +133,12 @@ package struct Batch: Hashable, Sendable, Codable {
     self.takesStale = takesStale
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case request, retention
-    case isUrgent = "urgent"
-    case items
-    case takesStale = "stale_if_error"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    items = try f.field("items", value?.items)
+    request = try f.field("request", value?.request)
+    retention = try f.field("retention", value?.retention)
+    takesStale = try f.field("stale_if_error", value?.takesStale)
+    isUrgent = try f.field("urgent", value?.isUrgent)
   }
 }
 
@@ -262,39 +163,28 @@ package struct DecoderExit: Hashable, Sendable {
 }
 
 /// Exactly one of the members `exit_status`, `signal` and `not_started` is present.
-extension DecoderExit: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case decoder
-    case exitStatus = "exit_status"
-    case signal
-    case notStarted = "not_started"
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    self.decoder = try container.decode(DecoderID.self, forKey: .decoder)
-    if let status = try container.decodeIfPresent(Int32.self, forKey: .exitStatus) {
+extension DecoderExit: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decoder = try f.field("decoder", value?.decoder)
+    if let end = value?.end {
+      switch end {
+      case .exited(let status): try f.field("exit_status", status)
+      case .notStarted(let reason): try f.field("not_started", reason)
+      case .signalled(let signal): try f.field("signal", signal)
+      }
+      self.end = end
+    } else if let status: Int32 = try f.optional("exit_status", nil) {
       end = .exited(status)
-    } else if let signal = try container.decodeIfPresent(Int32.self, forKey: .signal) {
-      end = .signalled(signal)
+    } else if let reason: String = try f.optional("not_started", nil) {
+      end = .notStarted(reason)
     } else {
-      end = .notStarted(try container.decode(String.self, forKey: .notStarted))
-    }
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(decoder, forKey: .decoder)
-    switch end {
-    case .exited(let status): try container.encode(status, forKey: .exitStatus)
-    case .signalled(let signal): try container.encode(signal, forKey: .signal)
-    case .notStarted(let reason): try container.encode(reason, forKey: .notStarted)
+      end = .signalled(try f.field("signal", nil))
     }
   }
 }
 
 /// The thumbnails that a worker removes from the store.
-package struct Sweep: Hashable, Sendable, Codable {
+package struct Sweep: Hashable, Sendable, Fielded {
   /// The worker removes thumbnails that have expired by this moment, which may be in the past.
   package let moment: WallTime
 
@@ -302,22 +192,26 @@ package struct Sweep: Hashable, Sendable, Codable {
     self.moment = moment
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case moment = "expired_at"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    moment = try f.field("expired_at", value?.moment)
   }
 }
 
 /// A list of transfers.
-package struct TransferList: Hashable, Sendable, Codable {
+package struct TransferList: Hashable, Sendable, Fielded {
   package let transfers: [TransferID]
 
   package init(transfers: [TransferID]) {
     self.transfers = transfers
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    transfers = try f.field("transfers", value?.transfers)
+  }
 }
 
 /// The lease for an uploaded picture.
-package struct Upload: Hashable, Sendable, Codable {
+package struct Upload: Hashable, Sendable, Fielded {
   package let lease: LeaseID
   /// The URL under which the result is stored; `nil` if it is not stored.
   package let url: String?
@@ -340,15 +234,18 @@ package struct Upload: Hashable, Sendable, Codable {
     self.wantsPixels = wantsPixels
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case lease, url, request, retention
-    case byteCount = "bytes"
-    case wantsPixels = "pixels"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    lease = try f.field("lease", value?.lease)
+    wantsPixels = try f.field("pixels", value?.wantsPixels)
+    request = try f.field("request", value?.request)
+    retention = try f.field("retention", value?.retention)
+    url = try f.optional("url", value?.url)
   }
 }
 
 /// The settings that a worker starts with.
-package struct Welcome: Hashable, Sendable, Codable {
+package struct Welcome: Hashable, Sendable, Fielded {
   package let hello: Hello
   package let limits: Limits
   /// The store's directory.
@@ -379,23 +276,27 @@ package struct Welcome: Hashable, Sendable, Codable {
     self.requiresSandbox = requiresSandbox
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case hello
-    case limits
-    case storeDirectory = "store_directory"
-    case allowedNetworks = "allowed_networks"
-    case allowedDirectories = "allowed_directories"
-    case authorityFile = "ca_file"
-    case proxies = "proxy"
-    case requiresSandbox = "require_sandbox"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    allowedDirectories = try f.field("allowed_directories", value?.allowedDirectories)
+    allowedNetworks = try f.field("allowed_networks", value?.allowedNetworks)
+    authorityFile = try f.optional("ca_file", value?.authorityFile)
+    hello = try f.field("hello", value?.hello)
+    limits = try f.field("limits", value?.limits)
+    proxies = try f.field("proxy", value?.proxies)
+    requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
+    storeDirectory = try f.field("store_directory", value?.storeDirectory)
   }
 }
 
 /// A list of leases.
-package struct LeaseList: Hashable, Sendable, Codable {
+package struct LeaseList: Hashable, Sendable, Fielded {
   package let leases: [LeaseID]
 
   package init(leases: [LeaseID]) {
     self.leases = leases
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    leases = try f.field("leases", value?.leases)
   }
 }

@@ -1,16 +1,20 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// Some jobs.
-package struct JobList: Hashable, Sendable, Codable {
+package struct JobList: Hashable, Sendable, Fielded {
   package let jobs: [JobID]
 
   package init(jobs: [JobID]) {
     self.jobs = jobs
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    jobs = try f.field("jobs", value?.jobs)
+  }
 }
 
 /// The state of the cluster.
-package struct ClusterReply: Hashable, Sendable, Codable {
+package struct ClusterReply: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let cluster: ClusterStatus
 
@@ -18,46 +22,15 @@ package struct ClusterReply: Hashable, Sendable, Codable {
     self.id = id
     self.cluster = cluster
   }
-}
 
-// The result of a request for one thumbnail has code of its own, unless a file comes with it.
-
-extension CoordinatorReply {
-  package func write(to json: inout JSONWriter) throws -> Bool {
-    guard case .got(let got) = self, got.uncached == nil else { return false }
-    try json.object { json in
-      json.member("id")
-      json.number(got.id.rawValue)
-      json.member("outcome")
-      try got.outcome.write(to: &json)
-      if let timings = got.timings {
-        json.member("timings")
-        timings.write(to: &json)
-      }
-      json.member("type")
-      json.string(Kind.got.rawValue)
-    }
-    return true
-  }
-
-  package static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> CoordinatorReply {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      try json.member("id")
-      let id = RequestID(rawValue: try json.number())
-      try json.member("outcome")
-      let outcome = try Outcome.read(&json)
-      let timings = json.hasMember("timings") ? try Timings.read(&json) : nil
-      try json.member("type")
-      try json.literal(Kind.got.rawValue)
-      return .got(GotReply(id: id, outcome: outcome, timings: timings))
-    }
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    cluster = try f.field("cluster", value?.cluster)
+    id = try f.field("id", value?.id)
   }
 }
 
 /// A message from the coordinator to a client.
-package enum CoordinatorReply: Hashable, WireMessage {
+package indirect enum CoordinatorReply: Hashable, WireMessage {
   package static let sender = "coordinator"
 
   /// The first message. A client with another protocol version gets it before the connection closes.
@@ -97,58 +70,52 @@ package enum CoordinatorReply: Hashable, WireMessage {
 }
 
 extension CoordinatorReply {
-  enum Kind: String, Codable {
-    case hello, refused, submitted, status, jobs, job, results, got, preview, progress, waiting
-    case detached, forgotten, sweeping, stopping
-  }
-
-  package init(from decoder: any Decoder) throws {
-    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
-    case .hello: self = .hello(try Hello(from: decoder))
-    case .refused: self = .refused(try RequestRefusal(from: decoder))
-    case .submitted: self = .submitted(try Submitted(from: decoder))
-    case .status: self = .status(try ClusterReply(from: decoder))
-    case .jobs: self = .jobs(try JobsPage(from: decoder))
-    case .job: self = .job(try JobReply(from: decoder))
-    case .results: self = .results(try ResultsPage(from: decoder))
-    case .got: self = .got(try GotReply(from: decoder))
-    case .preview: self = .preview(try PreviewReply(from: decoder))
-    case .progress: self = .progress(try ProgressReply(from: decoder))
-    case .waiting: self = .waiting(try WaitReply(from: decoder))
-    case .detached: self = .detached(try PlainRequest(from: decoder))
-    case .forgotten: self = .forgotten(try PlainRequest(from: decoder))
-    case .sweeping: self = .sweeping(try PlainRequest(from: decoder))
-    case .stopping: self = .stopping(try PlainRequest(from: decoder))
+  package func write(to f: inout Fields) throws(FieldError) {
+    switch self {
+    case .hello(let payload): try f.message("hello", payload)
+    case .refused(let payload): try f.message("refused", payload)
+    case .submitted(let payload): try f.message("submitted", payload)
+    case .status(let payload): try f.message("status", payload)
+    case .jobs(let payload): try f.message("jobs", payload)
+    case .job(let payload): try f.message("job", payload)
+    case .results(let payload): try f.message("results", payload)
+    case .got(let payload): try f.message("got", payload)
+    case .preview(let payload): try f.message("preview", payload)
+    case .progress(let payload): try f.message("progress", payload)
+    case .waiting(let payload): try f.message("waiting", payload)
+    case .detached(let payload): try f.message("detached", payload)
+    case .forgotten(let payload): try f.message("forgotten", payload)
+    case .sweeping(let payload): try f.message("sweeping", payload)
+    case .stopping(let payload): try f.message("stopping", payload)
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: TypeKey.self)
-    let (kind, payload): (Kind, any Encodable) =
-      switch self {
-      case .hello(let hello): (.hello, hello)
-      case .refused(let refusal): (.refused, refusal)
-      case .submitted(let submitted): (.submitted, submitted)
-      case .status(let reply): (.status, reply)
-      case .jobs(let page): (.jobs, page)
-      case .job(let reply): (.job, reply)
-      case .results(let page): (.results, page)
-      case .got(let reply): (.got, reply)
-      case .preview(let reply): (.preview, reply)
-      case .progress(let reply): (.progress, reply)
-      case .waiting(let reply): (.waiting, reply)
-      case .detached(let request): (.detached, request)
-      case .forgotten(let request): (.forgotten, request)
-      case .sweeping(let request): (.sweeping, request)
-      case .stopping(let request): (.stopping, request)
-      }
-    try container.encode(kind, forKey: .type)
-    try payload.encode(to: encoder)
+  package static func read(
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "hello": .hello(try f.payload())
+    case "refused": .refused(try f.payload())
+    case "submitted": .submitted(try f.payload())
+    case "status": .status(try f.payload())
+    case "jobs": .jobs(try f.payload())
+    case "job": .job(try f.payload())
+    case "results": .results(try f.payload())
+    case "got": .got(try f.payload())
+    case "preview": .preview(try f.payload())
+    case "progress": .progress(try f.payload())
+    case "waiting": .waiting(try f.payload())
+    case "detached": .detached(try f.payload())
+    case "forgotten": .forgotten(try f.payload())
+    case "sweeping": .sweeping(try f.payload())
+    case "stopping": .stopping(try f.payload())
+    default: nil
+    }
   }
 }
 
 /// The result of a `get` or an `upload`.
-package struct GotReply: Hashable, Sendable, Codable {
+package struct GotReply: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let outcome: Outcome
   /// A thumbnail that is not in the store: the file beside this message has its bytes. `nil` if the
@@ -165,10 +132,17 @@ package struct GotReply: Hashable, Sendable, Codable {
     self.uncached = uncached
     self.timings = timings
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    outcome = try f.field("outcome", value?.outcome)
+    timings = try f.optional("timings", value?.timings)
+    uncached = try f.optional("uncached", value?.uncached)
+  }
 }
 
 /// A page of jobs, newest first.
-package struct JobsPage: Hashable, Sendable, Codable {
+package struct JobsPage: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let jobs: [JobStatus]
   /// Whether there are older jobs.
@@ -182,14 +156,15 @@ package struct JobsPage: Hashable, Sendable, Codable {
     self.hasMore = hasMore
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case id, jobs
-    case hasMore = "more"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    jobs = try f.field("jobs", value?.jobs)
+    hasMore = try f.field("more", value?.hasMore)
   }
 }
 
 /// The state of one job.
-package struct JobReply: Hashable, Sendable, Codable {
+package struct JobReply: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let status: JobStatus
 
@@ -197,10 +172,15 @@ package struct JobReply: Hashable, Sendable, Codable {
     self.id = id
     self.status = status
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    status = try f.field("status", value?.status)
+  }
 }
 
 /// A preview of the picture that a `get` waits for.
-package struct PreviewReply: Hashable, Sendable, Codable {
+package struct PreviewReply: Hashable, Sendable, Fielded {
   package let id: RequestID
   /// Counts the previews of the request from 1.
   package let number: Int
@@ -210,6 +190,12 @@ package struct PreviewReply: Hashable, Sendable, Codable {
     self.id = id
     self.number = number
     self.thumbnail = thumbnail
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    number = try f.field("number", value?.number)
+    thumbnail = try f.field("thumbnail", value?.thumbnail)
   }
 }
 
@@ -225,26 +211,16 @@ package struct ProgressReply: Hashable, Sendable {
 }
 
 // The members of the progress are beside the number of the request.
-extension ProgressReply: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case id
-  }
-
-  package init(from decoder: any Decoder) throws {
-    id = try decoder.container(keyedBy: CodingKeys.self).decode(RequestID.self, forKey: .id)
-    progress = try BodyProgress(from: decoder)
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(id, forKey: .id)
-    try progress.encode(to: encoder)
+extension ProgressReply: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    progress = try BodyProgress(&f, value?.progress)
   }
 }
 
 /// The reason why the coordinator refuses a request.
-package struct RequestRefusal: Hashable, Sendable, Codable {
-  package enum Code: String, Sendable, Codable {
+package struct RequestRefusal: Hashable, Sendable, Fielded {
+  package enum Code: String, Sendable, FieldValue {
     /// No job has that number.
     case unknownJob = "unknown_job"
     /// The job's state does not allow the change.
@@ -274,10 +250,16 @@ package struct RequestRefusal: Hashable, Sendable, Codable {
     self.code = code
     self.message = message
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    code = try f.field("code", value?.code)
+    id = try f.field("id", value?.id)
+    message = try f.field("message", value?.message)
+  }
 }
 
 /// A page of a job's lines.
-package struct ResultsPage: Hashable, Sendable, Codable {
+package struct ResultsPage: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let entries: [LineResult]
   /// The index of the first line of the next page; `nil` on the last page.
@@ -292,10 +274,16 @@ package struct ResultsPage: Hashable, Sendable, Codable {
     self.entries = entries
     self.next = next
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    entries = try f.field("entries", value?.entries)
+    id = try f.field("id", value?.id)
+    next = try f.optional("next", value?.next)
+  }
 }
 
 /// An accepted job.
-package struct Submitted: Hashable, Sendable, Codable {
+package struct Submitted: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let job: JobID
   package let total: Int
@@ -305,15 +293,26 @@ package struct Submitted: Hashable, Sendable, Codable {
     self.job = job
     self.total = total
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    job = try f.field("job", value?.job)
+    total = try f.field("total", value?.total)
+  }
 }
 
 /// The reason why a `get` waits.
-package struct WaitReply: Hashable, Sendable, Codable {
+package struct WaitReply: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let wait: Wait
 
   package init(id: RequestID, wait: Wait) {
     self.id = id
     self.wait = wait
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    id = try f.field("id", value?.id)
+    wait = try f.field("wait", value?.wait)
   }
 }

@@ -1,45 +1,9 @@
-package import ImgModel
-
-extension DecodeRequest {
-  /// Numbers in front of those of the variants.
-  private static let ownNumberCount = 4
-
-  /// Of a ``NumberRecord``: the picture's number and size, whether it is lenient, what becomes
-  /// of it, and the variants.
-  var numbers: [UInt64] {
-    [
-      picture, UInt64(truncatingIfNeeded: byteCount), isLenient.recordNumber,
-      output.recordNumber,
-    ] + variants.flatMap(\.numbers)
-  }
-
-  /// The receiver checks the size of the picture.
-  ///
-  /// - Returns: `nil` if these are not the numbers of a request.
-  init?(numbers: [UInt64]) {
-    let (count, rest) = (numbers.count - Self.ownNumberCount).quotientAndRemainder(
-      dividingBy: ImageVariant.numberCount)
-    guard (1...ImageVariant.maximumCount).contains(count), rest == 0,
-      let isLenient = Bool(recordNumber: numbers[2]),
-      let output = Output(recordNumber: numbers[3])
-    else { return nil }
-    let variants = (0..<count).compactMap { index in
-      ImageVariant(
-        numbers: numbers[(Self.ownNumberCount + index * ImageVariant.numberCount)...]
-          .prefix(ImageVariant.numberCount)
-      ).flatMap { try? Variant($0) }
-    }
-    guard variants.count == count else { return nil }
-    self.init(
-      picture: numbers[0], variants: variants, isLenient: isLenient, output: output,
-      byteCount: Int(truncatingIfNeeded: numbers[1]))
-  }
-}
+@_spi(Coding) package import ImgModel
 
 /// One picture for a decoder.
-package struct DecodeRequest: Hashable, Sendable {
+package struct DecodeRequest: Hashable, Sendable, Fielded {
   /// What becomes of the picture.
-  package enum Output: CaseIterable, Sendable {
+  package enum Output: String, CaseIterable, Sendable, FieldValue {
     /// Its thumbnails, encoded.
     case thumbnails
     /// The bytes are the beginning of a picture, which is shown as far as it is there.
@@ -71,12 +35,24 @@ package struct DecodeRequest: Hashable, Sendable {
     self.byteCount = byteCount
   }
 
+  /// The receiver checks the size of the picture.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    isLenient = try f.field("lenient", value?.isLenient)
+    output = try f.field("output", value?.output)
+    picture = try f.field("picture", value?.picture)
+    variants = try f.field("variants", value?.variants)
+    guard (1...ImageVariant.maximumCount).contains(variants.count) else {
+      throw f.invalid("variants", "a picture has 1 to \(ImageVariant.maximumCount) variants")
+    }
+  }
+
   /// How many bytes ``Output/pixels`` of a size have.
   package static func byteCount(width: Int, height: Int) -> Int { width * height * 4 }
 }
 
 /// A message from a worker to its decoder. A decoder learns neither leases nor URLs.
-package enum DecoderOrder: Hashable, WireMessage {
+package indirect enum DecoderOrder: Hashable, WireMessage {
   package static let sender = "worker"
 
   /// The first message. The file beside it is the output memory: control words, and room for a
@@ -100,46 +76,30 @@ package enum DecoderOrder: Hashable, WireMessage {
 }
 
 extension DecoderOrder {
-  package var numbers: [UInt64]? {
-    if case .decode(let request) = self { request.numbers } else { nil }
-  }
-
-  package init?(numbers: [UInt64]) {
-    guard let request = DecodeRequest(numbers: numbers) else { return nil }
-    self = .decode(request)
-  }
-}
-
-extension DecoderOrder {
-  private enum Kind: String, Codable {
-    case start, input, describe
-  }
-
-  package init(from decoder: any Decoder) throws {
-    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
-    case .start: self = .start(try DecoderStart(from: decoder))
-    case .input: self = .input
-    case .describe: self = .describe(try DescribeRequest(from: decoder))
+  package func write(to f: inout Fields) throws(FieldError) {
+    switch self {
+    case .start(let payload): try f.message("start", payload)
+    case .input: try f.message("input")
+    case .decode(let payload): try f.message("decode", payload)
+    case .describe(let payload): try f.message("describe", payload)
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: TypeKey.self)
-    switch self {
-    case .start(let start):
-      try container.encode(Kind.start, forKey: .type)
-      try start.encode(to: encoder)
-    case .input: try container.encode(Kind.input, forKey: .type)
-    case .describe(let request):
-      try container.encode(Kind.describe, forKey: .type)
-      try request.encode(to: encoder)
-    case .decode: preconditionFailure("a decode order is a record")
+  package static func read(
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "start": .start(try f.payload())
+    case "input": try f.ended(.input)
+    case "decode": .decode(try f.payload())
+    case "describe": .describe(try f.payload())
+    default: nil
     }
   }
 }
 
 /// The state of a decoder that has started, before it has seen a picture.
-package struct DecoderReady: Hashable, Sendable, Codable {
+package struct DecoderReady: Hashable, Sendable, Fielded {
   package let processID: Int32
   package let sandbox: SandboxReport
 
@@ -148,14 +108,14 @@ package struct DecoderReady: Hashable, Sendable, Codable {
     self.sandbox = sandbox
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case processID = "pid"
-    case sandbox
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    processID = try f.field("pid", value?.processID)
+    sandbox = try f.field("sandbox", value?.sandbox)
   }
 }
 
 /// The reason why a decoder cannot start.
-package struct DecoderRefusal: Hashable, Sendable, Codable {
+package struct DecoderRefusal: Hashable, Sendable, Fielded {
   package let reason: String
   /// Whether every other decoder of this machine would say the same.
   package let isLasting: Bool
@@ -165,9 +125,9 @@ package struct DecoderRefusal: Hashable, Sendable, Codable {
     self.isLasting = isLasting
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case reason
-    case isLasting = "lasting"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    isLasting = try f.field("lasting", value?.isLasting)
+    reason = try f.field("reason", value?.reason)
   }
 }
 
@@ -189,66 +149,54 @@ package enum DecoderReport: Hashable, WireMessage {
 }
 
 extension DecoderReport {
-  package var numbers: [UInt64]? {
-    if case .decoded(let facts, let picture) = self { [picture] + facts.numbers } else { nil }
+  package func write(to f: inout Fields) throws(FieldError) {
+    switch self {
+    case .ready(let payload): try f.message("ready", payload)
+    case .refused(let payload): try f.message("refused", payload)
+    case .decoded(let facts, let picture): try f.message("decoded", Numbered(facts, picture))
+    case .described(let description, let picture):
+      try f.message("described", Numbered(description, picture))
+    case .failed(let failure, let picture): try f.message("failed", Numbered(failure, picture))
+    }
   }
 
-  package init?(numbers: [UInt64]) {
-    guard let picture = numbers.first,
-      let facts = RenderedFacts(numbers: Array(numbers.dropFirst()))
-    else { return nil }
-    self = .decoded(facts, picture: picture)
+  package static func read(
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "ready": return .ready(try f.payload())
+    case "refused": return .refused(try f.payload())
+    case "decoded":
+      let report: Numbered<RenderedFacts> = try f.payload()
+      return .decoded(report.content, picture: report.picture)
+    case "described":
+      let report: Numbered<PictureDescription> = try f.payload()
+      return .described(report.content, picture: report.picture)
+    case "failed":
+      let report: Numbered<Failure> = try f.payload()
+      return .failed(report.content, picture: report.picture)
+    default: return nil
+    }
   }
 }
 
-extension DecoderReport {
-  private enum Kind: String, Codable {
-    case ready, refused, described, failed
+/// What a decoder reports of one picture. The picture's number is beside the members of the content.
+private struct Numbered<Content: Fielded>: Fielded {
+  let content: Content
+  let picture: UInt64
+
+  init(_ content: Content, _ picture: UInt64) {
+    (self.content, self.picture) = (content, picture)
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case type, picture
-  }
-
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    switch try container.decode(Kind.self, forKey: .type) {
-    case .ready: self = .ready(try DecoderReady(from: decoder))
-    case .refused: self = .refused(try DecoderRefusal(from: decoder))
-    case .described:
-      self = .described(
-        try PictureDescription(from: decoder),
-        picture: try container.decode(UInt64.self, forKey: .picture))
-    case .failed:
-      self = .failed(
-        try Failure(from: decoder), picture: try container.decode(UInt64.self, forKey: .picture))
-    }
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    switch self {
-    case .ready(let ready):
-      try container.encode(Kind.ready, forKey: .type)
-      try ready.encode(to: encoder)
-    case .refused(let refusal):
-      try container.encode(Kind.refused, forKey: .type)
-      try refusal.encode(to: encoder)
-    case .described(let description, let picture):
-      try container.encode(Kind.described, forKey: .type)
-      try container.encode(picture, forKey: .picture)
-      try description.encode(to: encoder)
-    case .failed(let failure, let picture):
-      try container.encode(Kind.failed, forKey: .type)
-      try container.encode(picture, forKey: .picture)
-      try failure.encode(to: encoder)
-    case .decoded: preconditionFailure("a thumbnail is reported as a record")
-    }
+  init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    picture = try f.field("picture", value?.picture)
+    content = try Content(&f, value?.content)
   }
 }
 
 /// The settings that a decoder starts with.
-package struct DecoderStart: Hashable, Sendable, Codable {
+package struct DecoderStart: Hashable, Sendable, Fielded {
   package let limits: Limits
   /// Whether the decoder refuses to start if a part of its sandbox is missing.
   package let requiresSandbox: Bool
@@ -258,14 +206,14 @@ package struct DecoderStart: Hashable, Sendable, Codable {
     self.requiresSandbox = requiresSandbox
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case limits
-    case requiresSandbox = "require_sandbox"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    limits = try f.field("limits", value?.limits)
+    requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
   }
 }
 
 /// One picture whose pixels a decoder describes.
-package struct DescribeRequest: Hashable, Sendable, Codable {
+package struct DescribeRequest: Hashable, Sendable, Fielded {
   /// See ``DecodeRequest/picture``.
   package let picture: UInt64
   /// The size of the picture, which begins at the start of the input memory.
@@ -276,8 +224,33 @@ package struct DescribeRequest: Hashable, Sendable, Codable {
     self.byteCount = byteCount
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case picture
-    case byteCount = "bytes"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    picture = try f.field("picture", value?.picture)
+  }
+}
+
+/// The thumbnails in the output memory's thumbnail area, one behind the other from its start, and their
+/// source.
+package struct RenderedFacts: Hashable, Sendable, Fielded {
+  /// As many as the request has variants, in their order.
+  package let thumbnails: [Thumbnail]
+  package let source: SourceFacts
+  package let thumbHash: ThumbHash
+
+  package init(thumbnails: [Thumbnail], source: SourceFacts, thumbHash: ThumbHash) {
+    self.thumbnails = thumbnails
+    self.source = source
+    self.thumbHash = thumbHash
+  }
+
+  /// The receiver checks the sizes.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    source = try f.field("source", value?.source)
+    thumbHash = try f.field("thumbhash", value?.thumbHash)
+    thumbnails = try f.field("thumbnails", value?.thumbnails)
+    guard (1...ImageVariant.maximumCount).contains(thumbnails.count) else {
+      throw f.invalid("thumbnails", "a picture has 1 to \(ImageVariant.maximumCount) thumbnails")
+    }
   }
 }

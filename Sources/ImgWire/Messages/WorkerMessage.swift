@@ -1,4 +1,4 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// A message from a worker to the coordinator.
 package enum WorkerMessage: Hashable, WireMessage {
@@ -55,235 +55,50 @@ package enum WorkerMessage: Hashable, WireMessage {
 }
 
 extension WorkerMessage {
-  enum Kind: String, Codable {
-    case hello, ready, refused
-    case lookedUp = "looked_up"
-    case hostUpdates = "host_updates"
-    case redirected, transferred, released, finished, uncached, preview, progress
-    case startDecoder = "start_decoder"
-    case endDecoder = "end_decoder"
-    case unpinned, store, sandboxed
-  }
-
-  package init(from decoder: any Decoder) throws {
-    switch try decoder.container(keyedBy: TypeKey.self).decode(Kind.self, forKey: .type) {
-    case .hello: self = .hello(try Hello(from: decoder))
-    case .ready: self = .ready(try Credits(from: decoder))
-    case .refused: self = .refused(try Refusal(from: decoder))
-    case .lookedUp: self = .lookedUp(try LookupResults(from: decoder))
-    case .hostUpdates: self = .hostUpdates(try HostUpdates(from: decoder))
-    case .redirected: self = .redirected(try Redirections(from: decoder))
-    case .transferred: self = .transferred(try LeaseList(from: decoder))
-    case .released: self = .released(try LeaseList(from: decoder))
-    case .finished: self = .finished(try FetchResults(from: decoder))
-    case .uncached: self = .uncached(try UncachedResult(from: decoder))
-    case .preview: self = .preview(try MadePreview(from: decoder))
-    case .progress: self = .progress(try ProgressReport(from: decoder))
-    case .startDecoder: self = .startDecoder(try DecoderReference(from: decoder))
-    case .endDecoder: self = .endDecoder(try DecoderReference(from: decoder))
-    case .unpinned: self = .unpinned(try LeaseList(from: decoder))
-    case .store: self = .store(try StoreReport(from: decoder))
-    case .sandboxed: self = .sandboxed(try WorkerSandbox(from: decoder))
-    }
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: TypeKey.self)
-    let (kind, payload): (Kind, any Encodable) =
-      switch self {
-      case .hello(let hello): (.hello, hello)
-      case .ready(let credits): (.ready, credits)
-      case .refused(let refusal): (.refused, refusal)
-      case .lookedUp(let results): (.lookedUp, results)
-      case .hostUpdates(let updates): (.hostUpdates, updates)
-      case .redirected(let redirections): (.redirected, redirections)
-      case .transferred(let list): (.transferred, list)
-      case .released(let list): (.released, list)
-      case .finished(let results): (.finished, results)
-      case .uncached(let result): (.uncached, result)
-      case .preview(let preview): (.preview, preview)
-      case .progress(let report): (.progress, report)
-      case .startDecoder(let reference): (.startDecoder, reference)
-      case .endDecoder(let reference): (.endDecoder, reference)
-      case .unpinned(let list): (.unpinned, list)
-      case .store(let report): (.store, report)
-      case .sandboxed(let sandbox): (.sandboxed, sandbox)
-      }
-    try container.encode(kind, forKey: .type)
-    try payload.encode(to: encoder)
-  }
-}
-
-// The answers to look-ups and the ends of leases have code of their own.
-
-extension WorkerMessage {
-  package func write(to json: inout JSONWriter) throws -> Bool {
+  package func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .lookedUp(let results): results.write(to: &json, kind: .lookedUp)
-    case .transferred(let list): list.write(to: &json, kind: .transferred)
-    case .released(let list): list.write(to: &json, kind: .released)
-    case .finished(let results): try results.write(to: &json, kind: .finished)
-    default: return false
+    case .hello(let payload): try f.message("hello", payload)
+    case .ready(let payload): try f.message("ready", payload)
+    case .refused(let payload): try f.message("refused", payload)
+    case .lookedUp(let payload): try f.message("looked_up", payload)
+    case .hostUpdates(let payload): try f.message("host_updates", payload)
+    case .redirected(let payload): try f.message("redirected", payload)
+    case .transferred(let payload): try f.message("transferred", payload)
+    case .released(let payload): try f.message("released", payload)
+    case .finished(let payload): try f.message("finished", payload)
+    case .uncached(let payload): try f.message("uncached", payload)
+    case .preview(let payload): try f.message("preview", payload)
+    case .progress(let payload): try f.message("progress", payload)
+    case .startDecoder(let payload): try f.message("start_decoder", payload)
+    case .endDecoder(let payload): try f.message("end_decoder", payload)
+    case .unpinned(let payload): try f.message("unpinned", payload)
+    case .store(let payload): try f.message("store", payload)
+    case .sandboxed(let payload): try f.message("sandboxed", payload)
     }
-    return true
   }
 
   package static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> WorkerMessage {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      if json.hasMember("decode_queue") { return .finished(try FetchResults.read(&json)) }
-      if json.hasMember("hits") { return .lookedUp(try LookupResults.read(&json)) }
-      try json.member("leases")
-      let list = LeaseList(leases: try json.array(LeaseID.read))
-      try json.member("type")
-      switch try json.text(Kind.self) {
-      case .transferred: return .transferred(list)
-      case .released: return .released(list)
-      default: throw JSONReader.NotCanonical()
-      }
-    }
-  }
-}
-
-extension LeaseID {
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> LeaseID {
-    LeaseID(rawValue: try json.number())
-  }
-}
-
-extension JSONWriter {
-  fileprivate mutating func leases(_ name: String, _ leases: [LeaseID]) {
-    member(name)
-    array(leases) { json, lease in json.number(lease.rawValue) }
-  }
-}
-
-extension LeaseList {
-  fileprivate func write(to json: inout JSONWriter, kind: WorkerMessage.Kind) {
-    json.object { json in
-      json.leases("leases", leases)
-      json.member("type")
-      json.string(kind.rawValue)
-    }
-  }
-}
-
-extension LookupResults {
-  fileprivate func write(to json: inout JSONWriter, kind: WorkerMessage.Kind) {
-    json.object { json in
-      json.member("hits")
-      json.array(hits) { json, hit in hit.write(to: &json) }
-      json.leases("misses", misses)
-      json.leases("originals", originals)
-      json.leases("stale", stale)
-      json.member("type")
-      json.string(kind.rawValue)
-    }
-  }
-
-  /// Reads the rest of the message, from the value of its first member on.
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> LookupResults {
-    let hits = try json.array(Hit.read)
-    try json.member("misses")
-    let misses = try json.array(LeaseID.read)
-    try json.member("originals")
-    let originals = try json.array(LeaseID.read)
-    try json.member("stale")
-    let stale = try json.array(LeaseID.read)
-    try json.member("type")
-    try json.literal(WorkerMessage.Kind.lookedUp.rawValue)
-    return LookupResults(hits: hits, stale: stale, originals: originals, misses: misses)
-  }
-}
-
-extension LookupResults.Hit {
-  fileprivate func write(to json: inout JSONWriter) {
-    json.object { json in
-      json.member("lease")
-      json.number(lease.rawValue)
-      json.member("thumbnail")
-      thumbnail.write(to: &json)
-    }
-  }
-
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> LookupResults.Hit {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      try json.member("lease")
-      let lease = LeaseID(rawValue: try json.number())
-      try json.member("thumbnail")
-      return LookupResults.Hit(lease: lease, thumbnail: try Thumbnail.read(&json))
-    }
-  }
-}
-
-extension FetchResults {
-  fileprivate func write(to json: inout JSONWriter, kind: WorkerMessage.Kind) throws {
-    try json.object { json in
-      json.member("decode_queue")
-      json.number(decodeQueueCount)
-      json.member("results")
-      try json.array(results) { json, result in try result.write(to: &json) }
-      json.member("type")
-      json.string(kind.rawValue)
-    }
-  }
-
-  /// Reads the rest of the message, from the value of its first member on.
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> FetchResults {
-    let decodeQueueCount: Int = try json.number()
-    try json.member("results")
-    let results = try json.array(Result.read)
-    try json.member("type")
-    try json.literal(WorkerMessage.Kind.finished.rawValue)
-    return FetchResults(results: results, decodeQueueCount: decodeQueueCount)
-  }
-}
-
-extension FetchResults.Result {
-  fileprivate func write(to json: inout JSONWriter) throws {
-    try json.object { json in
-      if let failureBehind {
-        json.member("failure_behind")
-        try json.encoded(failureBehind)
-      }
-      json.member("lease")
-      json.number(lease.rawValue)
-      json.member("outcome")
-      try outcome.write(to: &json)
-      json.member("redirected")
-      json.bool(wasRedirected)
-      if let timings {
-        json.member("timings")
-        timings.write(to: &json)
-      }
-    }
-  }
-
-  fileprivate static func read(
-    _ json: inout JSONReader
-  ) throws(JSONReader.NotCanonical) -> FetchResults.Result {
-    try json.object { json throws(JSONReader.NotCanonical) in
-      let failureBehind: Failure? =
-        json.hasMember("failure_behind") ? try json.decoded() : nil
-      try json.member("lease")
-      let lease = LeaseID(rawValue: try json.number())
-      try json.member("outcome")
-      let outcome = try Outcome.read(&json)
-      try json.member("redirected")
-      let wasRedirected = try json.bool()
-      return FetchResults.Result(
-        lease: lease, outcome: outcome, wasRedirected: wasRedirected,
-        timings: json.hasMember("timings") ? try Timings.read(&json) : nil,
-        failureBehind: failureBehind)
+    _ type: String, from f: inout Fields
+  ) throws(FieldError) -> Self? {
+    switch type {
+    case "hello": .hello(try f.payload())
+    case "ready": .ready(try f.payload())
+    case "refused": .refused(try f.payload())
+    case "looked_up": .lookedUp(try f.payload())
+    case "host_updates": .hostUpdates(try f.payload())
+    case "redirected": .redirected(try f.payload())
+    case "transferred": .transferred(try f.payload())
+    case "released": .released(try f.payload())
+    case "finished": .finished(try f.payload())
+    case "uncached": .uncached(try f.payload())
+    case "preview": .preview(try f.payload())
+    case "progress": .progress(try f.payload())
+    case "start_decoder": .startDecoder(try f.payload())
+    case "end_decoder": .endDecoder(try f.payload())
+    case "unpinned": .unpinned(try f.payload())
+    case "store": .store(try f.payload())
+    case "sandboxed": .sandboxed(try f.payload())
+    default: nil
     }
   }
 }

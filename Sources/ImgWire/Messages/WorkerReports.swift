@@ -1,7 +1,7 @@
-package import ImgModel
+@_spi(Coding) package import ImgModel
 
 /// How much work a worker accepts at once. A coordinator that assigns more has a bug.
-package struct Credits: Hashable, Sendable, Codable {
+package struct Credits: Hashable, Sendable, Fielded {
   /// The maximum number of URLs in unanswered look-ups.
   package let lookups: Int
   /// The maximum number of leases of `fetch`, `attach`, `decode` and `decode_upload` without a result.
@@ -16,24 +16,29 @@ package struct Credits: Hashable, Sendable, Codable {
     self.decodeQueueTarget = decodeQueueTarget
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case lookups, leases
-    case decodeQueueTarget = "decode_queue_target"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decodeQueueTarget = try f.field("decode_queue_target", value?.decodeQueueTarget)
+    leases = try f.field("leases", value?.leases)
+    lookups = try f.field("lookups", value?.lookups)
   }
 }
 
 /// Names one decoder of the worker.
-package struct DecoderReference: Hashable, Sendable, Codable {
+package struct DecoderReference: Hashable, Sendable, Fielded {
   package let decoder: DecoderID
 
   package init(decoder: DecoderID) {
     self.decoder = decoder
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decoder = try f.field("decoder", value?.decoder)
+  }
 }
 
 /// The results of leases.
-package struct FetchResults: Hashable, Sendable, Codable {
-  package struct Result: Hashable, Sendable, Codable {
+package struct FetchResults: Hashable, Sendable, Fielded {
+  package struct Result: Hashable, Sendable, Fielded {
     package let lease: LeaseID
     package let outcome: Outcome
     /// Whether a redirect led to the response, or to the failure.
@@ -55,11 +60,12 @@ package struct FetchResults: Hashable, Sendable, Codable {
       self.timings = timings
     }
 
-    private enum CodingKeys: String, CodingKey {
-      case lease, outcome
-      case wasRedirected = "redirected"
-      case timings
-      case failureBehind = "failure_behind"
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      failureBehind = try f.optional("failure_behind", value?.failureBehind)
+      lease = try f.field("lease", value?.lease)
+      outcome = try f.field("outcome", value?.outcome)
+      wasRedirected = try f.field("redirected", value?.wasRedirected)
+      timings = try f.optional("timings", value?.timings)
     }
   }
 
@@ -72,14 +78,14 @@ package struct FetchResults: Hashable, Sendable, Codable {
     self.decodeQueueCount = decodeQueueCount
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case results
-    case decodeQueueCount = "decode_queue"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decodeQueueCount = try f.field("decode_queue", value?.decodeQueueCount)
+    results = try f.field("results", value?.results)
   }
 }
 
 /// Facts about hosts that a worker learns from transfers in progress, and about the pace of these.
-package struct HostUpdates: Hashable, Sendable, Codable {
+package struct HostUpdates: Hashable, Sendable, Fielded {
   package var cooldowns: [HostCooldown] = []
   /// One entry for each request that took no token from its host's bucket: a request for robots.txt,
   /// or a redirect within the host.
@@ -107,24 +113,30 @@ package struct HostUpdates: Hashable, Sendable, Codable {
       && fast.isEmpty
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case cooldowns
-    case extraRequests = "extra_requests"
-    case robotsKnown = "robots_known"
-    case slow, fast
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    cooldowns = try f.field("cooldowns", value?.cooldowns)
+    extraRequests = try f.field("extra_requests", value?.extraRequests)
+    fast = try f.field("fast", value?.fast)
+    robotsKnown = try f.field("robots_known", value?.robotsKnown)
+    slow = try f.field("slow", value?.slow)
   }
 }
 
 /// The result of a look-up. Each lease of the batch is in exactly one of `hits`, `originals` and
 /// `misses`.
-package struct LookupResults: Hashable, Sendable, Codable {
-  package struct Hit: Hashable, Sendable, Codable {
+package struct LookupResults: Hashable, Sendable, Fielded {
+  package struct Hit: Hashable, Sendable, Fielded {
     package let lease: LeaseID
     package let thumbnail: Thumbnail
 
     package init(lease: LeaseID, thumbnail: Thumbnail) {
       self.lease = lease
       self.thumbnail = thumbnail
+    }
+
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      lease = try f.field("lease", value?.lease)
+      thumbnail = try f.field("thumbnail", value?.thumbnail)
     }
   }
 
@@ -143,10 +155,17 @@ package struct LookupResults: Hashable, Sendable, Codable {
     self.originals = originals
     self.misses = misses
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    hits = try f.field("hits", value?.hits)
+    misses = try f.field("misses", value?.misses)
+    originals = try f.field("originals", value?.originals)
+    stale = try f.field("stale", value?.stale)
+  }
 }
 
 /// A preview of a picture whose body is arriving.
-package struct MadePreview: Hashable, Sendable, Codable {
+package struct MadePreview: Hashable, Sendable, Fielded {
   /// The lease that the picture is fetched for. It goes on.
   package let lease: LeaseID
   package let thumbnail: Thumbnail
@@ -159,14 +178,15 @@ package struct MadePreview: Hashable, Sendable, Codable {
     self.shownByteCount = shownByteCount
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case lease, thumbnail
-    case shownByteCount = "shown_bytes"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    lease = try f.field("lease", value?.lease)
+    shownByteCount = try f.field("shown_bytes", value?.shownByteCount)
+    thumbnail = try f.field("thumbnail", value?.thumbnail)
   }
 }
 
 /// How much of the bodies of leases has arrived.
-package struct ProgressReport: Hashable, Sendable, Codable {
+package struct ProgressReport: Hashable, Sendable, Fielded {
   package struct Entry: Hashable, Sendable {
     /// The lease that the body is fetched for. It goes on.
     package let lease: LeaseID
@@ -183,29 +203,23 @@ package struct ProgressReport: Hashable, Sendable, Codable {
   package init(entries: [Entry]) {
     self.entries = entries
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    entries = try f.field("entries", value?.entries)
+  }
 }
 
 // The members of the progress are beside the lease.
-extension ProgressReport.Entry: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case lease
-  }
-
-  package init(from decoder: any Decoder) throws {
-    lease = try decoder.container(keyedBy: CodingKeys.self).decode(LeaseID.self, forKey: .lease)
-    progress = try BodyProgress(from: decoder)
-  }
-
-  package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(lease, forKey: .lease)
-    try progress.encode(to: encoder)
+extension ProgressReport.Entry: Fielded {
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    lease = try f.field("lease", value?.lease)
+    progress = try BodyProgress(&f, value?.progress)
   }
 }
 
 /// Redirected transfers that wait for slots at their new hosts.
-package struct Redirections: Hashable, Sendable, Codable {
-  package struct Redirection: Hashable, Sendable, Codable {
+package struct Redirections: Hashable, Sendable, Fielded {
+  package struct Redirection: Hashable, Sendable, Fielded {
     package let transfer: TransferID
     /// The new host, see ``ImageURL/host``.
     package let host: String
@@ -217,6 +231,12 @@ package struct Redirections: Hashable, Sendable, Codable {
       self.host = host
       self.origin = origin
     }
+
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      host = try f.field("host", value?.host)
+      origin = try f.field("origin", value?.origin)
+      transfer = try f.field("transfer", value?.transfer)
+    }
   }
 
   package let redirections: [Redirection]
@@ -224,19 +244,27 @@ package struct Redirections: Hashable, Sendable, Codable {
   package init(redirections: [Redirection]) {
     self.redirections = redirections
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    redirections = try f.field("redirections", value?.redirections)
+  }
 }
 
 /// The reason why a worker cannot start.
-package struct Refusal: Hashable, Sendable, Codable {
+package struct Refusal: Hashable, Sendable, Fielded {
   package let reason: String
 
   package init(reason: String) {
     self.reason = reason
   }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    reason = try f.field("reason", value?.reason)
+  }
 }
 
 /// The result of a lease whose thumbnail is not in the store.
-package struct UncachedResult: Hashable, Sendable, Codable {
+package struct UncachedResult: Hashable, Sendable, Fielded {
   package let lease: LeaseID
   package let made: UncachedThumbnail
   /// Bytes of the response body.
@@ -254,20 +282,26 @@ package struct UncachedResult: Hashable, Sendable, Codable {
     self.isStoreDegraded = isStoreDegraded
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case lease, made
-    case bytesFetched = "bytes_fetched"
-    case isStoreDegraded = "store_degraded"
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    bytesFetched = try f.field("bytes_fetched", value?.bytesFetched)
+    lease = try f.field("lease", value?.lease)
+    made = try f.field("made", value?.made)
+    isStoreDegraded = try f.field("store_degraded", value?.isStoreDegraded)
   }
 }
 
 /// What confines a worker and its decoders.
-package struct WorkerSandbox: Hashable, Sendable, Codable {
+package struct WorkerSandbox: Hashable, Sendable, Fielded {
   package let worker: SandboxReport
   package let decoder: SandboxReport
 
   package init(worker: SandboxReport, decoder: SandboxReport) {
     self.worker = worker
     self.decoder = decoder
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decoder = try f.field("decoder", value?.decoder)
+    worker = try f.field("worker", value?.worker)
   }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import ImgModel
+@_spi(Coding) import ImgModel
 import ImgSystem
 import ImgWire
 import Testing
@@ -154,11 +154,32 @@ import Testing
 }
 
 /// A message that goes either way, with or without a file.
-struct Note: WireMessage, Equatable {
+struct Note: WireMessage, Fielded, Equatable {
   static let sender = "test"
 
   let text: String
   var announcesFile = false
+
+  init(text: String, announcesFile: Bool = false) {
+    (self.text, self.announcesFile) = (text, announcesFile)
+  }
+
+  init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    announcesFile = try f.field("file", value?.announcesFile)
+    text = try f.field("text", value?.text)
+  }
+
+  func write(to f: inout Fields) throws(FieldError) {
+    f.beginMessage("note")
+    _ = try Self(&f, self)
+    try f.endObject()
+  }
+
+  static func read(_ type: String, from f: inout Fields) throws(FieldError) -> Self? {
+    let note = try Self(&f, nil)
+    try f.endObject()
+    return type == "note" ? note : nil
+  }
 
   /// The frame of a note.
   static func frame(_ text: String, announcesFile: Bool) throws -> [UInt8] {

@@ -1,0 +1,456 @@
+/// Reads JSON from its bytes, without a tree.
+///
+/// It reads twice at most. The first time it takes only what ``JSONWriter`` writes: no white space, the
+/// members in the order of the list that describes them, and no others. That is what the programs
+/// send each other. The second time it takes any JSON (RFC 8259): it finds the members of each object
+/// first, the first of those with one name, and ignores those that are not asked for. That reading
+/// tells what is not valid. The types bound the depth of what is read, and a constant that of the rest.
+@safe
+struct JSONReader {
+  /// Valid between ``start(_:isLenient:)`` and ``end()``.
+  private var bytes = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+  /// Index of the next byte.
+  private var position = 0
+  private var count = 0
+  /// Whether a comma precedes the next member.
+  private var needsComma = false
+  /// The type of a message, which is one of its members, until it is passed.
+  private var pendingType: Range<Int>?
+  private var depth = 0
+  /// Whether it takes any JSON.
+  private var isLenient = false
+  /// Of lenient reading, the members of the open objects.
+  private var objects: [OpenObject] = []
+  /// Of lenient reading, the names of the open members.
+  private(set) var path: [String] = []
+  /// Of lenient reading, where their values end.
+  private var valueEnds: [Int] = []
+
+  private struct OpenObject {
+    var members: [(name: String, value: Range<Int>)] = []
+    var end = 0
+  }
+
+  private static let maximumSkippedDepth = 32
+
+  /// Begins with JSON, whose memory is valid until ``end()``.
+  mutating func start(_ json: UnsafeBufferPointer<UInt8>, isLenient: Bool) {
+    unsafe bytes = json
+    count = json.count
+    position = 0
+    needsComma = false
+    pendingType = nil
+    depth = 0
+    self.isLenient = isLenient
+    if isLenient { (objects, path, valueEnds) = ([], [], []) }
+    skipWhiteSpace()
+  }
+
+  mutating func end() {
+    unsafe bytes = UnsafeBufferPointer(start: nil, count: 0)
+    count = 0
+  }
+
+  /// Nothing follows the value.
+  mutating func finish() throws(FieldError) {
+    skipWhiteSpace()
+    guard position == count else { throw failure("more than one value") }
+  }
+
+  /// The next byte; 0, which JSON does not have, at the end.
+  private var next: UInt8 { byte(at: position) }
+
+  private func byte(at index: Int) -> UInt8 { index < count ? unsafe bytes[index] : 0 }
+
+  private func slice(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
+    unsafe UnsafeBufferPointer(rebasing: bytes[range])
+  }
+
+  /// What the reading ends with. The first reading gives no reason: its caller reads again.
+  private func failure(_ reason: @autoclosure () -> String) -> FieldError {
+    isLenient ? FieldError(path: path, reason: reason()) : .notCanonical
+  }
+
+  // MARK: - Objects
+
+  mutating func beginObject() throws(FieldError) {
+    let start = position
+    try expect(UInt8(ascii: "{"), "not an object")
+    depth += 1
+    needsComma = false
+    guard isLenient else { return }
+    position = start
+    objects.append(try members())
+  }
+
+  mutating func endObject() throws(FieldError) {
+    if isLenient {
+      position = objects.removeLast().end
+    } else {
+      if depth == 1 { passType() }
+      guard depth > 1 || pendingType == nil else { throw .notCanonical }
+      try expect(UInt8(ascii: "}"), "not the end of an object")
+    }
+    depth -= 1
+    needsComma = true
+  }
+
+  /// The members of the object at the position, which is behind it then.
+  private mutating func members() throws(FieldError) -> OpenObject {
+    var object = OpenObject()
+    try expect(UInt8(ascii: "{"), "not an object")
+    skipWhiteSpace()
+    if take(UInt8(ascii: "}")) {
+      object.end = position
+      return object
+    }
+    repeat {
+      skipWhiteSpace()
+      let name = try string()
+      skipWhiteSpace()
+      try expect(UInt8(ascii: ":"), "no colon behind a name")
+      skipWhiteSpace()
+      let start = position
+      try skipValue(within: Self.maximumSkippedDepth)
+      object.members.append((name, start..<position))
+      skipWhiteSpace()
+    } while take(UInt8(ascii: ","))
+    try expect(UInt8(ascii: "}"), "not the end of an object")
+    object.end = position
+    return object
+  }
+
+  /// Begins the member of this name, whose value is read next, before ``endMember()``. `null` is no value.
+  mutating func beginMember(_ name: StaticString) -> Bool {
+    if isLenient { return findMember("\(name)") }
+    if depth == 1, pendingType != nil, !isNext(name) { passType() }
+    guard isNext(name) else { return false }
+    position += name.utf8CodeUnitCount + (needsComma ? 4 : 3)
+    needsComma = true
+    return true
+  }
+
+  /// Ends the member, whose value was read to its end.
+  mutating func endMember() throws(FieldError) {
+    guard isLenient else { return }
+    guard position == valueEnds.popLast() else { throw failure("a value of another kind") }
+    path.removeLast()
+  }
+
+  private mutating func findMember(_ name: String) -> Bool {
+    guard let member = objects.last?.members.first(where: { $0.name == name }),
+      byte(at: member.value.lowerBound) != UInt8(ascii: "n")
+    else { return false }
+    position = member.value.lowerBound
+    valueEnds.append(member.value.upperBound)
+    path.append(name)
+    return true
+  }
+
+  /// Whether the next bytes are those of a member's name.
+  private func isNext(_ name: StaticString) -> Bool {
+    let start = position + (needsComma ? 2 : 1)
+    let end = start + name.utf8CodeUnitCount
+    guard end + 1 < count else { return false }
+    return unsafe (!needsComma || bytes[position] == UInt8(ascii: ","))
+      && bytes[start - 1] == UInt8(ascii: "\"") && bytes[end + 1] == UInt8(ascii: ":")
+      && bytes[end] == UInt8(ascii: "\"") && isName(name, at: start)
+  }
+
+  /// Whether the bytes at an index, which are there, are a name.
+  private func isName(_ name: StaticString, at start: Int) -> Bool {
+    for index in 0..<name.utf8CodeUnitCount
+    where unsafe bytes[start + index] != name.utf8Start[index] {
+      return false
+    }
+    return true
+  }
+
+  // MARK: - The type of a message
+
+  /// The type of the message, before its other members are read.
+  mutating func messageType() throws(FieldError) -> String {
+    guard !isLenient else {
+      try beginObject()
+      guard beginMember("type") else { throw FieldError(path: ["type"], reason: nil) }
+      let type = try string()
+      try endMember()
+      return type
+    }
+    let start = try typeStart()
+    position = start
+    let type = try string()
+    pendingType = start..<position
+    position = 0
+    try beginObject()
+    return type
+  }
+
+  /// Where the text of the type begins. It is the last member, or few follow it. Should the same bytes belong
+  /// to another object, the type is not found in its place.
+  private func typeStart() throws(FieldError) -> Int {
+    let name: StaticString = "\"type\":"
+    var start = count - name.utf8CodeUnitCount
+    while start > 0 {
+      if byte(at: start + 1) == UInt8(ascii: "t"), isName(name, at: start) {
+        return start + name.utf8CodeUnitCount
+      }
+      start -= 1
+    }
+    throw .notCanonical
+  }
+
+  private mutating func passType() {
+    guard let type = pendingType, isNext("type"),
+      position + "type".utf8.count + (needsComma ? 4 : 3) == type.lowerBound
+    else { return }
+    position = type.upperBound
+    pendingType = nil
+    needsComma = true
+  }
+
+  // MARK: - Lists
+
+  mutating func beginArray() throws(FieldError) {
+    try expect(UInt8(ascii: "["), "not a list")
+  }
+
+  /// Whether one more element follows, which is read next; else the list is over.
+  mutating func hasElement(after count: Int) throws(FieldError) -> Bool {
+    skipWhiteSpace()
+    if count == 0, take(UInt8(ascii: "]")) { return false }
+    if count > 0, !take(UInt8(ascii: ",")) {
+      try expect(UInt8(ascii: "]"), "not the end of a list")
+      return false
+    }
+    skipWhiteSpace()
+    return true
+  }
+
+  // MARK: - Values
+
+  /// An integer that its type can hold.
+  mutating func number<Value: FixedWidthInteger>(
+    _: Value.Type = Value.self
+  ) throws(FieldError) -> Value {
+    let isNegative = take(UInt8(ascii: "-"))
+    let start = position
+    var magnitude: UInt64 = 0
+    while case let digit = next &- UInt8(ascii: "0"), digit < 10 {
+      let (product, isProductOver) = magnitude.multipliedReportingOverflow(by: 10)
+      let (sum, isSumOver) = product.addingReportingOverflow(UInt64(digit))
+      guard !isProductOver, !isSumOver else { throw failure("a number out of range") }
+      magnitude = sum
+      position += 1
+    }
+    // No number begins with a zero but 0, see RFC 8259 section 6.
+    guard position > start, byte(at: start) != UInt8(ascii: "0") || position == start + 1 else {
+      throw failure("not a whole number")
+    }
+    let value =
+      isNegative ? Value(exactly: -Int128(magnitude)) : Value(exactly: magnitude)
+    guard let value else { throw failure("a number out of range") }
+    return value
+  }
+
+  mutating func real() throws(FieldError) -> Double {
+    let start = position
+    try skipNumber()
+    let text = unsafe String(decoding: slice(start..<position), as: UTF8.self)
+    guard let value = Double(text), value.isFinite else { throw failure("a number out of range") }
+    return value
+  }
+
+  mutating func bool() throws(FieldError) -> Bool {
+    if take("true") { return true }
+    guard take("false") else { throw failure("neither true nor false") }
+    return false
+  }
+
+  /// Text in valid UTF-8.
+  mutating func string() throws(FieldError) -> String {
+    try expect(UInt8(ascii: "\""), "not a text")
+    let start = position
+    let (isEscaped, isASCII) = try passText()
+    guard
+      let text =
+        isASCII
+        ? unsafe String(decoding: slice(start..<position - 1), as: UTF8.self)
+        : unsafe String(validating: slice(start..<position - 1), as: UTF8.self)
+    else {
+      throw failure("a text that is not UTF-8")
+    }
+    return isEscaped ? try unescaped(text) : text
+  }
+
+  /// Passes the rest of a text and its quotation mark.
+  ///
+  /// - Returns: whether it has escapes, and whether all of it is ASCII.
+  private mutating func passText() throws(FieldError) -> (isEscaped: Bool, isASCII: Bool) {
+    var isEscaped = false
+    var bits: UInt8 = 0
+    while position < count {
+      let byte = next
+      position += 1
+      bits |= byte
+      switch byte {
+      case UInt8(ascii: "\""): return (isEscaped, bits < 0x80)
+      case UInt8(ascii: "\\"):
+        isEscaped = true
+        position += 1
+      case 0..<0x20: throw failure("a control character in a text")
+      default: break
+      }
+    }
+    throw failure("a text without an end")
+  }
+
+  private func unescaped(_ text: String) throws(FieldError) -> String {
+    var rest = text.unicodeScalars[...]
+    var result = String.UnicodeScalarView()
+    while let scalar = rest.popFirst() {
+      guard scalar == "\\" else {
+        result.append(scalar)
+        continue
+      }
+      guard let unescaped = Self.unescaped(&rest) else { throw failure("an unknown escape") }
+      result.append(unescaped)
+    }
+    return String(result)
+  }
+
+  /// The character of an escape behind its backslash (RFC 8259 section 7).
+  private static func unescaped(_ rest: inout Substring.UnicodeScalarView) -> Unicode.Scalar? {
+    switch rest.popFirst() {
+    case "\""?: return "\""
+    case "\\"?: return "\\"
+    case "/"?: return "/"
+    case "b"?: return "\u{8}"
+    case "t"?: return "\t"
+    case "n"?: return "\n"
+    case "f"?: return "\u{c}"
+    case "r"?: return "\r"
+    case "u"?:
+      guard let unit = codeUnit(&rest) else { return nil }
+      guard UTF16.isLeadSurrogate(unit) else { return Unicode.Scalar(unit) }
+      guard rest.popFirst() == "\\", rest.popFirst() == "u", let trail = codeUnit(&rest),
+        UTF16.isTrailSurrogate(trail)
+      else { return nil }
+      return Unicode.Scalar(0x1_0000 + (UInt32(unit & 0x3FF) << 10 | UInt32(trail & 0x3FF)))
+    default: return nil
+    }
+  }
+
+  private static func codeUnit(_ rest: inout Substring.UnicodeScalarView) -> UInt16? {
+    let digits = rest.prefix(4)
+    rest = rest.dropFirst(4)
+    guard digits.count == 4, digits.allSatisfy(\.properties.isASCIIHexDigit) else { return nil }
+    return UInt16(String(digits), radix: 16)
+  }
+
+  // MARK: - What is not asked for
+
+  private mutating func skipValue(within depth: Int) throws(FieldError) {
+    guard depth > 0 else { throw failure("not a value") }
+    switch next {
+    case UInt8(ascii: "\""): _ = try string()
+    case UInt8(ascii: "{"):
+      position += 1
+      try skipElements(until: UInt8(ascii: "}"), areNamed: true, within: depth)
+    case UInt8(ascii: "["):
+      position += 1
+      try skipElements(until: UInt8(ascii: "]"), areNamed: false, within: depth)
+    default:
+      guard !take("true"), !take("false"), !take("null") else { return }
+      try skipNumber()
+    }
+  }
+
+  private mutating func skipElements(
+    until end: UInt8, areNamed: Bool, within depth: Int
+  ) throws(FieldError) {
+    skipWhiteSpace()
+    if take(end) { return }
+    repeat {
+      skipWhiteSpace()
+      if areNamed {
+        _ = try string()
+        skipWhiteSpace()
+        try expect(UInt8(ascii: ":"), "no colon behind a name")
+        skipWhiteSpace()
+      }
+      try skipValue(within: depth - 1)
+      skipWhiteSpace()
+    } while take(UInt8(ascii: ","))
+    try expect(end, "not the end of a value")
+  }
+
+  /// Passes a number (RFC 8259 section 6).
+  private mutating func skipNumber() throws(FieldError) {
+    _ = take(UInt8(ascii: "-"))
+    if !take(UInt8(ascii: "0")) { try skipDigits() }
+    if take(UInt8(ascii: ".")) { try skipDigits() }
+    guard take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) else { return }
+    if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+    try skipDigits()
+  }
+
+  private mutating func skipDigits() throws(FieldError) {
+    let start = position
+    while next &- UInt8(ascii: "0") < 10 { position += 1 }
+    guard position > start else { throw failure("not a value") }
+  }
+
+  // MARK: - Bytes
+
+  private mutating func skipWhiteSpace() {
+    guard isLenient else { return }
+    while [0x20, 0x0A, 0x0D, 0x09].contains(next) {
+      position += 1
+    }
+  }
+
+  private mutating func expect(_ byte: UInt8, _ reason: StaticString) throws(FieldError) {
+    guard take(byte) else { throw failure("\(reason)") }
+  }
+
+  private mutating func take(_ byte: UInt8) -> Bool {
+    guard next == byte else { return false }
+    position += 1
+    return true
+  }
+
+  private mutating func take(_ word: StaticString) -> Bool {
+    let end = position + word.utf8CodeUnitCount
+    guard end <= count, isName(word, at: position) else { return false }
+    position = end
+    return true
+  }
+
+  /// Whether the next bytes are these, which it passes then.
+  mutating func take(_ json: [UInt8]) -> Bool {
+    let end = position + json.count
+    guard end <= count, unsafe Self.areEqual(slice(position..<end), json) else { return false }
+    position = end
+    return true
+  }
+
+  /// Compares 8 bytes at a time.
+  private static func areEqual(_ bytes: UnsafeBufferPointer<UInt8>, _ others: [UInt8]) -> Bool {
+    let bytes = UnsafeRawBufferPointer(bytes)
+    return unsafe others.withUnsafeBytes { others in
+      let wordEnd = others.count & ~7
+      for start in stride(from: 0, to: wordEnd, by: 8)
+      where unsafe bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+        != others.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      { return false }
+      return (wordEnd..<others.count).allSatisfy { unsafe bytes[$0] == others[$0] }
+    }
+  }
+
+  /// The bytes since an earlier position, see ``mark``.
+  func json(since mark: Int) -> [UInt8] { unsafe Array(slice(mark..<position)) }
+
+  /// Where it is; `nil` while it takes any JSON, of which nothing is remembered.
+  var mark: Int? { isLenient ? nil : position }
+}
