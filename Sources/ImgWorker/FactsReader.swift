@@ -113,9 +113,6 @@ extension Input {
 }
 
 extension PicturePart {
-  /// What is fetched of a picture in parts, for its facts; `nil` if its whole body is.
-  var fetchedFactsExtent: FactsExtent? { isWhole ? nil : factsExtent }
-
   /// What is read of a picture whose facts are wanted; `nil` if the picture itself is.
   var factsExtent: FactsExtent? {
     switch self {

@@ -102,7 +102,7 @@ extension WorkerMachine {
       id,
       to: BodyProgress(
         receivedByteCount: facts.byteCount, expectedByteCount: facts.declaredByteCount))
-    report.progress += transfers.takeProgress(of: id)
+    report.progress += transfers.update(id) { $0.takeProgress() }
   }
 }
 

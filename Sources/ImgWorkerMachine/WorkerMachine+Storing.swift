@@ -60,7 +60,9 @@ extension WorkerMachine {
   ) {
     switch end {
     case .stored:
-      if storing.storesBody { transfers.bodyStored(by: lease) }
+      if storing.storesBody {
+        transfers.update(transfers.transfer(of: lease)) { $0.bodyStored() }
+      }
       finish(lease, with: storing.outcome)
     case .refused(let refusal): deliver(storing.thumbnail, for: lease, refused: refusal)
     case .failed(let failure): finish(lease, with: .failed(failure))

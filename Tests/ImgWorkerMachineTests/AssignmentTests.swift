@@ -203,17 +203,6 @@ struct FetchTasksTests {
   }
 }
 
-/// The transfers whose partial bodies are being stored.
-struct BrokenTransfersTests {
-  @Test func `leases wait for the partial body of their transfer`() {
-    var broken = BrokenTransfers()
-    broken.wait([1, 2], for: 1)
-    broken.wait([3], for: 3)
-    #expect(broken.finish(1) == [1, 2])
-    #expect(broken.finish(3) == [3])
-  }
-}
-
 /// The messages of one turn.
 struct WorkerReportTests {
   @Test func `the messages of a turn have a fixed order, hosts first and results last`() {
