@@ -301,7 +301,7 @@ import Testing
     let picture = try fixture.maker.card(index: 1, format: .png)
     for width in [16, 64] {
       let variant = try Variant(ImageVariant(width: width, height: width))
-      let rendered = try fixture.thumbnailer.thumbnail(of: picture.span, as: variant)
+      let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
       #expect(rendered.thumbnail.width == width)
     }
   }
@@ -321,6 +321,6 @@ import Testing
   }
 
   private func thumbnail(of range: Range<Int>, in bytes: [UInt8]) throws -> RenderedThumbnail {
-    try fixture.thumbnailer.thumbnail(of: bytes.span.extracting(range), as: .standard)
+    try fixture.thumbnailer.thumbnail(of: Array(bytes[range]), as: .standard)
   }
 }

@@ -253,7 +253,7 @@ import Testing
     return try encoding.encode(strip, timeline, quality: 80)
   }
 
-  @Test(arguments: [AnimationEncoding.webp, .gif], [0, 1, 3])
+  @Test(arguments: [AnimationEncoding(.webp), AnimationEncoding(.gif)], [0, 1, 3])
   func `delays and loops are written`(encoding: AnimationEncoding, loopCount: Int) throws {
     let file = try animation(encoding, loopCount: loopCount)
     let facts = try PictureFacts.reading(WholeBytes(file), .all)
@@ -263,7 +263,7 @@ import Testing
     #expect((facts.width, facts.height) == (64, 48))
   }
 
-  @Test(arguments: [(AnimationEncoding.webp, 16_777_215), (.gif, 655_350)])
+  @Test(arguments: [(AnimationEncoding(.webp), 16_777_215), (AnimationEncoding(.gif), 655_350)])
   func `a delay is at most as long as the format can tell`(
     encoding: AnimationEncoding, longest: Int
   ) throws {
@@ -272,7 +272,7 @@ import Testing
     #expect(facts.frameDelays == [200, longest, 100])
   }
 
-  @Test(arguments: [AnimationEncoding.webp, .gif])
+  @Test(arguments: [AnimationEncoding(.webp), AnimationEncoding(.gif)])
   func `frames are written in their order`(encoding: AnimationEncoding) throws {
     let file = try animation(encoding)
     let frames = try unsafe file.withUnsafeBufferPointer { buffer in
@@ -284,7 +284,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [AnimationEncoding.webp, .gif])
+  @Test(arguments: [AnimationEncoding(.webp), AnimationEncoding(.gif)])
   func `transparent pixels stay transparent`(encoding: AnimationEncoding) throws {
     let file = try animation(encoding, hasAlpha: true)
     let frames = try unsafe file.withUnsafeBufferPointer { buffer in
