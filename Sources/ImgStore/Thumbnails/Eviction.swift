@@ -19,15 +19,6 @@ struct Eviction {
   struct Newcomers {
     let keys: Set<ContentKey>
     let arrival: WallTime
-
-    init(keys: Set<ContentKey>, arrival: WallTime) {
-      self.keys = keys
-      self.arrival = arrival
-    }
-
-    init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
-      self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
-    }
   }
 
   private let tables: ThumbnailTables
@@ -240,5 +231,11 @@ extension ThumbnailTables {
     guard let renewed = found ?? nil else { return false }
     try put(renewed, at: now, transaction, counting: &counters)
     return true
+  }
+}
+
+extension Eviction.Newcomers {
+  init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
+    self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
   }
 }

@@ -204,7 +204,7 @@ struct ArrivalEntry {
   let key: ContentKey
   let expiresAt: WallTime
   /// `nil` for a record that may be evicted.
-  let pin: Pin?
+  var pin: Pin?
 
   /// Who pins a record.
   struct Pin {
@@ -217,14 +217,9 @@ struct ArrivalEntry {
   static let firstPinnedSequence: UInt64 = 1 << 63
   private static let valueByteCount = ContentKey.byteCount + 8
   private static let pinOffset = valueByteCount + 8
+}
 
-  init(sequence: UInt64, key: ContentKey, expiresAt: WallTime, pin: Pin? = nil) {
-    self.sequence = sequence
-    self.key = key
-    self.expiresAt = expiresAt
-    self.pin = pin
-  }
-
+extension ArrivalEntry {
   /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard value.count >= Self.valueByteCount, let sequence = Self.sequence(of: encodedKey) else {
@@ -300,17 +295,9 @@ struct ExpiryEntry {
   private static let timeByteCount = 8
   private static let keyByteCount = timeByteCount + ContentKey.byteCount
   private static let valueByteCount = 24
+}
 
-  init(
-    expiresAt: WallTime, key: ContentKey, storedAt: WallTime, byteCount: Int64, sequence: UInt64
-  ) {
-    self.expiresAt = expiresAt
-    self.key = key
-    self.storedAt = storedAt
-    self.byteCount = byteCount
-    self.sequence = sequence
-  }
-
+extension ExpiryEntry {
   /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard encodedKey.count == Self.keyByteCount, value.count == Self.valueByteCount else {
