@@ -267,9 +267,9 @@ final class Transfer {
   }
 
   /// How much has arrived of a picture; `nil` while that is nothing, and for what is no picture.
-  var progress: BodyProgress? {
+  var progress: ImageProgress? {
     arrivedPicture.map {
-      BodyProgress(
+      ImageProgress(
         receivedByteCount: $0.byteCount, expectedByteCount: body.declaredByteCount)
     }
   }

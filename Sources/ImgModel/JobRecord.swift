@@ -110,7 +110,7 @@ extension JobRecord {
   ///
   /// - Throws: ``JobChangeRefusal``; the record is then unchanged.
   package mutating func apply(
-    _ change: JobChange, at moment: WallTime
+    _ change: ImageJobChange, at moment: WallTime
   ) throws(JobChangeRefusal) {
     switch (change, state) {
     case (.pause, .queued):
@@ -121,8 +121,8 @@ extension JobRecord {
       counts.cancelled += counts.total - counts.finished
       state = .cancelled
       finishedAt = moment
-    case (.prioritise(let priority), .queued), (.prioritise(let priority), .paused):
-      options.priority = priority
+    case (.setPriority(let priority), .queued), (.setPriority(let priority), .paused):
+      options.priority = priority.rawValue
     case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
       try reopen(includesFinal: includesFinal)
     case (.unpin, _) where holdsPins:
@@ -163,16 +163,16 @@ extension JobRecord {
     lowWater = 0
   }
 
-  private func refusal(of change: JobChange, at moment: WallTime) -> JobChangeRefusal {
+  private func refusal(of change: ImageJobChange, at moment: WallTime) -> JobChangeRefusal {
     // People see a queued job as scheduled, queued or running.
-    let seen = JobStatus(self, isDelayed: moment < notBefore).state.rawValue
+    let seen = ImageJob(self, isDelayed: moment < notBefore).state.rawValue
     let state = "job \(id) is \(isActive ? seen : state.rawValue)"
     let reason =
       switch change {
       case _ where self.state == .damaged: "; it can only be removed"
       case .pause where self.state == .paused: " already"
       case .resume where isActive: "; only a paused job can be resumed"
-      case .pause, .resume, .prioritise: "; it has no waiting URLs"
+      case .pause, .resume, .setPriority: "; it has no waiting URLs"
       case .cancel: "; nothing is left to cancel"
       case .retry: "; wait until it ends, or cancel it first"
       case .unpin: " and pins nothing"
@@ -237,12 +237,16 @@ package enum JournalOperation: Hashable, Sendable {
   /// Ends a job whose lines all have outcomes.
   case finish(JobID, at: WallTime)
   /// Applies a user's change. Has no effect if the change is no longer legal.
-  case change(JobID, JobChange, at: WallTime)
+  case change(JobID, ImageJobChange, at: WallTime)
 }
 
-/// A change that a user makes to an accepted job. ``JobRecord/apply(_:at:)`` defines when each
-/// change is legal and what it does.
-package enum JobChange: Hashable, Sendable {
+// JobRecord.apply(_:at:) defines when each change is legal and what it does.
+
+/// A change of an accepted job.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
+public enum ImageJobChange: Hashable, Sendable {
   /// Starts no more URLs of the job. URLs in progress finish.
   case pause
   /// Continues a paused job.
@@ -252,11 +256,11 @@ package enum JobChange: Hashable, Sendable {
   /// Retries the retryable failures, or every failure if `includesFinal` is set. In a cancelled
   /// job, also continues with the cancelled URLs.
   case retry(includesFinal: Bool)
-  /// Sets the job's priority, see ``RequestOptions/priority``.
-  case prioritise(Int)
-  /// Ends the pins of the job: what it has stored may be evicted, see ``PinPolicy``.
+  /// Counts for URLs that have not started.
+  case setPriority(ImageJob.Priority)
+  /// Ends the pins of the job: what it has stored may be evicted.
   case unpin
-  /// Deletes the job, its list and its outcomes. Its thumbnails stay in the store.
+  /// Removes the job, its list and its results. Its thumbnails stay in the store.
   case remove
 }
 
@@ -270,7 +274,7 @@ package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConverti
   }
 }
 
-extension JobChange: Codable {
+extension ImageJobChange: Codable {
   private enum CodingKeys: String, CodingKey {
     case change, priority
     case includesFinal = "all"
@@ -280,7 +284,8 @@ extension JobChange: Codable {
     case pause, resume, cancel, retry, prioritise, unpin, remove
   }
 
-  package init(from decoder: any Decoder) throws {
+  /// Reads what ``encode(to:)`` writes.
+  public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     switch try container.decode(Name.self, forKey: .change) {
     case .pause: self = .pause
@@ -289,18 +294,14 @@ extension JobChange: Codable {
     case .retry:
       self = .retry(includesFinal: try container.decode(Bool.self, forKey: .includesFinal))
     case .prioritise:
-      let priority = try container.decode(Int.self, forKey: .priority)
-      guard RequestOptions.priorityRange.contains(priority) else {
-        throw DecodingError.dataCorruptedError(
-          forKey: .priority, in: container, debugDescription: "the priority must be from -2 to 2")
-      }
-      self = .prioritise(priority)
+      self = .setPriority(try container.decode(ImageJob.Priority.self, forKey: .priority))
     case .unpin: self = .unpin
     case .remove: self = .remove
     }
   }
 
-  package func encode(to encoder: any Encoder) throws {
+  /// Writes the members of JSON that name the change.
+  public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
     case .pause: try container.encode(Name.pause, forKey: .change)
@@ -309,7 +310,7 @@ extension JobChange: Codable {
     case .retry(let includesFinal):
       try container.encode(Name.retry, forKey: .change)
       try container.encode(includesFinal, forKey: .includesFinal)
-    case .prioritise(let priority):
+    case .setPriority(let priority):
       try container.encode(Name.prioritise, forKey: .change)
       try container.encode(priority, forKey: .priority)
     case .unpin: try container.encode(Name.unpin, forKey: .change)

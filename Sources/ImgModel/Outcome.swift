@@ -85,18 +85,21 @@ package struct Timings: Hashable, Sendable, Codable {
   package init() {}
 }
 
-/// The metadata of a thumbnail.
-package struct Thumbnail: Hashable, Sendable, Codable {
-  package let format: ImageFormat
-  /// The size in pixels.
-  package let width: Int
-  package let height: Int
-  /// The size of the encoded thumbnail.
-  package let byteCount: Int
+/// The facts of a thumbnail.
+public struct Thumbnail: Hashable, Sendable {
+  /// Its encoding.
+  public let format: ImageFormat
+  /// Its width in pixels, upright.
+  public let width: Int
+  /// Its height in pixels, upright.
+  public let height: Int
+  /// The size of the encoded thumbnail in bytes.
+  public let byteCount: Int
   /// Whether it shows what a lenient decode could read of a damaged picture.
-  package let isDamaged: Bool
+  public let isDamaged: Bool
 
-  package init(
+  /// The facts of a thumbnail.
+  public init(
     format: ImageFormat, width: Int, height: Int, byteCount: Int, isDamaged: Bool = false
   ) {
     self.format = format
@@ -110,14 +113,15 @@ package struct Thumbnail: Hashable, Sendable, Codable {
   package func answers(isLenient: Bool) -> Bool { isLenient || !isDamaged }
 }
 
-extension Thumbnail {
+extension Thumbnail: Codable {
   private enum CodingKeys: String, CodingKey {
     case format, width, height
     case byteCount = "bytes"
     case isDamaged = "damaged"
   }
 
-  package init(from decoder: any Decoder) throws {
+  /// Reads the members that ``encode(to:)`` writes.
+  public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
       format: try container.decode(ImageFormat.self, forKey: .format),
@@ -127,7 +131,8 @@ extension Thumbnail {
       isDamaged: try container.decodeIfPresent(Bool.self, forKey: .isDamaged) ?? false)
   }
 
-  package func encode(to encoder: any Encoder) throws {
+  /// Writes the members of JSON that describe a thumbnail.
+  public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(format, forKey: .format)
     try container.encode(width, forKey: .width)
@@ -138,48 +143,108 @@ extension Thumbnail {
   }
 }
 
-/// The metadata of a thumbnail that is not in the store. A sealed memory file beside the message has
-/// its bytes.
-package struct UncachedThumbnail: Hashable, Sendable, Codable {
+/// A thumbnail that is not in the store. A sealed memory file beside the message has its bytes.
+package struct UncachedThumbnail: Hashable, Sendable {
   package let thumbnail: Thumbnail
-  /// The format of the source picture.
-  package let sourceFormat: ImageFormat
-  package let sourceWidth: Int
-  package let sourceHeight: Int
-  package let decodePath: DecodePath
-  /// `nil` if the picture was not decoded, but its facts were read.
-  package let thumbHash: ThumbHash?
-  /// The size of the response body.
-  package let sourceByteCount: Int64
+  package let source: SourcePicture
   /// Why the store failed to store it; `nil` if it was not meant to be stored.
   package let failure: Failure?
   package let timings: Timings?
 
   package init(
-    thumbnail: Thumbnail, sourceFormat: ImageFormat, sourceWidth: Int, sourceHeight: Int,
-    decodePath: DecodePath = .general, thumbHash: ThumbHash? = nil, sourceByteCount: Int64,
-    failure: Failure?,
-    timings: Timings? = nil
+    thumbnail: Thumbnail, source: SourcePicture, failure: Failure?, timings: Timings? = nil
   ) {
     self.thumbnail = thumbnail
-    self.sourceFormat = sourceFormat
-    self.sourceWidth = sourceWidth
-    self.sourceHeight = sourceHeight
-    self.decodePath = decodePath
-    self.thumbHash = thumbHash
-    self.sourceByteCount = sourceByteCount
+    self.source = source
     self.failure = failure
     self.timings = timings
   }
+}
+
+// The members of the source are beside the thumbnail.
+extension UncachedThumbnail: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case thumbnail, failure, timings
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      thumbnail: try container.decode(Thumbnail.self, forKey: .thumbnail),
+      source: try SourcePicture(from: decoder),
+      failure: try container.decodeIfPresent(Failure.self, forKey: .failure),
+      timings: try container.decodeIfPresent(Timings.self, forKey: .timings))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(thumbnail, forKey: .thumbnail)
+    try source.encode(to: encoder)
+    try container.encodeIfPresent(failure, forKey: .failure)
+    try container.encodeIfPresent(timings, forKey: .timings)
+  }
+}
+
+/// What a picture looks like before all of it has arrived. It has the size of the thumbnail.
+public struct ImagePreview: Hashable, Sendable {
+  /// Counts the previews of a request from 1. Each is nearer to the thumbnail than the one before.
+  public let number: Int
+  /// The encoded preview.
+  public let bytes: [UInt8]
+  package let thumbnail: Thumbnail
+
+  package init(number: Int, thumbnail: Thumbnail, bytes: [UInt8]) {
+    self.number = number
+    self.thumbnail = thumbnail
+    self.bytes = bytes
+  }
+
+  /// A preview, such as one for a test.
+  public init(number: Int, bytes: [UInt8], format: ImageFormat, width: Int, height: Int) {
+    self.init(
+      number: number,
+      thumbnail: Thumbnail(format: format, width: width, height: height, byteCount: bytes.count),
+      bytes: bytes)
+  }
+
+  /// Its encoding.
+  public var format: ImageFormat { thumbnail.format }
+  /// Its width in pixels.
+  public var width: Int { thumbnail.width }
+  /// Its height in pixels.
+  public var height: Int { thumbnail.height }
+}
+
+extension ImagePreview: Encodable {
+  /// Writes its number and what describes it, without its bytes.
+  public func encode(to encoder: any Encoder) throws {
+    try JSONObject(["preview": number], beside: thumbnail).encode(to: encoder)
+  }
+}
+
+/// How much of a picture has arrived.
+public struct ImageProgress: Hashable, Sendable, Codable {
+  /// Bytes of the picture that have arrived, at least 1. Of a resumed download, with those that were there
+  /// before.
+  public let receivedByteCount: Int
+  /// Bytes of the whole picture; `nil` if the origin does not say.
+  public let expectedByteCount: Int?
+
+  /// A progress, such as one for a test.
+  public init(receivedByteCount: Int, expectedByteCount: Int? = nil) {
+    self.receivedByteCount = receivedByteCount
+    self.expectedByteCount = expectedByteCount
+  }
+
+  /// From 0 to 1; `nil` if the length is unknown, or what the origin said of it was wrong.
+  public var fraction: Double? {
+    guard let expectedByteCount, expectedByteCount > 0, receivedByteCount <= expectedByteCount
+    else { return nil }
+    return Double(receivedByteCount) / Double(expectedByteCount)
+  }
 
   private enum CodingKeys: String, CodingKey {
-    case thumbnail
-    case sourceFormat = "source_format"
-    case sourceWidth = "source_width"
-    case sourceHeight = "source_height"
-    case decodePath = "decode_path"
-    case thumbHash = "thumbhash"
-    case sourceByteCount = "source_bytes"
-    case failure, timings
+    case receivedByteCount = "received"
+    case expectedByteCount = "expected"
   }
 }

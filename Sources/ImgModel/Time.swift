@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A moment in milliseconds since 1970-01-01T00:00:00Z, for times that outlive a process: expiry
 /// and job times. Durations inside a process use `ContinuousClock.Instant`.
@@ -67,6 +67,20 @@ extension WallTime: Codable, CustomStringConvertible {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)
+  }
+}
+
+extension Date {
+  package init(_ time: WallTime) {
+    self.init(timeIntervalSince1970: Double(time.rawValue) / 1_000)
+  }
+}
+
+extension WallTime {
+  /// Clamped to what a date of the store can be.
+  package init(_ date: Date) {
+    let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+    self.init(rawValue: Int64(min(max(milliseconds, -9e18), 9e18)))
   }
 }
 

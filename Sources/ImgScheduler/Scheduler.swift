@@ -246,9 +246,9 @@ extension Scheduler {
   ///   - journalError: why outcomes cannot be written; `nil` while they can.
   package func status(
     of id: JobID, at instant: ContinuousClock.Instant? = nil, journalError: String? = nil
-  ) -> JobStatus? {
+  ) -> ImageJob? {
     jobs[id].map {
-      JobStatus(
+      ImageJob(
         $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
         isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
         wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
@@ -272,7 +272,7 @@ extension Scheduler {
   package func activeJobs(
     before id: JobID? = nil, limit: Int, at instant: ContinuousClock.Instant? = nil,
     journalError: String? = nil
-  ) -> [JobStatus] {
+  ) -> [ImageJob] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
     return older.sorted(by: >).prefix(limit).compactMap {
       status(of: $0, at: instant, journalError: journalError)

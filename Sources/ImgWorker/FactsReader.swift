@@ -17,7 +17,7 @@ struct FactsReader: Sendable {
   struct Reading {
     var record: FactsRecord
     /// The original of the store, if it was read.
-    var original: OriginalFacts?
+    var original: CacheRecord?
     /// Bytes of the picture, if it comes from a file, from its URL or from a client.
     var localByteCount: Int?
   }
@@ -77,7 +77,7 @@ struct FactsReader: Sendable {
           let part = bytes.extracting(range)
           return unsafe part.withUnsafeBufferPointer { unsafe Array($0) }
         }
-        return Reading(record: record, original: OriginalFacts(stored))
+        return Reading(record: record, original: stored)
       }
     }
     return try (found ?? nil)?.get()

@@ -57,7 +57,7 @@ struct TransferDriver {
   // MARK: - What has arrived
 
   /// - Returns: `nil` while nothing of the picture has arrived.
-  func progress(of transfer: TransferID) -> BodyProgress? {
+  func progress(of transfer: TransferID) -> ImageProgress? {
     pool.progress(of: transfer.rawValue)
   }
 

@@ -140,7 +140,7 @@ struct SharedTransfer {
     progress = plan
   }
 
-  mutating func bodyGrew(to progress: BodyProgress) {
+  mutating func bodyGrew(to progress: ImageProgress) {
     previews?.bodyGrew(to: progress.receivedByteCount)
     self.progress?.bodyGrew(to: progress)
   }
@@ -336,7 +336,7 @@ struct SharedTransfers {
   /// The running transfers of whose bodies clients want previews or progress.
   var watched: Set<TransferID> { previewedIDs.union(progressIDs) }
 
-  mutating func bodyGrew(_ id: TransferID, to progress: BodyProgress) {
+  mutating func bodyGrew(_ id: TransferID, to progress: ImageProgress) {
     guard let index = transfers.index(forKey: id) else { return }
     transfers.values[index].bodyGrew(to: progress)
   }

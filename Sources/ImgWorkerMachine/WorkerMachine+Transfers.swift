@@ -346,7 +346,7 @@ extension WorkerMachine {
     if task.updates.contains(.progress) { planProgress(of: task.order) }
   }
 
-  mutating func bodyGrew(_ id: TransferID, to progress: BodyProgress) {
+  mutating func bodyGrew(_ id: TransferID, to progress: ImageProgress) {
     transfers.bodyGrew(id, to: progress)
     planProgressReport()
     startPreview()

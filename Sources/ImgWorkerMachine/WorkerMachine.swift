@@ -353,7 +353,7 @@ extension WorkerMachine {
     case decoded(LeaseID, DecodeEnd, time: Duration?)
 
     /// So much of a body has arrived, of one of ``watchedTransfers``.
-    case bodyGrew(TransferID, to: BodyProgress)
+    case bodyGrew(TransferID, to: ImageProgress)
     /// The end of an ``Effect/makePreview(_:)``.
     case previewed(PreviewOrder, PreviewEnd)
 

@@ -37,7 +37,7 @@ struct BatchTests {
     try cluster.expect(second, endedAs: list)
     #expect(second.fromCache == first.done)
     let sent = origin.origin.totals().bytesSent
-    #expect(first.bytesFetched + second.bytesFetched == Int64(sent), "of failures as well")
+    #expect(first.fetchedByteCount + second.fetchedByteCount == Int64(sent), "of failures as well")
     let counters = origin.origin.snapshot
     for line in list.lines {
       let path = String(line.dropFirst(origin.origin.baseURL.count))
@@ -75,7 +75,7 @@ struct BatchTests {
     #expect(status.done == 50)
     #expect(status.total == 50)
     #expect(origin.origin.counters("/p/1").requests == 1)
-    #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
+    #expect(status.fetchedByteCount == Int64(origin.origin.totals().bytesSent))
   }
 
   @Test func `bytes of failed bodies count as fetched`() throws {
@@ -84,8 +84,8 @@ struct BatchTests {
     let lines = ["/cut", "/text/1", "/missing/1"].map(origin.url)
     let status = try cluster.run(lines)
     #expect(status.failed == 3)
-    #expect(status.bytesFetched > card.count / 2)
-    #expect(status.bytesFetched == Int64(origin.origin.totals().bytesSent))
+    #expect(status.fetchedByteCount > card.count / 2)
+    #expect(status.fetchedByteCount == Int64(origin.origin.totals().bytesSent))
   }
 
   @Test func `an export writes one file for each thumbnail and a manifest of all lines`()

@@ -90,7 +90,7 @@ struct CachePolicyTests {
     let job = try cluster.submit([url], "--cache-policy", "protocol")
     #expect(try cluster.finished(job).fromCache == 0)
     let again = try cluster.finished(cluster.submit([url], "--cache-policy", "protocol"))
-    #expect([again.done, again.fromCache, Int(again.bytesFetched)] == [1, 1, 0])
+    #expect([again.done, again.fromCache, Int(again.fetchedByteCount)] == [1, 1, 0])
     #expect(requestCount == 2)
     #expect(bytesSent == body.count)
   }

@@ -27,8 +27,8 @@ extension Cluster {
   }
 
   /// What `imgctl status JOB --json` prints.
-  func status(of job: JobID) throws -> JobStatus {
-    try imgctl("status", "\(job)", "--json").decoded(JobStatus.self)
+  func status(of job: JobID) throws -> ImageJob {
+    try imgctl("status", "\(job)", "--json").decoded(ImageJob.self)
   }
 
   /// What `imgctl status --json` prints.
@@ -39,7 +39,7 @@ extension Cluster {
   /// What `imgctl list --json` prints.
   func jobs() throws -> [JobID] {
     try imgctl("list", "--json").lines.map {
-      try JSONDecoder().decode(JobStatus.self, from: Data($0.utf8)).job
+      try JSONDecoder().decode(ImageJob.self, from: Data($0.utf8)).job
     }
   }
 
@@ -63,7 +63,7 @@ extension Cluster {
 
   /// Expects that a job ended as its list was made to.
   func expect(
-    _ status: JobStatus, endedAs list: MixedList, sourceLocation: SourceLocation = #_sourceLocation
+    _ status: ImageJob, endedAs list: MixedList, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     #expect(status.state == .finished, sourceLocation: sourceLocation)
     #expect(status.total == list.lines.count, sourceLocation: sourceLocation)

@@ -357,7 +357,7 @@ struct CoordinatorDeathTests {
     #expect(result.exitCode == (command == ["wait"] ? 1 : 0))
     if command.last == "--json" {
       let last = try #require(result.lines.last)
-      let status = try JSONDecoder().decode(JobStatus.self, from: Data(last.utf8))
+      let status = try JSONDecoder().decode(ImageJob.self, from: Data(last.utf8))
       #expect([status.done, status.failed] == [1, 1])
       #expect(status.hasEnded)
     } else {

@@ -170,7 +170,7 @@ struct FillUpTests {
 
   /// Expects an outcome for every line, and `store_full` as the only reason for a missing
   /// thumbnail.
-  private func expectFull(_ status: JobStatus) throws {
+  private func expectFull(_ status: ImageJob) throws {
     #expect(status.done + status.failed == Self.pictureCount)
     let codes = Set(try cluster.failures(of: status.job).values)
     #expect(codes.subtracting([Failure.Code.storeFull.rawValue]) == [])

@@ -176,7 +176,8 @@ struct ExpiryTests {
         NewThumbnail(
           key: ContentKey(PictureName(url), variant: .standard), url: url.text,
           thumbnail: Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
-          sourceFormat: .jpeg, sourceWidth: 1, sourceHeight: 1, sourceByteCount: 3,
+          source: SourcePicture(
+            format: .jpeg, width: 1, height: 1, byteCount: 3),
           retention: hour, bytes: bytes)
       ], at: now.advanced(by: .seconds(-secondsAgo)))
   }
@@ -224,7 +225,8 @@ struct SweepTests {
       return NewThumbnail(
         key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 200),
-        sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
+        source: SourcePicture(
+          format: .jpeg, width: 640, height: 480, byteCount: 10_000),
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 200))
     }
     try store.put(thumbnails, at: moment.advanced(by: .seconds(-604_800)))
@@ -248,14 +250,14 @@ struct SweepTests {
       try put(50_000..<50_005, expiringAt: now.advanced(by: .seconds(86_400)), into: store)
     }
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
-    let occupiedBefore = try reader.summary().occupiedByteCount
+    let occupiedBefore = try reader.size().occupiedByteCount
 
     try cluster.start()
     #expect(try cluster.status().workers.count == 2)
     // Fifty thousand take two hundred batches, five a second.
-    #expect(try reader.summary().entryCount > 5)
-    #expect(try eventually(within: .seconds(240)) { try reader.summary().entryCount == 5 })
-    #expect(try reader.summary().occupiedByteCount < occupiedBefore / 10)
+    #expect(try reader.size().recordCount > 5)
+    #expect(try eventually(within: .seconds(240)) { try reader.size().recordCount == 5 })
+    #expect(try reader.size().occupiedByteCount < occupiedBefore / 10)
     #expect(try reader.statistics().counters?.expiredRemovals == 50_000)
   }
 
@@ -275,8 +277,8 @@ struct SweepTests {
     }
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
     try cluster.start()
-    #expect(try eventually { try reader.summary().entryCount <= 10 })
-    let entryCount = try reader.summary().entryCount
+    #expect(try eventually { try reader.size().recordCount <= 10 })
+    let entryCount = try reader.size().recordCount
     let aMinuteAgo = WallTime.now.advanced(by: .seconds(-60))
     #expect(entryCount >= expiries.count { $0 > aMinuteAgo })
   }

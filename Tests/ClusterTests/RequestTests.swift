@@ -66,15 +66,15 @@ struct RequestLifecycleTests {
     }
     let status = try cluster.status(of: job)
     #expect(status.order == .lastInFirstOut)
-    #expect(status.notBefore == status.submittedAt.advanced(by: .seconds(3_600)))
+    #expect(status.notBefore == status.submissionTime.advanced(by: .seconds(3_600)))
     #expect(try cluster.imgctl("cancel", "\(job)").exitCode == 0)
   }
 
   @Test func `a job starts after its delay`() throws {
     let status = try cluster.finished(try cluster.submit(origin.pictures(3), "--delay", "300ms"))
     #expect(status.done == 3)
-    let startedAt = try #require(status.startedAt)
-    #expect(status.submittedAt.duration(to: startedAt) >= .milliseconds(300))
+    let startedAt = try #require(status.startTime)
+    #expect(status.submissionTime.duration(to: startedAt) >= .milliseconds(300))
   }
 
   @Test func `a get with a delay also delays a hit`() throws {

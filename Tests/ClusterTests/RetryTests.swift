@@ -18,7 +18,7 @@ struct RetryTests {
     picture = try PictureMaker.start().card(index: 1)
   }
 
-  private func submit(_ paths: [String]) throws -> JobStatus {
+  private func submit(_ paths: [String]) throws -> ImageJob {
     try cluster.finished(cluster.submit(paths.map { origin.baseURL + $0 }))
   }
 
@@ -119,7 +119,7 @@ struct RetryTests {
     #expect(status.wait?.host == "127.0.0.1")
     let cluster = try cluster.status()
     #expect(cluster.waitingHosts == [status.wait].compactMap(\.self))
-    #expect(status.wait?.until.map { $0 > status.submittedAt } == true)
+    #expect(status.wait?.until.map { $0 > status.submissionTime } == true)
   }
 
   @Test func `a get that waits for a host reports it`() throws {

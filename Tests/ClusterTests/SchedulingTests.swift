@@ -90,7 +90,7 @@ struct SchedulingTests {
     }
     #expect(try cluster.imgctl("priority", "\(jobs[2])", "1").exitCode == 0)
     #expect(try cluster.imgctl("priority", "\(jobs[0])", "-1").exitCode == 0)
-    #expect(try cluster.status(of: jobs[2]).priority == 1)
+    #expect(try cluster.status(of: jobs[2]).priority == .high)
     try #require(try cluster.waitUntilLookedUp())
     origin.release(held)
     for job in jobs { #expect(try cluster.finished(job).done == 2) }
@@ -160,7 +160,7 @@ struct SeveralJobsTests {
     let ends = try jobs.map { try cluster.finished($0) }
     #expect(ends.map(\.done) == [1, 1])
     #expect(ends.map(\.fromCache) == [0, 0])
-    #expect(ends.map(\.bytesFetched).reduce(0, +) == Int64(origin.origin.totals().bytesSent))
+    #expect(ends.map(\.fetchedByteCount).reduce(0, +) == Int64(origin.origin.totals().bytesSent))
     let thumbnails = try ["32x32", "16x16"].map {
       try cluster.imgctl("get", url, "--size", $0).outputBytes
     }

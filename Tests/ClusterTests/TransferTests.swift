@@ -40,7 +40,7 @@ struct ResumedDownloadTests {
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
     let status = try cluster.run([url])
     #expect(status.done == 1)
-    #expect(status.bytesFetched == Int64(picture.count))
+    #expect(status.fetchedByteCount == Int64(picture.count))
     #expect(origin.counters("/a").ranges == ["bytes=300000-"])
     #expect(origin.counters("/a").bytesSent == picture.count)
     #expect(try statistics(of: cluster).partials == 0)

@@ -191,7 +191,7 @@ struct ListTests {
     let path = try cluster.directory.write(Array(text.utf8), to: "list")
     let result = try cluster.imgctl("submit", "--wait", "--json", path)
     #expect(result.exitCode == 0)
-    #expect(try result.decoded(JobStatus.self).done == 3)
+    #expect(try result.decoded(ImageJob.self).done == 3)
   }
 
   @Test func `a list is read from standard input`() throws {
@@ -205,7 +205,7 @@ struct ListTests {
     let path = try cluster.list((0..<count).map { "bad line \($0)" })
     let result = try cluster.imgctl("submit", "--wait", "--json", path)
     #expect(result.exitCode == 1)
-    let status = try result.decoded(JobStatus.self)
+    let status = try result.decoded(ImageJob.self)
     #expect(status.total == count)
     #expect(status.failed == count)
     #expect(try cluster.imgctl("failures", "1").lines.count == count)

@@ -73,9 +73,9 @@ extension GatewayBrowserTests {
 
     private func image(_ text: String) -> LoadedImage {
       LoadedImage(
-        bytes: ImagePlaceholder.text(text).svg(width: 120, height: 90), type: .svg, width: 120,
+        bytes: ImagePlaceholder.text(text).svg(width: 120, height: 90), format: .svg, width: 120,
         height: 90,
-        source: LoadedImage.Source(type: .png, width: 1200, height: 900, byteCount: 9_000),
+        source: SourcePicture(format: .png, width: 1200, height: 900, byteCount: 9_000),
         origin: .network)
     }
 

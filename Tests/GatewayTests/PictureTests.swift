@@ -24,7 +24,7 @@ struct PictureTests {
     #expect(missing.status == 503)
     #expect(missing["Retry-After"] != nil)
     #expect(missing["Content-Type"] == "application/json")
-    #expect(try missing.failureCode() == "unreachable")
+    #expect(try missing.failureCode() == "no_coordinator")
     #expect(fixture.origin.counters("/b").requests == 0)
   }
 

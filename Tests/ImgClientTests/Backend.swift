@@ -109,8 +109,11 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       url(name),
       LoadedImage(
-        bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
-        thumbHash: [1, 2, 3, 4, 5], origin: .network),
+        bytes: [1, 2, 3], format: .jpeg, width: 256, height: 192,
+        source: SourcePicture(
+          format: .jpeg, width: 320, height: 240, byteCount: 500,
+          thumbHash: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)),
+        origin: .network),
       pixels: ImagePixels(Card(index: 1, width: 256, height: 192).raster))
   }
 
@@ -118,7 +121,7 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       url(name),
       LoadedImage(
-        bytes: [4], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        bytes: [4], format: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
         origin: .network))
   }
 
@@ -126,7 +129,7 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       upload: [9],
       LoadedImage(
-        bytes: [5, 6], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        bytes: [5, 6], format: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
         origin: .network))
     return [9]
   }
@@ -138,7 +141,8 @@ final class InMemoryBackend: ServingBackend {
           .progress(ImageProgress(receivedByteCount: part * 100, expectedByteCount: 500))),
         .update(
           .preview(
-            ImagePreview(number: part, bytes: [UInt8(part)], type: .jpeg, width: 256, height: 192))),
+            ImagePreview(number: part, bytes: [UInt8(part)], format: .jpeg, width: 256, height: 192)
+          )),
         .hold,
       ]
     }
@@ -155,8 +159,8 @@ final class InMemoryBackend: ServingBackend {
 
 extension LoadedImage {
   static let sample = LoadedImage(
-    bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192,
-    source: Source(type: .jpeg, width: 320, height: 240, byteCount: 500), origin: .network)
+    bytes: [1, 2, 3], format: .jpeg, width: 256, height: 192,
+    source: SourcePicture(format: .jpeg, width: 320, height: 240, byteCount: 500), origin: .network)
 }
 
 /// Waits until a condition holds, without keeping a thread of the tasks.
@@ -222,10 +226,10 @@ extension Hello {
   static let sample = Hello(processID: 7, storeDirectory: "/data/store/thumbnails")
 }
 
-extension JobStatus {
+extension ImageJob {
   /// A job of twenty lines.
-  static func sample(_ number: UInt64, _ state: JobRecord.State = .queued) -> JobStatus {
-    JobStatus(
+  static func sample(_ number: UInt64, _ state: JobRecord.State = .queued) -> ImageJob {
+    ImageJob(
       JobRecord(
         id: JobID(rawValue: number), options: RequestOptions(variant: .standard), state: state,
         counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0)))

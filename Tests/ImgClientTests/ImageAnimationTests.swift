@@ -4,9 +4,9 @@ import TestPictures
 import Testing
 
 struct ImageAnimationTests {
-  private func image(_ bytes: [UInt8], _ type: ImageType) -> LoadedImage {
+  private func image(_ bytes: [UInt8], _ format: ImageFormat) -> LoadedImage {
     LoadedImage(
-      bytes: bytes, type: type, width: 1, height: 1, source: LoadedImage.sample.source,
+      bytes: bytes, format: format, width: 1, height: 1, source: LoadedImage.sample.source,
       origin: .network)
   }
 

@@ -272,7 +272,7 @@ struct PhaseRelayTests {
 
   @Test func `a preview is shown once`() async {
     func preview(_ number: Int) -> ImagePreview {
-      ImagePreview(number: number, bytes: [], type: .png, width: 1, height: 1)
+      ImagePreview(number: number, bytes: [], format: .png, width: 1, height: 1)
     }
     relay.publish(.preview(preview(2)))
     #expect(await relay.next() == .preview(preview(2)))

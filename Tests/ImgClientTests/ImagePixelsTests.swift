@@ -127,7 +127,7 @@ struct PixelLoadingTests {
   /// A thumbnail made by hand.
   private func image(_ bytes: [UInt8], width: Int = 256, height: Int = 192) -> LoadedImage {
     LoadedImage(
-      bytes: bytes, type: .jpeg, width: width, height: height, source: LoadedImage.sample.source,
+      bytes: bytes, format: .jpeg, width: width, height: height, source: LoadedImage.sample.source,
       origin: .network)
   }
 

@@ -211,8 +211,10 @@ struct ImagePlaceholderTests {
     #expect([pixel.red, pixel.green, pixel.blue].allSatisfy { (120...140).contains($0) })
     #expect(pixels == ImagePixels(width: 5, height: 3, filledWith: pixel))
     let image = LoadedImage(
-      bytes: [1], type: .jpeg, width: 1, height: 1, source: LoadedImage.sample.source,
-      thumbHash: Self.gray, origin: .network)
+      bytes: [1], format: .jpeg, width: 1, height: 1,
+      source: SourcePicture(
+        format: .jpeg, width: 320, height: 240, byteCount: 500, thumbHash: Self.gray),
+      origin: .network)
     #expect(image.averageColour == .init(red: pixel.red, green: pixel.green, blue: pixel.blue))
     #expect(image.placeholder == .thumbHash(Self.gray))
     #expect(LoadedImage.sample.placeholder == .none)

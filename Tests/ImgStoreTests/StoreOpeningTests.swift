@@ -51,7 +51,7 @@ struct StoreOpeningTests {
     let store = try ThumbnailStore(
       directory: directory.path + "/store", access: .readOnly)
     #expect(try store.bytes(ofPicture: 1) != nil)
-    #expect(try store.summary().budgetByteCount == 64 << 20)
+    #expect(try store.size().budgetByteCount == 64 << 20)
     #expect(try store.statistics(at: .now).mapByteCount == 1 << 30)
   }
 
@@ -150,7 +150,7 @@ struct StoreOpeningTests {
     do {
       let store = try ThumbnailStore(directory)
       #expect(store.replacedSchema == UInt32(schema))
-      #expect(try store.statistics(at: .now).summary.entryCount == 0)
+      #expect(try store.statistics(at: .now).recordCount == 0)
       try store.put([NewThumbnail(picture: 2)], at: .now)
     }
     let store = try ThumbnailStore(directory)

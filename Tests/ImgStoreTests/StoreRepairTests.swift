@@ -51,7 +51,7 @@ struct StoreRepairTests {
     #expect(events.all.first?.description.hasPrefix("the store in \(path) was damaged") == true)
     try put(1, in: store)
     #expect(try store.current().bytes(ofPicture: 1) != nil)
-    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(try store.current().statistics(at: .now).recordCount == 1)
     #expect(events.all.count == 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
     #expect(names == ["store", "store.lock"])
@@ -115,7 +115,7 @@ struct StoreRepairTests {
       }
     }
     try put(1, in: store)
-    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(try store.current().statistics(at: .now).recordCount == 1)
     #expect(events.all.isEmpty)
   }
 

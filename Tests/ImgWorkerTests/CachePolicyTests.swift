@@ -67,7 +67,7 @@ import Testing
   private var requestCount: Int { origin.counters("/a").requests }
   private var condition: String? { origin.counters("/a").headersSeen["if-none-match"] }
 
-  private func record(width: Int = 64) throws -> StoredThumbnail? {
+  private func record(width: Int = 64) throws -> CacheRecord? {
     let key = ContentKey(
       PictureName(url), variant: try Variant(ImageVariant(width: width, height: width)))
     return try worker.store.current().facts(of: [key], at: worker.now)[0]
@@ -145,8 +145,8 @@ import Testing
     #expect(origin.counters("/a").bytesSent == pictures[0].count)
     #expect(try lookUp(.byProtocol, keep: keep) == "hit")
     guard keep != .original, let before, let after = try record() else { return }
-    #expect(after.storedAt >= before.storedAt)
-    #expect(after.storedAt.duration(to: after.expiresAt) == .seconds(600))
+    #expect(after.storageTime >= before.storageTime)
+    #expect(after.storageTime.duration(to: after.expiryTime) == .seconds(600))
   }
 
   @Test func `a URL that now redirects to another host is requested there without a condition`()
@@ -273,7 +273,7 @@ import Testing
     let said = try fetch(batch(1))
     #expect(said.uncached[1]?.made.failure == nil)
     #expect(said.pictures[1]?.isEmpty == false)
-    #expect(try worker.store.current().summary().entryCount == 0)
+    #expect(try worker.store.current().size().recordCount == 0)
     #expect(try fetch(batch(2, .reload)).outcomes[2]?.width == 64)
     #expect(try lookUp(.cacheElseLoad) == "hit")
   }

@@ -77,14 +77,14 @@ import Testing
   }
 
   private func entryCount(_ worker: RunningWorker) throws -> Int {
-    try worker.store.current().summary().entryCount
+    try worker.store.current().size().recordCount
   }
 
   @Test func `an upload without a URL is sent uncached and not stored`() throws {
     let worker = try RunningWorker()
     let said = try upload(picture, as: nil, keep: .all, to: worker)
     #expect(said.uncached[1]?.made.failure == nil)
-    #expect(said.uncached[1]?.made.sourceByteCount == Int64(picture.count))
+    #expect(said.uncached[1]?.made.source.byteCount == picture.count)
     #expect(said.uncached[1]?.bytesFetched == 0)
     #expect(said.pictures[1]?.isEmpty == false)
     #expect(try entryCount(worker) == 0)
@@ -160,14 +160,14 @@ import Testing
     #expect(outcome?.width == 256)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
-    let summary = try worker.store.current().summary()
-    #expect(summary.entryCount == 1)
+    let summary = try worker.store.current().size()
+    #expect(summary.recordCount == 1)
     // It is a miss, because it may have changed.
     #expect(try worker.lookUp([Assignment(lease: 9, url: url("a.jpg"))]).misses == [9])
     let small = try PictureMaker.start().card(index: 2, width: 40, height: 30)
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: small)
     #expect(try decode(url("a.jpg"), worker)?.width == 40)
-    #expect(try worker.store.current().summary().entryCount == 1)
+    #expect(try worker.store.current().size().recordCount == 1)
   }
 
   @Test func `a file that may not or cannot be read fails with its code`() throws {

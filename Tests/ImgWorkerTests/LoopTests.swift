@@ -29,7 +29,8 @@ struct ExpirySweepTests {
       return NewThumbnail(
         key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 100),
-        sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
+        source: SourcePicture(
+          format: .jpeg, width: 640, height: 480, byteCount: 10_000),
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 100))
     }
     try store.current().put(thumbnails, at: moment.advanced(by: .seconds(-10)))
@@ -41,7 +42,7 @@ struct ExpirySweepTests {
   }
 
   private func entryCount() throws -> Int {
-    try store.current().summary().entryCount
+    try store.current().size().recordCount
   }
 
   @Test func `expired records go in batches with pauses between them, and the others stay`() throws
@@ -106,7 +107,7 @@ struct ExpirySweepTests {
       }
     }
     let statistics = try store.current().statistics(at: now)
-    #expect(statistics.summary.entryCount == 10)
+    #expect(statistics.recordCount == 10)
     #expect(statistics.counters?.expiredRemovals == 2_000)
   }
 

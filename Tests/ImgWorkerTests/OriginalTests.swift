@@ -40,7 +40,7 @@ import Testing
       }
   }
 
-  private func entryCount() throws -> Int { try worker.store.current().summary().entryCount }
+  private func entryCount() throws -> Int { try worker.store.current().size().recordCount }
 
   @Test(arguments: [(Keep.none, 0), (.thumbnail, 1), (.original, 1), (.all, 2)])
   func `what is kept is what was asked for`(keep: Keep, count: Int) throws {
@@ -63,8 +63,8 @@ import Testing
       (facts: facts, bytes: bytes.indices.map { bytes[$0] })
     }
     #expect(stored?.bytes == picture)
-    #expect(stored?.facts.isOriginal == true)
-    #expect(try worker.store.current().summary().entryCount == 3)
+    #expect(stored?.facts.kind == .original)
+    #expect(try worker.store.current().size().recordCount == 3)
   }
 
   /// A drawing of 40 × 30 pixels, compressed as a whole (SVG 1.1 section 3.2), and the same in `gzip`.
@@ -301,7 +301,7 @@ import Testing
       }
       #expect(width == side)
     }
-    #expect(try worker.store.current().summary().entryCount == 3)
+    #expect(try worker.store.current().size().recordCount == 3)
   }
 
   @Test func `a hit needs all sizes`() throws {

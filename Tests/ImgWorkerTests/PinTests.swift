@@ -37,7 +37,8 @@ import Testing
     return NewThumbnail(
       key: ContentKey(name, ThumbnailRequest(variant: .standard)), url: name.text,
       thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: byteCount),
-      sourceFormat: .jpeg, sourceWidth: 8, sourceHeight: 8, sourceByteCount: 0,
+      source: SourcePicture(
+        format: .jpeg, width: 8, height: 8, byteCount: 0),
       retention: Retention(after: .seconds(60), pins: [full]),
       bytes: [UInt8](repeating: 0, count: byteCount))
   }

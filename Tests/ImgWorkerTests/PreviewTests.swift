@@ -269,7 +269,7 @@ import Testing
     let thumbnail = result.made.thumbnail
     let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: said.pictures[1] ?? [])
     #expect([raster.width, raster.height] == [thumbnail.width, thumbnail.height])
-    #expect([result.made.sourceWidth, result.made.sourceHeight] == [320, 240])
+    #expect([result.made.source.width, result.made.source.height] == [320, 240])
     #expect(result.bytesFetched == picture.count)
     #expect(result.made.failure?.code == .storeFull)
     #expect(result.made.failure?.isRetryable == true)

@@ -200,8 +200,8 @@ final class RunningWorker {
     let facts = Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count)
     let new = NewThumbnail(
       key: ContentKey(originalOf: PictureName(url)), url: url.text, thumbnail: facts,
-      sourceFormat: .jpeg,
-      sourceWidth: 1, sourceHeight: 1, sourceByteCount: Int64(bytes.count),
+      source: SourcePicture(
+        format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
       retention: Retention(after: .seconds(60)), bytes: bytes)
     try store.current().put([new], at: now)
   }
@@ -228,7 +228,7 @@ final class RunningWorker {
     var pictures: [LeaseID: [UInt8]] = [:]
     /// The bytes of previews, in their order.
     var previews: [LeaseID: [[UInt8]]] = [:]
-    var progress: [LeaseID: [BodyProgress]] = [:]
+    var progress: [LeaseID: [ImageProgress]] = [:]
   }
 
   struct Unexpected: Error {}

@@ -169,7 +169,7 @@ package final class TransferPool {
   package func arrivedPicture(of id: UInt64) -> BodyContent? { running[id]?.arrivedPicture }
 
   /// How much has arrived of the picture of a transfer under way; `nil` while that is nothing.
-  package func progress(of id: UInt64) -> BodyProgress? { running[id]?.progress }
+  package func progress(of id: UInt64) -> ImageProgress? { running[id]?.progress }
 
   /// How many bytes of all responses have arrived for a transfer under way, and whether it is paused until
   /// there is room for more; `nil` for any other.

@@ -170,13 +170,13 @@ package struct GotReply: Hashable, Sendable, Codable {
 /// A page of jobs, newest first.
 package struct JobsPage: Hashable, Sendable, Codable {
   package let id: RequestID
-  package let jobs: [JobStatus]
+  package let jobs: [ImageJob]
   /// Whether there are older jobs.
   package let hasMore: Bool
 
   package static let maximumCount = 500
 
-  package init(id: RequestID, jobs: [JobStatus], hasMore: Bool) {
+  package init(id: RequestID, jobs: [ImageJob], hasMore: Bool) {
     self.id = id
     self.jobs = jobs
     self.hasMore = hasMore
@@ -191,9 +191,9 @@ package struct JobsPage: Hashable, Sendable, Codable {
 /// The state of one job.
 package struct JobReply: Hashable, Sendable, Codable {
   package let id: RequestID
-  package let status: JobStatus
+  package let status: ImageJob
 
-  package init(id: RequestID, status: JobStatus) {
+  package init(id: RequestID, status: ImageJob) {
     self.id = id
     self.status = status
   }
@@ -216,9 +216,9 @@ package struct PreviewReply: Hashable, Sendable, Codable {
 /// How much has arrived of the picture that a `get` waits for.
 package struct ProgressReply: Hashable, Sendable {
   package let id: RequestID
-  package let progress: BodyProgress
+  package let progress: ImageProgress
 
-  package init(id: RequestID, progress: BodyProgress) {
+  package init(id: RequestID, progress: ImageProgress) {
     self.id = id
     self.progress = progress
   }
@@ -232,7 +232,7 @@ extension ProgressReply: Codable {
 
   package init(from decoder: any Decoder) throws {
     id = try decoder.container(keyedBy: CodingKeys.self).decode(RequestID.self, forKey: .id)
-    progress = try BodyProgress(from: decoder)
+    progress = try ImageProgress(from: decoder)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -244,32 +244,15 @@ extension ProgressReply: Codable {
 
 /// The reason why the coordinator refuses a request.
 package struct RequestRefusal: Hashable, Sendable, Codable {
-  package enum Code: String, Sendable, Codable {
-    /// No job has that number.
-    case unknownJob = "unknown_job"
-    /// The job's state does not allow the change.
-    case wrongState = "wrong_state"
-    /// The coordinator drains and accepts no more requests.
-    case stopping
-    /// The request is not valid at this point.
-    case invalidRequest = "invalid_request"
-    /// The coordinator cannot read or write the job journal.
-    case journal
-    /// The coordinator cannot serve any client, or has too many.
-    case unavailable
-    /// The client's user may not use this coordinator.
-    case notPermitted = "not_permitted"
-  }
-
   /// The request number of a refusal that concerns the connection, which then closes.
   package static let wholeConnection = RequestID(rawValue: 0)
 
   package let id: RequestID
-  package let code: Code
+  package let code: Failure.Code
   /// A sentence for people.
   package let message: String
 
-  package init(id: RequestID, code: Code, message: String) {
+  package init(id: RequestID, code: Failure.Code, message: String) {
     self.id = id
     self.code = code
     self.message = message

@@ -170,9 +170,9 @@ package struct ProgressReport: Hashable, Sendable, Codable {
   package struct Entry: Hashable, Sendable {
     /// The lease that the body is fetched for. It goes on.
     package let lease: LeaseID
-    package let progress: BodyProgress
+    package let progress: ImageProgress
 
-    package init(lease: LeaseID, progress: BodyProgress) {
+    package init(lease: LeaseID, progress: ImageProgress) {
       self.lease = lease
       self.progress = progress
     }
@@ -193,7 +193,7 @@ extension ProgressReport.Entry: Codable {
 
   package init(from decoder: any Decoder) throws {
     lease = try decoder.container(keyedBy: CodingKeys.self).decode(LeaseID.self, forKey: .lease)
-    progress = try BodyProgress(from: decoder)
+    progress = try ImageProgress(from: decoder)
   }
 
   package func encode(to encoder: any Encoder) throws {

@@ -100,10 +100,7 @@ extension NewThumbnail {
       case .original: (originalKey, resultKeys[0])
       }
     self.init(
-      key: key, url: order.name.recordText, thumbnail: record.picture,
-      sourceFormat: record.source.format, sourceWidth: record.source.width,
-      sourceHeight: record.source.height, decodePath: record.source.decodePath,
-      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
+      key: key, url: order.name.recordText, thumbnail: record.picture, source: record.source,
       retention: record.retention, terms: record.terms,
       replaces: record.replacesOther ? other : nil, bytes: bytes)
   }
