@@ -17,6 +17,16 @@ enum Backend: CaseIterable, Sendable {
     case .inMemory: InMemoryBackend()
     }
   }
+
+  /// A backend that serves these pictures, and its client.
+  ///
+  /// - Parameter slow: a picture that arrives in parts.
+  func serving(
+    _ names: String..., inParts slow: String? = nil
+  ) throws -> (any ServingBackend, ImageClient) {
+    let backend = try make()
+    return (backend, try backend.client(of: names, inParts: slow))
+  }
 }
 
 /// A source of pictures of 320 × 240 pixels.
@@ -44,6 +54,18 @@ extension ServingBackend {
   func makeClient() throws -> ImageClient {
     ImageClient(transport: try makeTransport())
   }
+
+  /// Serves pictures, the last of them in parts.
+  fileprivate func client(of names: [String], inParts slow: String?) throws -> ImageClient {
+    for name in names { try serve(name) }
+    if let slow { try serveInParts(slow) }
+    return try makeClient()
+  }
+
+  /// Lets all parts of a picture arrive.
+  func releaseAll(_ name: String) {
+    for step in 0..<RealBackend.stepCount { release(name, step: step) }
+  }
 }
 
 /// A real cluster and a real origin.
@@ -60,6 +82,14 @@ final class RealBackend: ServingBackend {
     let patience = ["STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
     unsafe cluster = try Cluster(patience.merging(settings) { _, given in given })
     origin = try TestOrigin()
+  }
+
+  /// A cluster and an origin that serves these pictures, and a client.
+  static func serving(
+    _ names: String..., inParts slow: String? = nil
+  ) throws -> (RealBackend, ImageClient) {
+    let backend = try RealBackend()
+    return (backend, try backend.client(of: names, inParts: slow))
   }
 
   func makeTransport() throws -> any ImageTransport {
@@ -169,6 +199,23 @@ func eventually(_ condition: () throws -> Bool) async throws -> Bool {
     try await Task.sleep(for: .milliseconds(2))
   }
   return false
+}
+
+/// How a call fails; `nil` if it does not.
+func failure<Value>(of call: () async throws(ImageError) -> Value) async -> ImageError? {
+  do throws(ImageError) {
+    _ = try await call()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+extension ImageClient {
+  /// How a load fails; `nil` if it does not.
+  func failure(of request: ImageRequest) async -> ImageError? {
+    await ImgClientTests.failure { () async throws(ImageError) in try await image(for: request) }
+  }
 }
 
 extension ImagePhases {
