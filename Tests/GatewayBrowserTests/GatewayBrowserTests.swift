@@ -5,10 +5,10 @@ import ImgHTTP
 import ImgSettings
 import Testing
 
-/// The gallery in a real browser, one test after the other: each starts a browser.
+/// The gallery in a real browser, one test after the other: a browser shows one window well.
 @Suite(
-  .serialized, .timeLimit(.minutes(5)),
-  .enabled(if: Browser.isInstalled, "Chromium is not installed"))
+  .serialized, .timeLimit(.minutes(5)), SharedChromium(),
+  .enabled(if: Chromium.isInstalled, "Chromium is not installed"))
 struct GatewayBrowserTests {}
 
 /// A browser that shows the gallery of a gateway. Both end with this object.
