@@ -155,23 +155,6 @@ struct SecondChanceTests {
     path = directory.path + "/store"
   }
 
-  @Test(arguments: [10, 20])
-  func `300 thumbnails of 100 kB keep to a budget with the newest present and the oldest evicted`(
-    mebibytes: Int
-  ) throws {
-    let budget = Int64(mebibytes) << 20
-    let store = try ThumbnailStore(directory, budgetByteCount: budget)
-    for group in 0..<20 {
-      let numbers = group * 15..<group * 15 + 15
-      try store.put(numbers.map { try NewThumbnail(large: $0, byteCount: 100_000) }, at: .now)
-      #expect(try store.summary().occupiedByteCount <= budget)
-    }
-    let kept = try kept(in: store, of: 0..<300)
-    #expect(kept == Array(300 - kept.count..<300))
-    #expect(kept.count >= mebibytes * 6)
-    #expect(try store.statistics(at: .now).mapByteCount > budget)
-  }
-
   @Test func `accessed thumbnails survive others`() throws {
     let store = try fullStore()
     for number in 0..<20 { _ = try store.bytes(ofPicture: number) }

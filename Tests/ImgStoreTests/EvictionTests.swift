@@ -30,6 +30,7 @@ struct EvictionTests {
       previousCount = statistics.summary.entryCount
     }
     #expect(evictionCount > 2)
+    #expect(try store.statistics(at: .now).mapByteCount > Self.budget)
     // What is left are the newest, without a gap.
     for number in 0..<600 {
       let isKept = try store.bytes(ofPicture: number) != nil

@@ -112,23 +112,6 @@ struct StoreOpeningTests {
     }
   }
 
-  @Test func `a store of a newer release is refused with a sentence`() throws {
-    do {
-      let store = try ThumbnailStore(directory)
-      try store.environment.write { transaction throws(StoreError) in
-        let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([8, 0, 0, 0], for: Array("schema".utf8), in: meta)
-      }
-    }
-    for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {
-      let error = #expect(throws: StoreError.self) {
-        try ThumbnailStore(directory: directory.path + "/store", access: access)
-      }
-      #expect(error?.reason == .newerVersion)
-      #expect(error?.description.contains("newer release") == true)
-    }
-  }
-
   @Test(arguments: [1, 2, 3, 4, 5] as [UInt8])
   func `a store of an older release is absent to readers, and replaced by a writer`(
     schema: UInt8

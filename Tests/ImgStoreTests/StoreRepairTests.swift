@@ -199,7 +199,11 @@ struct StoreRepairTests {
     }
     let file = URL(filePath: path + "/data.mdb")
     var bytes = try Data(contentsOf: file)
-    #expect(throws: StoreError.self) { try open() }
+    for access in [Self.writing, .readOnly] {
+      let error = #expect(throws: StoreError.self) { try open(access) }
+      #expect(error?.reason == .newerVersion)
+      #expect(error?.description.contains("newer release") == true)
+    }
     // The version in both pages at the start: behind a header of 16 bytes and the magic number.
     for page in [0, 4_096] { bytes[page + 20] = 99 }
     try bytes.write(to: file)
