@@ -231,19 +231,6 @@ import Testing
     #expect(origin.totals().requests == 2)
   }
 
-  @Test func `the client's headers do not go to another origin`() throws {
-    let origin = try chain(redirectCount: 1)
-    let other = try TestOrigin()
-    origin.serve("/1", .redirect(to: other.baseURL + "/end"))
-    other.serve("/end", .body([9]))
-    let headers = try HeaderFields([HeaderField(name: "x-key", value: "word")])
-    let transfer = try Fetcher().fetch(
-      origin.baseURL + "/0", as: FetchOptions(headers: headers, respectsRobots: true))
-    #expect(transfer.body?.bytes == [9])
-    #expect(origin.counters("/1").headersSeen["x-key"] == "word")
-    #expect(other.counters("/end").headersSeen["x-key"] == nil)
-  }
-
   /// `/0` leads to `/1` and so on to a body after `redirectCount` redirects.
   private func chain(redirectCount: Int) throws -> TestOrigin {
     let origin = try TestOrigin()
