@@ -565,6 +565,7 @@ let package = Package(
         "CZlib",
         "ImgDecode",
         "ImgFacts",
+        "ImgModel",
       ],
       path: "Tests/TestPictures",
       swiftSettings: optimized),

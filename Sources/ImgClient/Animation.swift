@@ -37,7 +37,7 @@ extension LoadedImage {
   /// It is read from the bytes at each access, without decoding, so keep it. Thumbnails are animated if
   /// ``ImageVariant/frames`` is ``ImageVariant/Frames/all``.
   public var animation: ImageAnimation? {
-    guard [.gif, .webp].contains(type),
+    guard [.gif, .webp].contains(format),
       let facts = try? PictureFacts.reading(WholeBytes(bytes), .all),
       let delays = facts.frameDelays,
       delays.count > 1

@@ -1,3 +1,4 @@
+public import ImgModel
 import Synchronization
 
 /// How far a load is.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import ImgModel
+public import ImgModel
 import Synchronization
 
 /// A cluster without processes and without a network, for tests, previews and examples.
@@ -332,7 +332,7 @@ struct InMemoryStore {
 
   private var entries: [MemoryKey: Entry] = [:]
   private var counters = CacheStatistics.Counters()
-  private var lastNumber = 0
+  private var lastNumber: UInt64 = 0
 
   /// An image that has not expired.
   mutating func image(for key: MemoryKey, at now: Date) -> LoadedImage? {
@@ -360,13 +360,9 @@ struct InMemoryStore {
   mutating func insert(_ image: LoadedImage, for key: MemoryKey) {
     guard let storedAt = image.storedAt, let expiresAt = image.expiresAt else { return }
     lastNumber += 1
-    let digits = String(lastNumber)
     let record = CacheRecord(
-      // Sorts like the number.
-      id: String(repeating: "0", count: max(0, 64 - digits.count)) + digits, url: key.url,
-      kind: .thumbnail, type: image.type, width: image.width, height: image.height,
-      byteCount: image.bytes.count, thumbHash: image.thumbHash, storedAt: storedAt,
-      expiresAt: expiresAt)
+      id: ContentKey(0, 0, 0, lastNumber), url: key.url, kind: .thumbnail,
+      thumbnail: image.thumbnail, source: image.source, storedAt: storedAt, expiresAt: expiresAt)
     entries[key] = Entry(record: record, image: image)
     counters.stores += 1
   }
@@ -402,7 +398,7 @@ struct InMemoryStore {
     var statistics = CacheStatistics()
     let records = entries.values.map(\.record)
     statistics.recordCount = records.count
-    statistics.byteCount = records.reduce(0) { $0 + Int64($1.byteCount) }
+    statistics.byteCount = records.reduce(0) { $0 + Int64($1.thumbnail.byteCount) }
     statistics.occupiedByteCount = statistics.byteCount
     statistics.expiredCount = records.count { $0.expiresAt <= now }
     statistics.oldestStoredAt = records.map(\.storedAt).min()
@@ -411,7 +407,7 @@ struct InMemoryStore {
   }
 
   func records(after id: CacheRecord.ID?, limit: Int) -> [CacheRecord] {
-    let rest = entries.values.map(\.record).filter { $0.id > id ?? "" }
+    let rest = entries.values.map(\.record).filter { record in id.map { record.id > $0 } ?? true }
     return Array(rest.sorted { $0.id < $1.id }.prefix(limit))
   }
 }

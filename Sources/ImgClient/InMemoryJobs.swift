@@ -1,4 +1,4 @@
-import ImgModel
+public import ImgModel
 import ImgWire
 
 /// Jobs whose URLs are loaded as any other.
@@ -84,14 +84,14 @@ struct InMemoryJob {
   }
 
   func job(at now: WallTime) -> ImageJob {
-    ImageJob(JobStatus(record, running: loads.count, isDelayed: now < record.notBefore))
+    ImageJob(record, running: loads.count, isDelayed: now < record.notBefore).withoutSecrets
   }
 
   /// Applies a change.
   ///
   /// - Returns: the loads to cancel.
   mutating func apply(
-    _ change: JobChange, at now: WallTime
+    _ change: ImageJobChange, at now: WallTime
   ) throws(JobChangeRefusal) -> [Task<Void, Never>] {
     try record.apply(change, at: now)
     switch change {
@@ -107,7 +107,7 @@ struct InMemoryJob {
       }
       nextPosition = 0
       return []
-    case .pause, .resume, .prioritise, .unpin, .remove: return []
+    case .pause, .resume, .setPriority, .unpin, .remove: return []
     }
   }
 
@@ -174,10 +174,7 @@ extension ImageJobResult.Outcome {
   fileprivate init(_ result: Result<LoadedImage, ImageError>) {
     switch result {
     case .success(let image):
-      self = .done(
-        ImageJobResult.Thumbnail(
-          type: image.type, width: image.width, height: image.height,
-          byteCount: image.bytes.count, isFromCache: image.origin != .network))
+      self = .done(image.thumbnail, isFromCache: image.origin != .network)
     case .failure(let error): self = .failed(error)
     }
   }
@@ -190,14 +187,12 @@ extension Outcome {
     case .success(let image):
       let isFromCache = image.origin != .network
       self = .done(
-        Thumbnail(
-          format: ImageFormat(rawValue: image.type.rawValue) ?? .jpeg, width: image.width,
-          height: image.height, byteCount: image.bytes.count),
-        fromCache: isFromCache, bytesFetched: isFromCache ? 0 : image.source.byteCount)
+        image.thumbnail, fromCache: isFromCache,
+        bytesFetched: isFromCache ? 0 : image.source.byteCount)
     case .failure(let error):
       self = .failed(
         Failure(
-          stage: .fetch, code: Failure.Code(rawValue: error.code.rawValue) ?? .internal,
+          stage: .fetch, code: error.code,
           httpStatus: error.httpStatus, isRetryable: error.isRetryable, detail: error.message))
     }
   }
@@ -298,7 +293,7 @@ actor InMemoryJobs {
   func change(_ id: ImageJob.ID, _ change: ImageJobChange) throws(ImageError) -> ImageJob {
     let before = try job(id)
     do throws(JobChangeRefusal) {
-      try jobs[id]?.job.apply(JobChange(change), at: .now).forEach { $0.cancel() }
+      try jobs[id]?.job.apply(change, at: .now).forEach { $0.cancel() }
     } catch {
       throw ImageError(code: .wrongState, message: error.description)
     }

@@ -21,27 +21,27 @@ package enum JobSource {
   }
 
   /// - Throws: ``ClientError/refused(_:message:)`` where there is no such job.
-  package func status(of job: JobID) throws -> JobStatus {
+  package func status(of job: JobID) throws -> ImageJob {
     switch self {
     case .coordinator(let client): return try client.answer(.job(job))
     case .journal(let journal):
       guard let record = try journal.job(job), record.state != .submitting else {
         throw Self.unknown(job)
       }
-      return JobStatus(unserved: record)
+      return ImageJob(unserved: record)
     case .nothing: throw Self.unknown(job)
     }
   }
 
   /// Calls `body` with each job, newest first.
-  package func forEachJob(_ body: (JobStatus) throws -> Void) throws {
+  package func forEachJob(_ body: (ImageJob) throws -> Void) throws {
     switch self {
     case .coordinator(let client): try client.forEachJob(body)
     case .journal(let journal):
       var oldest: JobID?
       while true {
         let page = try journal.jobs(before: oldest, limit: JobsPage.maximumCount)
-        for record in page { try body(JobStatus(unserved: record).withoutCookies) }
+        for record in page { try body(ImageJob(unserved: record).withoutCookies) }
         guard page.count == JobsPage.maximumCount else { return }
         oldest = page.last?.id
       }
@@ -78,7 +78,7 @@ package enum JobSource {
   }
 }
 
-extension JobStatus {
+extension ImageJob {
   /// A job that no coordinator serves. A job that had begun waits like any other.
   fileprivate init(unserved record: JobRecord) {
     var record = record
@@ -223,11 +223,9 @@ package final class LineResults {
     guard let reader else { return [] }
     let name = request.fetch.name(of: try ImageURL(line: line.url))
     guard request.keep == .original else {
-      return try reader.results(of: name, for: request, recordingAccess: .none).map(
-        StoredResult.init)
+      return try reader.results(of: name, for: request, recordingAccess: .none)
     }
-    let original = try reader.original(of: name, isLenient: request.isLenient)
-    return original.map { [StoredResult($0)] } ?? []
+    return try reader.original(of: name, isLenient: request.isLenient).map { [$0] } ?? []
   }
 
   /// What the job has made of a line needs no pins any more.

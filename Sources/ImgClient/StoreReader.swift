@@ -3,6 +3,18 @@ import ImgSettings
 package import ImgStore
 import ImgWire
 
+/// A record of the store with its content.
+package struct StoredResult: Hashable, Sendable {
+  package let record: CacheRecord
+  /// The encoded picture, or the facts as JSON.
+  package let bytes: [UInt8]
+
+  init(_ record: CacheRecord, bytes: [UInt8]) {
+    self.record = record
+    self.bytes = bytes
+  }
+}
+
 /// Reads the store straight from its map: without a coordinator, without a socket, with one copy. Each
 /// call reads the store that the directory has at that time.
 ///
@@ -31,7 +43,7 @@ package struct StoreReader: Sendable {
   package func thumbnail(
     for name: PictureName, variant: Variant, isLenient: Bool = false, at moment: WallTime? = nil,
     recordingAccess: AccessRecording = .hitsAndMisses
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws(StoreError) -> StoredResult? {
     try record(
       ContentKey(name, variant: variant), isLenient: isLenient, at: moment ?? now,
       recordingAccess: recordingAccess)
@@ -44,7 +56,7 @@ package struct StoreReader: Sendable {
   package func result(
     of name: PictureName, for request: ThumbnailRequest, at moment: WallTime? = nil,
     bytesUpTo maximumByteCount: Int = .max, recordingAccess: AccessRecording = .hitsAndMisses
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws(StoreError) -> StoredResult? {
     try record(
       ContentKey(name, request), at: moment ?? now, bytesUpTo: maximumByteCount,
       recordingAccess: recordingAccess
@@ -55,8 +67,8 @@ package struct StoreReader: Sendable {
   /// picture; without those that are not there, or expired.
   package func results(
     of name: PictureName, for request: ThumbnailRequest, recordingAccess: AccessRecording
-  ) throws(StoreError) -> [(facts: StoredThumbnail, bytes: [UInt8])] {
-    var found: [(facts: StoredThumbnail, bytes: [UInt8])] = []
+  ) throws(StoreError) -> [StoredResult] {
+    var found: [StoredResult] = []
     for key in ContentKey.results(of: name, for: request) {
       let record = try record(
         key, isLenient: request.isLenient, at: now, recordingAccess: recordingAccess)
@@ -85,22 +97,22 @@ package struct StoreReader: Sendable {
   /// expired, or is no thumbnail. Is not counted as an access.
   func thumbnail(
     _ key: ContentKey
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
-    try record(key, at: now, recordingAccess: .none) { !$0.isOriginal && !$0.isFacts }
+  ) throws(StoreError) -> StoredResult? {
+    try record(key, at: now, recordingAccess: .none) { $0.kind == .thumbnail }
   }
 
   /// What is known of the thumbnails of one picture in some variants, without their bytes; `nil` in
   /// place of one that is not there, or expired.
   package func facts(
     of name: PictureName, as variants: [Variant], isLenient: Bool = false
-  ) throws(StoreError) -> [StoredThumbnail?] {
+  ) throws(StoreError) -> [CacheRecord?] {
     try facts(of: variants.map { ContentKey(name, variant: $0) }, isLenient: isLenient)
   }
 
   /// The picture as it came and its bytes; `nil` when it is not kept, or expired.
   package func original(
     of name: PictureName, isLenient: Bool = false
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws(StoreError) -> StoredResult? {
     try record(
       ContentKey(originalOf: name), isLenient: isLenient, at: now, recordingAccess: .none)
   }
@@ -109,13 +121,13 @@ package struct StoreReader: Sendable {
   /// expired.
   package func originalFacts(
     of name: PictureName, isLenient: Bool = false
-  ) throws(StoreError) -> StoredThumbnail? {
+  ) throws(StoreError) -> CacheRecord? {
     try facts(of: [ContentKey(originalOf: name)], isLenient: isLenient).first ?? nil
   }
 
   private func facts(
     of keys: [ContentKey], isLenient: Bool
-  ) throws(StoreError) -> [StoredThumbnail?] {
+  ) throws(StoreError) -> [CacheRecord?] {
     try store.current().facts(of: keys, at: now).map { facts in
       facts.flatMap { $0.thumbnail.answers(isLenient: isLenient) ? $0 : nil }
     }
@@ -123,7 +135,7 @@ package struct StoreReader: Sendable {
 
   private func record(
     _ key: ContentKey, isLenient: Bool, at moment: WallTime, recordingAccess: AccessRecording
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws(StoreError) -> StoredResult? {
     try record(key, at: moment, recordingAccess: recordingAccess) {
       $0.thumbnail.answers(isLenient: isLenient)
     }
@@ -131,15 +143,16 @@ package struct StoreReader: Sendable {
 
   private func record(
     _ key: ContentKey, at moment: WallTime, bytesUpTo maximumByteCount: Int = .max,
-    recordingAccess: AccessRecording, where isWanted: (StoredThumbnail) -> Bool
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+    recordingAccess: AccessRecording, where isWanted: (CacheRecord) -> Bool
+  ) throws(StoreError) -> StoredResult? {
     do throws(StoreError) {
       return try store.current().withThumbnail(
         key, at: moment, recordingAccess: recordingAccess
-      ) { facts, bytes -> (facts: StoredThumbnail, bytes: [UInt8])? in
-        guard isWanted(facts) else { return nil }
-        guard bytes.count <= maximumByteCount else { return (facts, []) }
-        return (facts, unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
+      ) { record, bytes -> StoredResult? in
+        guard isWanted(record) else { return nil }
+        guard bytes.count <= maximumByteCount else { return StoredResult(record, bytes: []) }
+        return StoredResult(
+          record, bytes: unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
       } ?? nil
     } catch  where error.reason == .absent {
       // It was removed after it was opened, and is not recreated yet.
@@ -147,8 +160,8 @@ package struct StoreReader: Sendable {
     }
   }
 
-  package func summary() throws(StoreError) -> StoreSummary {
-    try store.current().summary()
+  package func size() throws(StoreError) -> CacheSize {
+    try store.current().size()
   }
 
   /// How many thumbnails have expired at `moment` and are still there.
@@ -156,12 +169,12 @@ package struct StoreReader: Sendable {
     try store.current().expiredCount(at: moment)
   }
 
-  package func statistics() throws(StoreError) -> StoreStatistics {
+  package func statistics() throws(StoreError) -> CacheStatistics {
     try store.current().statistics(at: now)
   }
 
   /// Calls `body` with every record, also expired ones, until it returns `false`.
-  package func forEach(_ body: (StoredThumbnail) throws -> Bool) throws {
+  package func forEach(_ body: (CacheRecord) throws -> Bool) throws {
     try store.current().forEach(body)
   }
 
@@ -178,7 +191,7 @@ extension StoreReader {
   package func hit(
     for url: ImageURL, _ options: RequestOptions, at now: WallTime,
     bytesUpTo maximumByteCount: Int = .max
-  ) throws(StoreError) -> (facts: StoredThumbnail, bytes: [UInt8])? {
+  ) throws(StoreError) -> StoredResult? {
     let name = options.fetch.name(of: url)
     let policy = options.fetch.cachePolicy
     // A picture that comes from no origin has no original.
@@ -190,8 +203,8 @@ extension StoreReader {
     guard
       let found = try result(
         of: name, for: options.request, bytesUpTo: maximumByteCount, recordingAccess: .hits),
-      policy.accepts(found.facts.terms, at: now),
-      found.facts.extended(by: Self.minimumRetention(of: options), at: now) == nil
+      policy.accepts(found.record.terms, at: now),
+      found.record.extended(by: Self.minimumRetention(of: options), at: now) == nil
     else { return nil }
     return found
   }
@@ -221,7 +234,7 @@ extension LocalStore {
     let stored = try choice.stored(of: name, in: reader)
     let found = try reader.thumbnail(
       for: name, variant: stored.variant ?? choice.variant, isLenient: choice.isLenient)
-    if let found { return .found(StoredResult(found)) }
+    if let found { return .found(found) }
     let damaged = try reader.thumbnail(
       for: name, variant: choice.variant, isLenient: true, recordingAccess: .none)
     return damaged == nil ? .absent(otherFormats: stored.formats) : .damaged
@@ -233,6 +246,27 @@ package enum FoundThumbnail: Sendable {
   case stored(StoredResult, isFromCache: Bool, Timings?)
   case uncached(UncachedPicture)
   case nothing(Failure, Timings?)
+}
+
+extension FoundThumbnail: Encodable {
+  /// Writes what `imgctl get --json` prints, without the URL.
+  package func encode(to encoder: any Encoder) throws {
+    let report =
+      switch self {
+      case .stored(let found, let isFromCache, let timings):
+        JSONObject(
+          ["from_cache": isFromCache, "stored": true, "timings": timings], beside: found.record)
+      case .uncached(let made):
+        JSONObject(
+          [
+            "from_cache": false, "stored": false, "timings": made.facts.timings,
+            "not_stored_because": made.facts.failure?.detail,
+          ], beside: made.facts.source, made.facts.thumbnail)
+      case .nothing(let failure, let timings):
+        JSONObject(["timings": timings], beside: failure)
+      }
+    try report.encode(to: encoder)
+  }
 }
 
 /// The variant that a command delivers, and the variants under which the store may have it.
@@ -304,26 +338,12 @@ package struct VariantChoice: Hashable, Sendable {
   }
 }
 
-/// What a picture looks like before all of it has arrived.
-package struct PicturePreview: Sendable {
-  /// Counts the previews of the request from 1.
-  package let number: Int
-  package let thumbnail: Thumbnail
-  package let bytes: [UInt8]
-
-  package init(number: Int, thumbnail: Thumbnail, bytes: [UInt8]) {
-    self.number = number
-    self.thumbnail = thumbnail
-    self.bytes = bytes
-  }
-}
-
 /// Finds the thumbnail of a URL, or its facts: in the store, else through the coordinator.
 package struct ThumbnailFinder {
   /// What the coordinator reports of a request until it answers. What is `nil` is not asked for.
   package struct Observers {
-    package var onPreview: ((PicturePreview) -> Void)?
-    package var onProgress: ((BodyProgress) -> Void)?
+    package var onPreview: ((ImagePreview) -> Void)?
+    package var onProgress: ((ImageProgress) -> Void)?
     package var onWait: (Wait) -> Void = { _ in }
 
     package init() {}
@@ -334,7 +354,7 @@ package struct ThumbnailFinder {
       case .progress(let reply): onProgress?(reply.progress)
       case .preview(let preview):
         onPreview?(
-          PicturePreview(
+          ImagePreview(
             number: preview.number, thumbnail: preview.thumbnail, bytes: try reply.bytes()))
       default: break
       }
@@ -391,7 +411,7 @@ package struct ThumbnailFinder {
     let made = try store.reader()?.result(
       of: options.fetch.name(of: url), for: options.request, at: asked, recordingAccess: .none)
     guard let made else { throw Failure.isGone }
-    return .stored(StoredResult(made), isFromCache: isFromCache, result.timings)
+    return .stored(made, isFromCache: isFromCache, result.timings)
   }
 
   /// The options with the variant that the store has.
@@ -417,7 +437,7 @@ package struct ThumbnailFinder {
   ) throws(StoreError) -> StoredResult? {
     guard viewer == nil, !bypassesStore, options.delay == .zero, readsStoreFirst else { return nil }
     do throws(StoreError) {
-      return try store.reader()?.hit(for: url, options, at: .now).map(StoredResult.init)
+      return try store.reader()?.hit(for: url, options, at: .now)
     } catch  where error.reason == .damaged {
       return nil
     }

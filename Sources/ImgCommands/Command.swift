@@ -182,17 +182,12 @@ package struct VersionCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try isJSON ? context.output.write(json: Report()) : context.output.write(Self.text)
-    return .success
-  }
-
-  private struct Report: Encodable {
-    let version = Build.version
-    let protocolVersion = Build.protocolVersion
-
-    enum CodingKeys: String, CodingKey {
-      case version
-      case protocolVersion = "protocol"
+    guard isJSON else {
+      try context.output.write(Self.text)
+      return .success
     }
+    try context.output.write(
+      json: JSONObject(["version": Build.version, "protocol": Build.protocolVersion]))
+    return .success
   }
 }

@@ -57,7 +57,7 @@ package struct CommandContext {
 
   /// Prints the result of a change to a job: its status as JSON, or a sentence.
   func show(
-    _ status: JobStatus, isJSON: Bool, orSay sentence: String
+    _ status: ImageJob, isJSON: Bool, orSay sentence: String
   ) throws -> ExitCode {
     if isJSON {
       try output.write(json: status.withoutCookies)

@@ -156,13 +156,13 @@ struct PendingRequests {
   /// A job that a client watches, and the status that it was sent last.
   struct Watch: Hashable {
     let request: RequestID
-    let sent: JobStatus
+    let sent: ImageJob
   }
 
   /// Requests of one client that may be pending.
   static let maximumCount = 1_024
 
-  private var watched: [RequestID: JobStatus] = [:]
+  private var watched: [RequestID: ImageJob] = [:]
   private var viewers: [RequestID: ViewerID] = [:]
   private var changes: Set<RequestID> = []
 
@@ -187,13 +187,13 @@ struct PendingRequests {
 
   var watches: [Watch] { watched.map { Watch(request: $0.key, sent: $0.value) } }
 
-  mutating func addWatch(_ request: RequestID, sent status: JobStatus) {
+  mutating func addWatch(_ request: RequestID, sent status: ImageJob) {
     requireNoObstacle(to: request)
     watched[request] = status
   }
 
   /// The client was sent a newer status.
-  mutating func updateWatch(_ request: RequestID, sent status: JobStatus) {
+  mutating func updateWatch(_ request: RequestID, sent status: ImageJob) {
     precondition(watched[request]?.job == status.job, "a watch stays with its job")
     watched[request] = status
   }

@@ -80,7 +80,7 @@ final class ClientTable {
 
   /// Refuses a connection that never becomes a client. It closes with its object.
   private func turnAway(
-    _ connection: ClientConnection, _ code: RequestRefusal.Code, _ message: String
+    _ connection: ClientConnection, _ code: Failure.Code, _ message: String
   ) {
     log.note("client \(connection.id) is dismissed: \(message)")
     // A new socket has room for the reason. A peer that has closed it already needs none.
@@ -166,14 +166,14 @@ final class ClientTable {
   }
 
   func refuse(
-    _ request: RequestID, of client: ClientConnection, _ code: RequestRefusal.Code,
+    _ request: RequestID, of client: ClientConnection, _ code: Failure.Code,
     _ message: String
   ) {
     send(.refused(RequestRefusal(id: request, code: code, message: message)), to: client)
   }
 
   /// Sends the reason, and closes the client once it has read that.
-  func dismiss(_ client: ClientConnection, _ code: RequestRefusal.Code, _ message: String) {
+  func dismiss(_ client: ClientConnection, _ code: Failure.Code, _ message: String) {
     log.note("client \(client.id.rawValue) is dismissed: \(message)")
     client.beginClosing()
     send(.refused(.ofConnection(code, message)), to: client)
@@ -251,7 +251,7 @@ final class ClientTable {
 
   /// Closes a client at once. It receives the reason if its socket has room for that.
   private func expel(
-    _ client: ClientConnection, _ code: RequestRefusal.Code, _ reason: String
+    _ client: ClientConnection, _ code: Failure.Code, _ reason: String
   ) {
     log.note("client \(client.id.rawValue) is closed: \(reason)")
     try? client.channel.send(.refused(.ofConnection(code, reason)))
@@ -268,7 +268,7 @@ final class ClientTable {
 
 extension RequestRefusal {
   /// Why a whole connection ends.
-  fileprivate static func ofConnection(_ code: Code, _ message: String) -> RequestRefusal {
+  fileprivate static func ofConnection(_ code: Failure.Code, _ message: String) -> RequestRefusal {
     RequestRefusal(id: wholeConnection, code: code, message: message)
   }
 }

@@ -27,7 +27,7 @@ struct APNGFile {
     for _ in 0..<maximumChunkCount {
       guard let chunk = try? chunks.next(), chunk.name != "IDAT" else { return nil }
       if chunk.name == "acTL", let data = source.bytes(in: chunk.dataRange), data.count >= 4 {
-        let count = BigEndianBytes(data).unsigned(at: 0)
+        let count = BinaryFields(data).u32(0)
         return count > 0 ? count : nil
       }
     }
@@ -65,8 +65,8 @@ struct APNGFile {
   private mutating func read(_ chunk: PNGChunks.Chunk) throws(DecodeError) {
     switch chunk.name {
     case "acTL" where !hasPixels:
-      let counts = BigEndianBytes(try checkedData(of: chunk, atLeast: 8))
-      declaredFrameCount = counts.unsigned(at: 0)
+      let counts = BinaryFields(try checkedData(of: chunk, atLeast: 8))
+      declaredFrameCount = counts.u32(0)
     case "fcTL":
       let control = try numberedData(of: chunk, atLeast: APNGFrame.controlByteCount)
       guard hasPixels || frames.isEmpty else { throw .corrupt("a frame has no pixels") }
@@ -102,7 +102,7 @@ struct APNGFile {
     of chunk: PNGChunks.Chunk, atLeast byteCount: Int
   ) throws(DecodeError) -> [UInt8] {
     let data = try checkedData(of: chunk, atLeast: byteCount)
-    guard BigEndianBytes(data).unsigned(at: 0) == nextSequenceNumber else {
+    guard BinaryFields(data).u32(0) == nextSequenceNumber else {
       throw .corrupt("its frames are out of order")
     }
     nextSequenceNumber += 1
@@ -132,7 +132,7 @@ struct APNGFile {
         chunk == prologue.first
         ? Self.chunk(
           "IHDR",
-          Self.bigEndian(frame.area.width) + Self.bigEndian(frame.area.height)
+          BigEndianBytes.number(frame.area.width) + BigEndianBytes.number(frame.area.height)
             + bytes.dropFirst(16).dropLast(4))
         : bytes
     }
@@ -144,17 +144,13 @@ struct APNGFile {
 
   private static func chunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
     let named = Array(name.utf8) + data
-    return bigEndian(data.count) + named + checksum(of: named)
+    return BigEndianBytes.number(data.count) + named + checksum(of: named)
   }
 
   private static func checksum(of bytes: [UInt8]) -> [UInt8] {
     var sum = CRC32()
     sum.add(bytes.span)
-    return bigEndian(Int(sum.value))
-  }
-
-  private static func bigEndian(_ number: Int) -> [UInt8] {
-    (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    return BigEndianBytes.number(Int(sum.value))
   }
 }
 
@@ -182,10 +178,10 @@ struct APNGFrame {
   init(
     control: [UInt8], on canvas: ThumbnailGeometry.Size, isDefaultImage: Bool
   ) throws(DecodeError) {
-    let fields = BigEndianBytes(control)
+    let fields = BinaryFields(control)
     area = FrameArea(
-      left: fields.unsigned(at: 8), top: fields.unsigned(at: 12), width: fields.unsigned(at: 0),
-      height: fields.unsigned(at: 4))
+      left: fields.u32(8), top: fields.u32(12), width: fields.u32(0),
+      height: fields.u32(4))
     let isWhole = area == FrameArea(left: 0, top: 0, width: canvas.width, height: canvas.height)
     guard area.isInside(canvas), isWhole || !isDefaultImage else {
       throw .corrupt("a frame lies outside of the canvas")
@@ -270,6 +266,3 @@ final class APNGFrames: FrameSequence {
     }
   }
 }
-
-@available(*, unavailable)
-extension APNGFrames: Sendable {}

@@ -50,13 +50,7 @@ final class AnymapPicture: OpenPicture {
       }
     }
   }
-
-  /// The pixels are there already, so that the picture has nothing to do with it.
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension AnymapPicture: Sendable {}
 
 /// Decodes the samples of an anymap to 8 bits: rows from the upper one, without gaps.
 struct AnymapRows {

@@ -1,4 +1,5 @@
 import CVips
+import ImgFacts
 
 /// A bitmap in a file of its own or in an icon: its header, and where its colours and pixels lie.
 struct Bitmap {
@@ -21,7 +22,7 @@ struct Bitmap {
   static func file(_ input: PictureInput) throws(DecodeError) -> Bitmap {
     let fileHeader = input.bytes(at: 0, upTo: fileHeaderByteCount)
     guard fileHeader.count == fileHeaderByteCount else { throw .corrupt("its header is cut") }
-    let pixelOffset = LittleEndianBytes(fileHeader).unsigned(at: 10)
+    let pixelOffset = BinaryFields(fileHeader, .littleEndian).u32(10)
     return try Bitmap(input, at: fileHeaderByteCount, pixelOffset: pixelOffset, hasMask: false)
   }
 
@@ -282,13 +283,13 @@ struct BitmapFields {
   /// Of the header alone.
   let byteCount: Int
   /// The header and what follows, then zeros.
-  private let bytes: LittleEndianBytes
+  private let bytes: BinaryFields
 
   init(_ input: PictureInput, at offset: Int) throws(DecodeError) {
     let read = input.bytes(at: offset, upTo: Self.maximumByteCount)
     let absent = [UInt8](repeating: 0, count: Self.maximumByteCount - read.count)
-    bytes = LittleEndianBytes(read + absent)
-    byteCount = bytes.unsigned(at: 0)
+    bytes = BinaryFields(read + absent, .littleEndian)
+    byteCount = bytes.u32(0)
     guard read.count >= min(byteCount, Self.maximumByteCount) else {
       throw .corrupt("its header is cut")
     }
@@ -302,7 +303,7 @@ struct BitmapFields {
   var isOS2: Bool { [16, 64].contains(byteCount) }
 
   func unsigned(at offset: Int) -> Int {
-    offset + 4 <= byteCount ? bytes.unsigned(at: offset) : 0
+    offset + 4 <= byteCount ? bytes.u32(offset) : 0
   }
 
   func signed(at offset: Int) -> Int {
@@ -310,7 +311,7 @@ struct BitmapFields {
   }
 
   func short(at offset: Int) -> Int {
-    offset + 2 <= byteCount ? bytes.short(at: offset) : 0
+    offset + 2 <= byteCount ? bytes.u16(offset) : 0
   }
 
   // MARK: - Masks
@@ -336,7 +337,7 @@ struct BitmapFields {
     return (0..<4).map { index in
       let offset = Self.masksOffset + index * Self.maskByteCount
       let isThere = offset + Self.maskByteCount <= end && !isOS2
-      return isThere ? UInt32(truncatingIfNeeded: bytes.unsigned(at: offset)) : 0
+      return isThere ? UInt32(truncatingIfNeeded: bytes.u32(offset)) : 0
     }
   }
 

@@ -295,7 +295,7 @@ extension ToneCurve {
   /// - Returns: `nil` for data that no curve has.
   init?(_ data: [UInt8]) {
     guard data.count >= 12 else { return nil }
-    let numbers = BigEndianBytes(data)
+    let numbers = BinaryFields(data)
     switch String(decoding: data[0..<4], as: UTF8.self) {
     case "curv": self.init(counted: numbers, byteCount: data.count)
     case "para": self.init(parametric: numbers, byteCount: data.count)
@@ -303,20 +303,20 @@ extension ToneCurve {
     }
   }
 
-  private init?(counted numbers: BigEndianBytes, byteCount: Int) {
-    let count = numbers.unsigned(at: 8)
+  private init?(counted numbers: BinaryFields, byteCount: Int) {
+    let count = numbers.u32(8)
     guard count <= Self.maximumSampleCount, count <= (byteCount - 12) / 2 else { return nil }
     switch count {
     case 0: self = .power(1)
-    case 1: self = .power(Double(numbers.short(at: 12)) / 256)
-    default: self = .samples((0..<count).map { Double(numbers.short(at: 12 + 2 * $0)) / 65_535 })
+    case 1: self = .power(Double(numbers.u16(12)) / 256)
+    default: self = .samples((0..<count).map { Double(numbers.u16(12 + 2 * $0)) / 65_535 })
     }
   }
 
   /// The kinds that are written here and in most profiles: a power, and one behind a straight line.
-  private init?(parametric numbers: BigEndianBytes, byteCount: Int) {
-    let value = { (index: Int) in numbers.fixed(at: 12 + 4 * index) }
-    switch numbers.short(at: 8) {
+  private init?(parametric numbers: BinaryFields, byteCount: Int) {
+    let value = { (index: Int) in numbers.fixed(12 + 4 * index) }
+    switch numbers.u16(8) {
     case 0 where byteCount >= 16: self = .power(value(0))
     case 3 where byteCount >= 32:
       self = .parameters(g: value(0), a: value(1), b: value(2), c: value(3), d: value(4))

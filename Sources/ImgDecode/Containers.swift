@@ -114,9 +114,9 @@ struct PNGHeader {
     guard file.count >= Self.byteCount, file.starts(with: Self.signature),
       file[12..<16].elementsEqual("IHDR".utf8)
     else { return nil }
-    let numbers = BigEndianBytes(file)
-    width = numbers.unsigned(at: 16)
-    height = numbers.unsigned(at: 20)
+    let numbers = BinaryFields(file)
+    width = numbers.u32(16)
+    height = numbers.u32(20)
     let sides = 1...Self.largestSide
     guard sides.contains(width), sides.contains(height) else { return nil }
     // By the colour type: gray, colours, indexes, gray and colours with an alpha channel.

@@ -182,9 +182,9 @@ extension ICCProfile {
     for name in ["rXYZ", "gXYZ", "bXYZ"] {
       let data = data(of: name)
       guard data.count >= 20 else { return nil }
-      let numbers = BigEndianBytes(data)
+      let numbers = BinaryFields(data)
       columns.append(
-        SIMD3(numbers.fixed(at: 8), numbers.fixed(at: 12), numbers.fixed(at: 16)))
+        SIMD3(numbers.fixed(8), numbers.fixed(12), numbers.fixed(16)))
     }
     return Matrix3(columns)
   }

@@ -334,12 +334,7 @@ final class GIFPart: OpenPicture {
     samples.append(colours[start + 2])
     samples.append(255)
   }
-
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension GIFPart: Sendable {}
 
 /// Where the rows of a GIF's frame are stored, while only the first ones are there. A row that an
 /// interlaced frame lacks is shown as the one above it.

@@ -1,3 +1,4 @@
+import ImgFacts
 import ImgModel
 
 /// An icon or a cursor of Windows. libvips has no loader for them.
@@ -42,12 +43,7 @@ final class IconPicture: OpenPicture {
       return nil
     }
   }
-
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension IconPicture: Sendable {}
 
 /// The pictures in an icon or a cursor, which are one picture in several sizes. A cursor differs by its
 /// type, and has the place of its tip in two fields that an icon has for its colours.
@@ -65,7 +61,7 @@ struct IconDirectory {
   init(_ input: PictureInput, _ extent: DecodeExtent) throws(DecodeError) {
     let head = input.bytes(at: 0, upTo: Self.headerByteCount)
     guard head.count == Self.headerByteCount else { throw .corrupt("its directory is cut") }
-    let count = min(LittleEndianBytes(head).short(at: 4), Self.maximumEntryCount)
+    let count = min(BinaryFields(head, .littleEndian).u16(4), Self.maximumEntryCount)
     var entries: [IconEntry] = []
     for index in 0..<count {
       do throws(DecodeError) {
@@ -131,8 +127,8 @@ struct IconEntry {
   ///   - file: the icon.
   ///   - entry: of the directory, 16 bytes.
   init(in file: PictureInput, _ entry: [UInt8]) throws(DecodeError) {
-    let fields = LittleEndianBytes(entry)
-    let (byteCount, offset) = (fields.unsigned(at: 8), fields.unsigned(at: 12))
+    let fields = BinaryFields(entry, .littleEndian)
+    let (byteCount, offset) = (fields.u32(8), fields.u32(12))
     guard let input = file.dropping(offset) else {
       throw .corrupt("a picture in it lies behind its end")
     }
@@ -190,10 +186,4 @@ final class BitmapPicture: OpenPicture {
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
     try bitmap.frame(extent)
   }
-
-  /// The pixels are there already, so that the picture has nothing to do with it.
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension BitmapPicture: Sendable {}

@@ -217,9 +217,6 @@ extension JPEGPicture {
     }
   }
 
-  /// The pixels are there already, so that the picture has nothing to do with it.
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
-
   /// The scale of the cheapest decode that leaves at least a factor of two to the resize, whose
   /// kernel is better than the box of pixels that the decoder makes one pixel of.
   func eighths(for size: ThumbnailGeometry.Size) -> UInt32 {
@@ -303,6 +300,3 @@ extension JPEGPicture {
     }
   }
 }
-
-@available(*, unavailable)
-extension JPEGPicture: Sendable {}

@@ -191,9 +191,6 @@ extension JXLDecoder {
   }
 }
 
-@available(*, unavailable)
-extension JXLDecoder: Sendable {}
-
 /// The frames of an animated JPEG XL.
 final class JXLFrames: FrameSequence {
   private let decoder: JXLDecoder
@@ -211,9 +208,6 @@ final class JXLFrames: FrameSequence {
     return try decoder.pixels()
   }
 }
-
-@available(*, unavailable)
-extension JXLFrames: Sendable {}
 
 /// An animated JPEG XL. libvips shows the last frame of one as the picture.
 final class JXLPicture: OpenPicture {
@@ -241,10 +235,4 @@ final class JXLPicture: OpenPicture {
   }
 
   func metadataImage() throws(VipsError) -> Image? { try Image.loading(input, as: .jxl) }
-
-  /// The pixels are there already, so that the picture has nothing to do with it.
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension JXLPicture: Sendable {}

@@ -25,7 +25,8 @@ protocol OpenPicture {
   /// What the file says of its author and of rights; `nil` for formats that say nothing.
   func copyrightNotice() -> CopyrightNotice?
 
-  /// What an error means that came up while the pixels of the first frame were asked for.
+  /// What an error means that came up while the pixels of the first frame were asked for. Where they are
+  /// decoded already, the picture has nothing to do with it.
   func reason(for error: VipsError) -> DecodeError
 }
 
@@ -34,6 +35,18 @@ extension OpenPicture {
   var trustsEmbeddedPicture: Bool { false }
   func metadataImage() throws(VipsError) -> Image? { nil }
   func copyrightNotice() -> CopyrightNotice? { nil }
+  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
+
+  /// Has libvips work on the pixels.
+  func decoding<Result: ~Copyable>(
+    _ body: () throws(VipsError) -> Result
+  ) throws(DecodeError) -> Result {
+    do throws(VipsError) {
+      return try body()
+    } catch {
+      throw reason(for: error)
+    }
+  }
 }
 
 /// What a header says, before a pixel was decoded.
@@ -138,6 +151,12 @@ enum DecodeError: Error {
   case outOfMemory
   /// It was decoded, and its thumbnail cannot be encoded.
   case unencodable(String)
+  /// It is no picture, or beyond a limit.
+  case refused(Failure)
+
+  static func refused(_ code: Failure.Code, detail: String) -> DecodeError {
+    .refused(Failure(stage: .decode, code: code, detail: detail))
+  }
 
   func failure(within limits: Limits) -> Failure {
     switch self {
@@ -158,6 +177,7 @@ enum DecodeError: Error {
       .outOfMemory(decoderMemory: limits.decoderMemoryByteCount)
     case .unencodable(let detail):
       Failure(stage: .decode, code: .internal, detail: detail)
+    case .refused(let failure): failure
     }
   }
 }
@@ -223,12 +243,7 @@ final class FramePicture: OpenPicture {
   func metadataImage() throws(VipsError) -> Image? { try file?.metadataImage() }
 
   func copyrightNotice() -> CopyrightNotice? { file?.copyrightNotice() }
-
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension FramePicture: Sendable {}
 
 /// How stored pixels become upright (CIPA DC-008, "Orientation"): their sides are reversed, then rows
 /// and columns change places.

@@ -159,41 +159,22 @@ final class VipsFrames: FrameSequence {
   }
 }
 
-@available(*, unavailable)
-extension VipsFrames: Sendable {}
-
 /// How animations are written. Metadata is left out, as in stills.
-enum AnimationEncoding {
-  case webp, gif
+struct AnimationEncoding {
+  /// WebP or GIF.
+  let format: ImageFormat
 
   /// - Parameter format: one that holds animations.
   init(_ format: ImageVariant.Format) {
-    self = format == .gif || format == .compatible ? .gif : .webp
-  }
-
-  var format: ImageFormat {
-    switch self {
-    case .webp: .webp
-    case .gif: .gif
-    }
+    self.format = format == .gif || format == .compatible ? .gif : .webp
   }
 
   /// What a delay is a multiple of, in milliseconds: GIF counts hundredths of a second (GIF89a section
   /// 23).
-  private var delayUnit: Int {
-    switch self {
-    case .webp: 1
-    case .gif: 10
-    }
-  }
+  private var delayUnit: Int { format == .gif ? 10 : 1 }
 
   /// In milliseconds: WebP has 24 bits for a delay, GIF has 16.
-  private var longestDelay: Int {
-    switch self {
-    case .webp: 0xFF_FFFF
-    case .gif: 0xFFFF * delayUnit
-    }
-  }
+  private var longestDelay: Int { format == .gif ? 0xFFFF * delayUnit : 0xFF_FFFF }
 
   /// Encodes frames.
   ///
@@ -205,12 +186,8 @@ enum AnimationEncoding {
     let delays = timeline.delays.map { Double(min($0, longestDelay)) }
     let animation = try frames.animation(
       delays: FrameDelay.rounded(delays, toMultiplesOf: delayUnit), loopCount: timeline.loopCount)
-    switch self {
-    case .webp:
-      return WebPContainer.strippingMetadata(
-        try animation.encoded(suffix: ".webp[Q=\(quality),effort=2,strip]"))
-    case .gif:
-      return try animation.encoded(suffix: ".gif[effort=3,strip]")
-    }
+    guard format == .webp else { return try animation.encoded(suffix: ".gif[effort=3,strip]") }
+    return WebPContainer.strippingMetadata(
+      try animation.encoded(suffix: ".webp[Q=\(quality),effort=2,strip]"))
   }
 }

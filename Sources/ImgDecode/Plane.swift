@@ -251,9 +251,6 @@ struct PlanarSource {
   }
 }
 
-@available(*, unavailable)
-extension Plane: Sendable {}
-
 /// The samples of each component of a whole frame, luma first.
 struct PlanarShape {
   /// The samples of one component.

@@ -23,20 +23,15 @@ package struct PreviewMaker: Sendable {
   package func preview(
     of part: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
   ) throws(Failure) -> RenderedThumbnails {
-    try unsafe part.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      let input = unsafe PictureInput(buffer)
+    try limits.decoding(part) { (input) throws(DecodeError) in
       let format = try limits.format(of: input)
       let picture = try limits.opened(as: [variant], onHeader) { () throws(DecodeError) in
         try open(input, in: format)
       }
-      let made = try limits.failing { () throws(DecodeError) in
-        try thumbnail(of: picture, as: variant)
-      }
+      let made = try thumbnail(of: picture, as: variant)
       return RenderedThumbnails(
         thumbnails: [made.thumbnail],
-        source: SourceFacts(
-          format: format, width: picture.header.upright.width,
-          height: picture.header.upright.height, frames: 1, decodePath: .general),
+        source: SourceFacts(picture.header, of: format, decodePath: .general),
         thumbHash: made.thumbHash)
     }
   }
@@ -60,20 +55,14 @@ package struct PreviewMaker: Sendable {
     of picture: any OpenPicture, as variant: Variant
   ) throws(DecodeError) -> (thumbnail: EncodedThumbnail, thumbHash: ThumbHash) {
     let geometry = ThumbnailGeometry(source: picture.header.upright, variant: variant)
-    let size = picture.header.oriented(geometry.scaled)
-    let frame = try picture.firstFrame(for: size)
     let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
-    let image: Image
-    let thumbHash: ThumbHash
-    do throws(VipsError) {
-      let scaled = try renderer.scaled(frame, to: size)
-      thumbHash = try renderer.thumbHash(of: scaled)
-      image = try renderer.finished(scaled)
-    } catch {
-      throw picture.reason(for: error)
-    }
+    let frame = try renderer.rendered(
+      picture.firstFrame(for: picture.header.oriented(geometry.scaled)), of: picture)
     let encoder = ThumbnailEncoder(variant: variant, isDamaged: false, effort: .least)
-    return (try encoder.encode(image, from: picture), thumbHash)
+    return (
+      try encoder.encode(frame.image.retained(), from: picture),
+      try renderer.thumbHash(of: frame, of: picture)
+    )
   }
 }
 
@@ -120,9 +109,4 @@ final class InterlacedPNG: OpenPicture {
     frame.setProfile(of: image)
     return frame
   }
-
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension InterlacedPNG: Sendable {}

@@ -48,13 +48,7 @@ final class SequencePicture: OpenPicture {
     guard let frame = try frames.next() else { throw .corrupt("it has no frame") }
     return frame
   }
-
-  /// The pixels are there already, so that the picture has nothing to do with it.
-  func reason(for error: VipsError) -> DecodeError { DecodeError(error) }
 }
-
-@available(*, unavailable)
-extension SequencePicture: Sendable {}
 
 /// The frames of an AVIF or HEIC sequence.
 final class SequenceFrames: FrameSequence {
@@ -146,9 +140,6 @@ final class SequenceFrames: FrameSequence {
     }
   }
 }
-
-@available(*, unavailable)
-extension SequenceFrames: Sendable {}
 
 /// A decoder of the samples of one track. Used by one thread; it starts none.
 protocol VideoDecoder: AnyObject {

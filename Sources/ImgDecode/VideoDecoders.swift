@@ -98,9 +98,6 @@ import ImgFacts
   }
 }
 
-@available(*, unavailable)
-extension AV1Decoder: Sendable {}
-
 /// libde265 over the samples of a track.
 @safe final class HEVCDecoder: VideoDecoder {
   private let decoder: UnsafeMutableRawPointer
@@ -263,6 +260,3 @@ extension AV1Decoder: Sendable {}
     return .corrupt("libde265: \(unsafe String(cString: de265_get_error_text(status)))")
   }
 }
-
-@available(*, unavailable)
-extension HEVCDecoder: Sendable {}

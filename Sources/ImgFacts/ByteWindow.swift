@@ -5,11 +5,11 @@ package enum ByteOrder: Sendable {
 
 /// Numbers in bytes that have been read. Behind the end every byte is 0: a reader asks for the bytes
 /// of all fields that it uses.
-struct BinaryFields {
-  let bytes: [UInt8]
-  let order: ByteOrder
+package struct BinaryFields: Sendable {
+  package let bytes: [UInt8]
+  package let order: ByteOrder
 
-  init(_ bytes: [UInt8], _ order: ByteOrder = .bigEndian) {
+  package init(_ bytes: [UInt8], _ order: ByteOrder = .bigEndian) {
     self.bytes = bytes
     self.order = order
   }
@@ -20,9 +20,9 @@ struct BinaryFields {
     bytes.indices.contains(offset) ? Int(bytes[offset]) : 0
   }
 
-  func u16(_ offset: Int) -> Int { Int(number(at: offset, count: 2)) }
+  package func u16(_ offset: Int) -> Int { Int(number(at: offset, count: 2)) }
   func u24(_ offset: Int) -> Int { Int(number(at: offset, count: 3)) }
-  func u32(_ offset: Int) -> Int { Int(number(at: offset, count: 4)) }
+  package func u32(_ offset: Int) -> Int { Int(number(at: offset, count: 4)) }
 
   /// A number of 64 bits; greater ones than an `Int` holds become the greatest.
   func u64(_ offset: Int) -> Int { Int(clamping: number(at: offset, count: 8)) }

@@ -134,18 +134,6 @@ package struct EmbeddedThumbnail: Hashable, Sendable, Codable {
   }
 }
 
-extension ImageFormat {
-  /// As IANA registers it.
-  package var mediaType: String {
-    switch self {
-    case .svg: "image/svg+xml"
-    case .ico: "image/vnd.microsoft.icon"
-    case .pnm: "image/x-portable-anymap"
-    default: "image/\(rawValue)"
-    }
-  }
-}
-
 extension PictureFacts {
   /// How far into a file its format is looked for, step by step: only the root element of an SVG may
   /// stand far behind its beginning.

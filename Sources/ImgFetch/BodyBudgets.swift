@@ -1,3 +1,5 @@
+internal import ImgModel
+
 /// How many bytes of memory, or of files, the bodies of one pool may take: those under way and
 /// those handed out.
 ///
@@ -16,23 +18,23 @@ final class BodyBudget {
   private let byteCount: Int
   private var handedOutByteCount = 0
   /// What each transfer under way is charged.
-  private var charges: [UInt64: Int] = [:]
+  private var charges: [TransferID: Int] = [:]
   /// The buffer that each refused transfer asked for.
-  private var refusedSizes: [UInt64: Int] = [:]
+  private var refusedSizes: [TransferID: Int] = [:]
 
   init(byteCount: Int) {
     self.byteCount = byteCount
   }
 
   /// Does nothing for a transfer that is charged already.
-  func begin(_ id: UInt64) {
+  func begin(_ id: TransferID) {
     if charges[id] == nil { charges[id] = 0 }
   }
 
   /// Charges a transfer under way with the difference, before its buffer grows. There has to be
   /// room for all of the new buffer, because the old one lives until its bytes are copied.
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
-  func grow(_ id: UInt64, to byteCount: Int) -> Bool {
+  func grow(_ id: TransferID, to byteCount: Int) -> Bool {
     guard permits(byteCount, to: id) else {
       refusedSizes[id] = byteCount
       return false
@@ -44,7 +46,7 @@ final class BodyBudget {
 
   /// The transfer is no longer under way.
   /// - Parameter isHandedOut: whether its body lives on until ``release(byteCount:)``.
-  func end(_ id: UInt64, isHandedOut: Bool) {
+  func end(_ id: TransferID, isHandedOut: Bool) {
     let charge = charges.removeValue(forKey: id) ?? 0
     refusedSizes[id] = nil
     if isHandedOut { handedOutByteCount += charge } else { heldByteCount -= charge }
@@ -58,14 +60,14 @@ final class BodyBudget {
   }
 
   /// Whether a transfer waits for room.
-  func isWaiting(_ id: UInt64) -> Bool { refusedSizes[id] != nil }
+  func isWaiting(_ id: TransferID) -> Bool { refusedSizes[id] != nil }
 
   /// Whether transfers under way hold more than the bodies that are handed out. Who waits for room then,
   /// waits for origins.
   var isMostlyUnderWay: Bool { heldByteCount - handedOutByteCount > handedOutByteCount }
 
   /// The oldest transfer that waits, if what it asked for fits by now; it then waits no longer.
-  func nextToResume() -> UInt64? {
+  func nextToResume() -> TransferID? {
     guard let next = refusedSizes.min(by: { $0.key < $1.key }),
       permits(next.value, to: next.key)
     else { return nil }
@@ -73,7 +75,7 @@ final class BodyBudget {
     return next.key
   }
 
-  private func permits(_ byteCount: Int, to id: UInt64) -> Bool {
+  private func permits(_ byteCount: Int, to id: TransferID) -> Bool {
     if refusedSizes.keys.contains(where: { $0 < id }) { return false }
     guard let oldest = charges.min(by: { $0.key < $1.key }) else { return false }
     guard id == oldest.key else {
@@ -107,7 +109,7 @@ final class BodyBudgets {
   var heldFileByteCount: Int { files.heldByteCount }
 
   /// A transfer is under way; its body will be in memory.
-  func begin(_ id: UInt64) {
+  func begin(_ id: TransferID) {
     memory.begin(id)
   }
 
@@ -115,7 +117,7 @@ final class BodyBudgets {
   ///
   /// - Returns: `false` when there is no room for that now. The transfer is then charged nothing
   ///   and does not wait.
-  func begin(_ id: UInt64, with charge: BodyCharge) -> Bool {
+  func begin(_ id: TransferID, with charge: BodyCharge) -> Bool {
     memory.begin(id)
     guard grow(id, to: charge) else {
       end(id, isHandedOut: false)
@@ -129,7 +131,7 @@ final class BodyBudgets {
   /// Charges a transfer whose body is about to grow.
   ///
   /// - Returns: `false` when it has to wait until ``nextToResume()`` names it.
-  func grow(_ id: UInt64, to charge: BodyCharge) -> Bool {
+  func grow(_ id: TransferID, to charge: BodyCharge) -> Bool {
     guard charge.isOfFile else {
       // It may have waited for both.
       files.end(id, isHandedOut: false)
@@ -143,19 +145,19 @@ final class BodyBudgets {
   var prefersFiles: Bool { memory.isMostlyUnderWay }
 
   /// The body is in a file now, and takes no memory.
-  func leaveMemory(_ id: UInt64) {
+  func leaveMemory(_ id: TransferID) {
     memory.end(id, isHandedOut: false)
   }
 
   /// The body stays in memory, because no file can be made.
-  func leaveFiles(_ id: UInt64) {
+  func leaveFiles(_ id: TransferID) {
     files.end(id, isHandedOut: false)
   }
 
   /// The transfer is no longer under way.
   ///
   /// - Parameter isHandedOut: whether its body lives on until ``release(_:)``.
-  func end(_ id: UInt64, isHandedOut: Bool) {
+  func end(_ id: TransferID, isHandedOut: Bool) {
     memory.end(id, isHandedOut: isHandedOut)
     files.end(id, isHandedOut: isHandedOut)
   }
@@ -166,10 +168,10 @@ final class BodyBudgets {
   }
 
   /// Whether a transfer waits for room.
-  func isWaiting(_ id: UInt64) -> Bool { memory.isWaiting(id) || files.isWaiting(id) }
+  func isWaiting(_ id: TransferID) -> Bool { memory.isWaiting(id) || files.isWaiting(id) }
 
   /// A transfer that no longer has to wait, the oldest of its budget.
-  func nextToResume() -> UInt64? {
+  func nextToResume() -> TransferID? {
     memory.nextToResume() ?? files.nextToResume()
   }
 }
@@ -177,11 +179,6 @@ final class BodyBudgets {
 /// What a body counts against the budgets of its pool until it is given back: bytes of memory, or
 /// bytes of a file.
 package struct BodyCharge: Hashable, Sendable {
-  package let byteCount: Int
-  package let isOfFile: Bool
-
-  package init(byteCount: Int, isOfFile: Bool = false) {
-    self.byteCount = byteCount
-    self.isOfFile = isOfFile
-  }
+  let byteCount: Int
+  var isOfFile = false
 }

@@ -13,7 +13,7 @@ struct BodySink {
     case stop(StopReason)
   }
 
-  private let id: UInt64
+  private let id: TransferID
   private let content: TransferContent
   private let budgets: BodyBudgets
   private let spoolDirectories: SpoolDirectories
@@ -25,7 +25,7 @@ struct BodySink {
 
   /// - Parameter start: what the URL is asked with. The budgets have room for its partial body.
   init(
-    _ id: UInt64, for content: TransferContent, from start: TransferStart,
+    _ id: TransferID, for content: TransferContent, from start: TransferStart,
     in context: TransferContext
   ) {
     self.id = id

@@ -243,12 +243,6 @@ struct ResponsePart {
   /// The bytes before ``offset`` that are not used yet.
   var pending: [UInt8] = []
 
-  init(offset: Int, end: Int?, isWhole: Bool) {
-    self.offset = offset
-    self.end = end
-    self.isWhole = isWhole
-  }
-
   /// - Parameter start: what lies before it is passed over.
   mutating func append(_ chunk: UnsafeBufferPointer<UInt8>, from start: Int) {
     let skipped = min(chunk.count, max(0, start - offset))

@@ -43,8 +43,9 @@ final class ProxyRoutes {
     directHosts = DirectHosts(settings.directHosts)
   }
 
-  func route(to url: ParsedURL, host: String, at now: ContinuousClock.Instant) -> Route {
-    let proxy = url.scheme == "https" ? settings.https : settings.http
+  func route(to url: TransferURL, at now: ContinuousClock.Instant) -> Route {
+    let host = url.image.host
+    let proxy = url.parsed.scheme == "https" ? settings.https : settings.http
     guard let proxy, !directHosts.contains(host) else { return .direct }
     return checkedHosts[host].map { $0 > now } == true ? .proxy(proxy) : .nameCheck
   }

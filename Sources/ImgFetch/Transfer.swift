@@ -16,7 +16,7 @@ final class Transfer {
     case repeated(TransferRequest)
     /// The same, for a further part of the file.
     case continued(TransferRequest)
-    case redirected(RedirectTarget, TransferRequest)
+    case redirected(TransferRequest)
     case finished(FinishedTransfer)
 
     /// Whether the body lives on until it is given back.
@@ -25,8 +25,7 @@ final class Transfer {
     }
   }
 
-  let id: UInt64
-  let url: ParsedURL
+  let id: TransferID
   let request: TransferRequest
   let easy: EasyHandle
   /// Until when a body that is not used may come in; `nil` for one that is used.
@@ -55,15 +54,14 @@ final class Transfer {
   ///   - start: the part of the request's start that the URL is asked with.
   ///   - easy: a fresh or reset handle.
   init(
-    id: UInt64, url: ParsedURL, request: TransferRequest, start: TransferStart, easy: EasyHandle,
+    id: TransferID, request: TransferRequest, start: TransferStart, easy: EasyHandle,
     context: TransferContext
   ) throws(CurlError) {
     self.id = id
-    self.url = url
     self.request = request
     self.easy = easy
     self.context = context
-    route = context.proxies.route(to: url, host: request.host, at: .now)
+    route = context.proxies.route(to: request.url, at: .now)
     self.start = start
     headers = try request.headers(with: start) ?? context.headers
     reader = HeadReader(byteCount: request.history.headByteCount)
@@ -71,7 +69,7 @@ final class Transfer {
     resumption = Resumption(start)
     facts = request.content.facts
     turns = TurnShare(of: id, in: context.turns)
-    try easy.configure(request, to: url, headers, in: context)
+    try easy.configure(request, headers, in: context)
     try easy.configure(route, in: context)
     try easy.installCallbacks(of: self)
   }
@@ -267,9 +265,9 @@ final class Transfer {
   }
 
   /// How much has arrived of a picture; `nil` while that is nothing, and for what is no picture.
-  var progress: BodyProgress? {
+  var progress: ImageProgress? {
     arrivedPicture.map {
-      BodyProgress(
+      ImageProgress(
         receivedByteCount: $0.byteCount, expectedByteCount: body.declaredByteCount)
     }
   }
@@ -311,7 +309,7 @@ final class Transfer {
     if isUnanswered { return .repeated(request.onFreshConnection(after: history)) }
     do throws(Failure) {
       if let target = try redirectTarget(after: code) {
-        return .redirected(target, request.redirected(to: target, from: url, after: history))
+        return .redirected(request.redirected(to: target, after: history))
       }
     } catch {
       stopReason = .rejected(error)
@@ -338,7 +336,8 @@ final class Transfer {
     }
     guard isNameChecked(code) else { return .finished(finish(with: code)) }
     context.proxies.recordCheck(of: request.host, at: .now)
-    return .repeated(request.afterNameCheck(history))
+    // The same through the proxy, now that the addresses of the host are checked.
+    return .repeated(request.repeated(after: history))
   }
 
   /// Whether the look-up has ended, or has had its time. Any other end says nothing of the addresses.
@@ -396,7 +395,7 @@ final class Transfer {
   /// not used, so it does not matter how that ended.
   ///
   /// - Throws: why the redirect is not followed.
-  private func redirectTarget(after code: CURLcode) throws(Failure) -> RedirectTarget? {
+  private func redirectTarget(after code: CURLcode) throws(Failure) -> TransferURL? {
     guard let location = reader.head?.redirectLocation, code != CURLE_OPERATION_TIMEDOUT,
       !ending(with: code).isHeadTooLong
     else { return nil }
@@ -407,7 +406,7 @@ final class Transfer {
         stage: .fetch, code: .tooManyRedirects, httpStatus: reader.status,
         detail: "\(limit) redirects were followed, and there are more")
     }
-    return try RedirectTarget(location, from: url, status: reader.status)
+    return try TransferURL(redirectedTo: location, from: request.url, status: reader.status)
   }
 
   private func finish(with code: CURLcode) -> FinishedTransfer {
@@ -433,13 +432,14 @@ final class Transfer {
 
   private func ending(with code: CURLcode) -> LibcurlEnd {
     LibcurlEnd(
-      code: code, url: url, route: route, stopReason: stopReason, content: request.content,
+      code: code, url: request.url.parsed, route: route, stopReason: stopReason,
+      content: request.content,
       reader: reader, body: body, resumption: resumption, connection: connection, easy: easy)
   }
 
   private func reuse(_ head: ResponseHead) -> AnswerReuse {
     let freshness = Freshness(
-      of: head.caching.issued(by: request.issuer(url)), requestedAt: requestedAt,
+      of: head.caching.issued(by: request.issuer), requestedAt: requestedAt,
       receivedAt: head.receivedAt)
     return AnswerReuse(freshness, wasRedirected: request.history.isRedirected)
   }
@@ -461,7 +461,7 @@ final class Transfer {
     return resumption.leftover(
       after: failure, content: body.bytes, charge: body.charge,
       receivedByteCount: start.earlierByteCount + history.bodyByteCount, head: reader.head,
-      issuer: request.issuer(url))
+      issuer: request.issuer)
   }
 }
 

@@ -1,13 +1,14 @@
 internal import CCurl
 internal import Glibc
+internal import ImgFacts
 internal import ImgModel
 internal import ImgSystem
 
 /// What a transfer fetches, and what it sends for that.
 struct TransferRequest {
-  /// The host that is asked, see ``ImageURL/host``.
-  private(set) var host: String
-  /// The origins of that host that redirects have led through, see ``ImageURL/origin``; the last one is asked.
+  /// What is asked for.
+  private(set) var url: TransferURL
+  /// The origins of its host that redirects have led through, see ``ImageURL/origin``; the last one is asked.
   private(set) var origins: [String]
   private(set) var content: TransferContent
   private(set) var options: FetchOptions
@@ -24,11 +25,12 @@ struct TransferRequest {
   /// Whether it is sent on a connection that no request was sent on before.
   private(set) var usesFreshConnection = false
 
+  /// - Throws: a ``Failure`` of stage `fetch` when libcurl's parser refuses the URL.
   init(
     for url: ImageURL, content: TransferContent = .picture, options: FetchOptions = .standard,
     start: TransferStart = .whole(), history: TransferHistory = TransferHistory()
-  ) {
-    host = url.host
+  ) throws(Failure) {
+    self.url = try TransferURL(url)
     origins = [url.origin]
     self.content = content
     self.options = options
@@ -37,13 +39,16 @@ struct TransferRequest {
     self.history = history
   }
 
-  /// The origin that is asked.
-  var origin: String { origins.last ?? "" }
+  /// The host that is asked, see ``ImageURL/host``.
+  var host: String { url.image.host }
 
-  /// The name of a URL as the issuer of validators, when this request is sent to it.
-  func issuer(_ url: ParsedURL) -> ValidatorIssuer {
+  /// The origin that is asked.
+  var origin: String { url.image.origin }
+
+  /// The name of the URL as the issuer of validators.
+  var issuer: ValidatorIssuer {
     guard history.isRedirected else { return .requestURL }
-    return url.issuerText.map(ValidatorIssuer.redirectTarget) ?? .unnamed
+    return url.parsed.issuerText.map(ValidatorIssuer.redirectTarget) ?? .unnamed
   }
 
   /// How long the transfers for it may still take.
@@ -87,28 +92,37 @@ struct TransferRequest {
 
   // MARK: - The next transfer for the same request
 
-  /// The request to where a redirect leads. The client's header fields do not go to another origin, nor
-  /// back from there; those of the URL's host go back.
+  /// The same request once more.
   ///
-  /// - Parameters:
-  ///   - url: where the redirect came from.
-  ///   - history: what went before.
-  func redirected(
-    to target: RedirectTarget, from url: ParsedURL, after history: TransferHistory
+  /// - Parameter history: what went before.
+  func repeated(after history: TransferHistory) -> TransferRequest {
+    next(after: history) { _ in }
+  }
+
+  private func next(
+    after history: TransferHistory, _ change: (inout TransferRequest) -> Void
   ) -> TransferRequest {
     var next = self
     next.history = history
-    next.history.redirectCount += 1
-    if !history.isRedirected { next.ownOrigin = url.origin }
-    let origin = target.parsedURL.origin
-    if origin == nil || origin != url.origin { next.options = options.forOtherOrigin }
-    if next.host != target.url.host { next.origins = [] }
-    next.origins = next.origins.filter { $0 != target.url.origin } + [target.url.origin]
-    next.host = target.url.host
-    next.headers = next.options.headers(
-      for: target.url, isOwnOrigin: origin != nil && origin == next.ownOrigin)
-    next.usesFreshConnection = false
+    change(&next)
     return next
+  }
+
+  /// The request to where a redirect leads. The client's header fields do not go to another origin, nor
+  /// back from there; those of the URL's host go back.
+  func redirected(to target: TransferURL, after history: TransferHistory) -> TransferRequest {
+    next(after: history) { next in
+      next.history.redirectCount += 1
+      if !history.isRedirected { next.ownOrigin = url.parsed.origin }
+      let origin = target.parsed.origin
+      if origin == nil || origin != url.parsed.origin { next.options = options.forOtherOrigin }
+      if host != target.image.host { next.origins = [] }
+      next.origins = next.origins.filter { $0 != target.image.origin } + [target.image.origin]
+      next.headers = next.options.headers(
+        for: target.image, isOwnOrigin: origin != nil && origin == next.ownOrigin)
+      next.usesFreshConnection = false
+      next.url = target
+    }
   }
 
   /// The request for the whole body, after the origin did not resume the partial one.
@@ -117,45 +131,30 @@ struct TransferRequest {
   func restarted(
     after history: TransferHistory, resumedByteCount: Int
   ) -> TransferRequest {
-    var next = self
-    next.start = .restart
-    next.history = history
-    next.history.bodyByteCount += resumedByteCount
-    next.history.resumedByteCount += resumedByteCount
-    return next
+    next(after: history) { next in
+      next.start = .restart
+      next.history.bodyByteCount += resumedByteCount
+      next.history.resumedByteCount += resumedByteCount
+    }
   }
 
   /// The request for the next part of a file whose facts are read.
   func continued(with fetch: FactsFetch, after history: TransferHistory) -> TransferRequest {
-    var next = self
-    next.content = .facts(fetch)
-    next.start = .whole()
-    next.history = history
-    next.usesFreshConnection = false
-    return next
+    next(after: history) { next in
+      next.content = .facts(fetch)
+      next.start = .whole()
+      next.usesFreshConnection = false
+    }
   }
 
   /// The same request without its condition.
   func unconditional(after history: TransferHistory) -> TransferRequest {
-    var next = self
-    next.start = .whole()
-    next.history = history
-    return next
-  }
-
-  /// The same request through a proxy, now that the addresses of its host are checked.
-  func afterNameCheck(_ history: TransferHistory) -> TransferRequest {
-    var next = self
-    next.history = history
-    return next
+    next(after: history) { $0.start = .whole() }
   }
 
   /// The same request on a connection of its own.
   func onFreshConnection(after history: TransferHistory) -> TransferRequest {
-    var next = self
-    next.usesFreshConnection = true
-    next.history = history
-    return next
+    next(after: history) { $0.usesFreshConnection = true }
   }
 }
 
@@ -210,6 +209,16 @@ enum TransferContent {
   case facts(FactsFetch)
   /// A short text such as a robots.txt, which is read up to a limit.
   case text(maximumByteCount: Int)
+
+  init(_ part: PicturePart) {
+    self =
+      switch part {
+      case .whole: .picture
+      case .wholeOfAnyFormat: .pictureOfAnyFormat
+      case .facts: .facts(FactsFetch(.metadata))
+      case .allFacts: .facts(FactsFetch(.all))
+      }
+  }
 
   var isPicture: Bool {
     switch self {

@@ -5,53 +5,44 @@ import ImgModel
 
 /// A failure as the body of an answer: `{"error": {…}}`.
 struct FailureReport: Encodable {
-  private struct Details: Encodable {
-    let code: String
-    var message: String
-    let url: String?
-    let httpStatus: Int?
-    let retryable: Bool
-    let retryAt: WallTime?
-
-    enum CodingKeys: String, CodingKey {
-      case code, message, url
-      case httpStatus = "http_status"
-      case retryable
-      case retryAt = "retry_at"
-    }
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case error
-  }
-
   /// Of the answer.
   let status: HTTPStatus
-  private var error: Details
-
   /// A word for programs, such as `http_status`.
-  var code: String { error.code }
+  let code: String
+  private var message: String
+  private let failure: ImageError?
+  private let isRetryable: Bool
 
   init(_ failure: ImageError) {
-    let error = failure.forClients
-    status = error.isOfRedirect ? .badGateway : HTTPStatus(error)
-    self.error = Details(
-      code: error.code.rawValue, message: error.messageForClients.withoutPasswords,
-      url: error.url?.withoutPasswords, httpStatus: error.httpStatus, retryable: error.isRetryable,
-      retryAt: error.retryAt.map { WallTime($0) })
+    let failure = failure.forClients
+    status = failure.isOfRedirect ? .badGateway : HTTPStatus(failure)
+    code = failure.code.rawValue
+    message = failure.messageForClients.withoutPasswords
+    isRetryable = failure.isRetryable
+    self.failure = failure
   }
 
   init(_ rejection: RequestRejection) {
     status = rejection.status
-    error = Details(
-      code: rejection.code, message: rejection.message.withoutPasswords, url: nil,
-      httpStatus: nil, retryable: rejection.status == .serviceUnavailable, retryAt: nil)
+    code = rejection.code
+    message = rejection.message.withoutPasswords
+    isRetryable = rejection.status == .serviceUnavailable
+    failure = nil
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    let details = JSONObject([
+      "code": code, "message": message, "retryable": isRetryable,
+      "url": failure?.url?.withoutPasswords, "http_status": failure?.httpStatus,
+      "retry_at": failure?.retryTime,
+    ])
+    try JSONObject(["error": details]).encode(to: encoder)
   }
 
   /// This failure, with the message of the failure of the picture in its place.
   func followed(by other: ImageError) -> FailureReport {
     var report = self
-    report.error.message += "; in its place: \(FailureReport(other).error.message)"
+    report.message += "; in its place: \(FailureReport(other).message)"
     return report
   }
 
@@ -67,7 +58,7 @@ struct FailureReport: Encodable {
   /// In seconds. Without a time of the origin, whether it helps to ask again is known after a while, not at
   /// once.
   private var retryAfter: Int64 {
-    max(1, error.retryAt.map { WallTime.now.duration(to: $0).secondsRoundedUp } ?? 1)
+    max(1, failure?.retryTime.map { WallTime.now.duration(to: $0).secondsRoundedUp } ?? 1)
   }
 }
 
@@ -212,9 +203,9 @@ extension HTTPStatus {
       case .dnsFailure, .connectFailure, .proxyFailure, .tlsFailure, .tooManyRedirects,
         .invalidResponse, .truncatedBody:
         .badGateway
-      case .unreachable, .versionMismatch, .disconnected, .refused, .storeFailure, .storeFull,
-        .cancelled:
+      case .storeAbsent, .storeFull, .storeDamaged, .storeFailure, .otherDataDirectory, .cancelled:
         .serviceUnavailable
+      case let code where code.meansNoCoordinator: .serviceUnavailable
       default: .internalServerError
       }
   }
@@ -251,9 +242,10 @@ extension ImageError {
   /// `/ready` says what is wrong with the cluster, to clients that may see it.
   var messageForClients: String {
     switch code {
-    case .unreachable, .versionMismatch, .disconnected, .refused:
+    case _ where code.meansNoCoordinator || code == .otherDataDirectory:
       "the server cannot load pictures now; what is stored is served. Ask again later"
-    case .storeFailure, .storeFull: "the server cannot store pictures now; ask again later"
+    case .storeAbsent, .storeFull, .storeDamaged, .storeFailure:
+      "the server cannot store pictures now; ask again later"
     // The message of libcurl names the TLS library and its version.
     case .tlsFailure: "there is no TLS connection to the origin that this server trusts"
     case .outOfMemory: "decoding the picture needs more memory than this server permits"

@@ -79,8 +79,11 @@ package enum GatewayMain {
     note("serving at \(address)")
     note("sandbox: \(protections)")
     if settings.isJSON {
-      let report = StartReport(
-        address: address, pid: ThisProcess.processID, sandbox: protections)
+      // The address is that of the page in a browser, with a slash at its end; or `unix:` and the path of a
+      // socket. The schema is that of the JSON of commands.
+      let report = JSONObject([
+        "address": address, "pid": ThisProcess.processID, "sandbox": protections, "schema": 1,
+      ])
       try FileIO.writeAll(STDOUT_FILENO, GatewayJSON.bytes(of: report) + [UInt8(ascii: "\n")])
     }
     let manager = ServiceManager(environment: ThisProcess.environment)
@@ -225,21 +228,6 @@ extension HTTPServer.Address {
   }
 }
 
-/// What `--json` prints when requests are answered.
-struct StartReport: Encodable {
-  /// Of the page in a browser, with a slash at its end; or `unix:` and the path of a socket.
-  let address: String
-  let pid: Int32
-  /// What confines the gateway.
-  let sandbox: SandboxReport
-  /// As in the JSON of commands.
-  let schema = 1
-
-  private enum CodingKeys: String, CodingKey {
-    case address, pid, sandbox, schema
-  }
-}
-
 /// A cluster in memory with some pictures of `mock.example`, and a job that loads them. Clients and the gallery can be
 /// tried with it without a coordinator and without a network.
 enum MockCluster {
@@ -277,9 +265,8 @@ enum MockCluster {
     }
     let file = pixels.pngFile
     return LoadedImage(
-      bytes: file, type: .png, width: width, height: height,
-      source: LoadedImage.Source(
-        type: .png, width: width, height: height, byteCount: file.count),
+      bytes: file, format: .png, width: width, height: height,
+      source: SourcePicture(format: .png, width: width, height: height, byteCount: file.count),
       origin: .network)
   }
 }

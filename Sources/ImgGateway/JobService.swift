@@ -32,10 +32,6 @@ enum JobEvents {
 
 /// Answers requests about jobs, as JSON and as events.
 struct JobService: Sendable {
-  private struct List: Encodable {
-    let jobs: [ImageJob]
-  }
-
   /// The newest jobs that a list has.
   private static let maximumCount = 200
 
@@ -50,7 +46,7 @@ struct JobService: Sendable {
       while jobs.count < Self.maximumCount, let job = try await all.next(isolation: nil) {
         jobs.append(job)
       }
-      return .json(List(jobs: jobs))
+      return .json(JSONObject(["jobs": jobs]))
     }
   }
 

@@ -46,7 +46,7 @@ struct ListService: Sendable {
   /// The facts of a picture with its metadata, whose fetch is a load.
   private func details(of info: PictureInfo) async throws(ImageError) -> HTTPResponse {
     // A transport without a cluster has no files to read.
-    guard let cluster else { return .json(PictureDetails(info: info, exif: nil)) }
+    guard let cluster else { return .json(info.json(with: nil)) }
     let url = info.entry.url
     let facts = try await pictures.loads.load(of: url) { () async throws(ImageError) in
       try await cluster.facts(
@@ -54,7 +54,7 @@ struct ListService: Sendable {
         redirectOrigins: origins.redirectOrigins(ofListed: url))
     }
     guard let facts else { return FailureReport(.tooManyLoads).response() }
-    return .json(PictureDetails(info: info, exif: facts.exif))
+    return .json(info.json(with: facts.exif))
   }
 
   private func picture(
@@ -99,30 +99,13 @@ extension HTTPResponse {
   }
 }
 
-/// The facts of a picture in a list, with the EXIF tags of its file.
-struct PictureDetails: Encodable {
-  let info: PictureInfo
-  /// By directory; `nil` if the file has none.
-  let exif: EXIFFacts?
-
-  private enum Key: String, CodingKey {
-    case exif
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    try info.encode(to: encoder)
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(exif, forKey: .exif)
-  }
-}
-
 /// The facts of a picture in a list. In JSON it has the keys of a ``ListEntry``, and `source` and `origin`.
 package struct PictureInfo: Hashable, Sendable, Encodable {
   package let entry: ListEntry
   /// The picture that the thumbnail was made from; `nil` if that is not known.
-  package let source: LoadedImage.Source?
+  package let source: SourcePicture?
 
-  init(_ entry: ListEntry, source: LoadedImage.Source?) {
+  init(_ entry: ListEntry, source: SourcePicture?) {
     self.entry = entry
     self.source = source
   }
@@ -134,28 +117,20 @@ package struct PictureInfo: Hashable, Sendable, Encodable {
     return url.origin
   }
 
-  private enum Key: String, CodingKey {
-    case source, origin
-  }
-
-  private enum SourceKey: String, CodingKey {
-    case type, width, height
-    case byteCount = "byte_count"
+  /// - Parameter exif: the EXIF tags of the file, by directory; `nil` if it has none.
+  func json(with exif: EXIFFacts?) -> JSONObject {
+    JSONObject(["exif": exif], writesNull: true, beside: self)
   }
 
   package func encode(to encoder: any Encoder) throws {
-    try entry.encode(to: encoder)
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(origin, forKey: .origin)
-    guard let source else {
-      try container.encodeNil(forKey: .source)
-      return
+    let source = source.map { source in
+      JSONObject([
+        "type": source.format.mediaType, "width": source.width, "height": source.height,
+        "byte_count": source.byteCount,
+      ])
     }
-    var nested = container.nestedContainer(keyedBy: SourceKey.self, forKey: .source)
-    try nested.encode(source.type.mediaType, forKey: .type)
-    try nested.encode(source.width, forKey: .width)
-    try nested.encode(source.height, forKey: .height)
-    try nested.encode(source.byteCount, forKey: .byteCount)
+    try JSONObject(["origin": origin, "source": source], writesNull: true, beside: entry)
+      .encode(to: encoder)
   }
 }
 
@@ -167,27 +142,17 @@ package struct ListEntry: Hashable, Sendable, Encodable {
     case done, failed, cancelled, waiting
   }
 
-  /// A thumbnail as a list describes it.
-  package struct Thumbnail: Hashable, Sendable {
-    package let type: ImageType
-    /// In pixels.
-    package let width: Int
-    /// In pixels.
-    package let height: Int
-    package let byteCount: Int
-    /// Whether the store had it when the job asked for it. A record of the store is from there.
-    package let isFromCache: Bool
-  }
-
   package let id: PictureID
   /// As the list has it; a line may be no URL.
   package let url: String
   package let state: State
   /// Only of a picture that is done.
   package var thumbnail: Thumbnail?
+  /// Whether the store had it when the job asked for it. A record of the store is from there.
+  package var isFromCache: Bool?
   /// Only of a picture that has failed.
   package var error: ImageError?
-  package var thumbHash: [UInt8]?
+  package var thumbHash: ThumbHash?
   package var storedAt: WallTime?
   package var expiresAt: WallTime?
 
@@ -204,37 +169,19 @@ package struct ListEntry: Hashable, Sendable, Encodable {
     return url.host
   }
 
-  private enum Key: String, CodingKey {
-    case id, author, width, height, url, state, code, message, retryable, type
-    case downloadURL = "download_url"
-    case thumbHash = "thumb_hash"
-    case httpStatus = "http_status"
-    case byteCount = "byte_count"
-    case fromCache = "from_cache"
-    case storedAt = "stored_at"
-    case expiresAt = "expires_at"
-  }
-
   /// Writes all keys; what is not known is `null`, except for sides, which are 0.
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Key.self)
-    try container.encode(id.description, forKey: .id)
-    try container.encode(author, forKey: .author)
-    try container.encode(thumbnail?.width ?? 0, forKey: .width)
-    try container.encode(thumbnail?.height ?? 0, forKey: .height)
-    try container.encode(url.withoutPasswords, forKey: .url)
-    try container.encode("/id/\(id)", forKey: .downloadURL)
-    try container.encode(thumbHash.map { Data($0).base64EncodedString() }, forKey: .thumbHash)
-    try container.encode(state, forKey: .state)
-    try container.encode(error?.code.rawValue, forKey: .code)
-    try container.encode(error?.message.withoutPasswords, forKey: .message)
-    try container.encode(error?.isRetryable, forKey: .retryable)
-    try container.encode(error?.httpStatus, forKey: .httpStatus)
-    try container.encode(thumbnail?.type.mediaType, forKey: .type)
-    try container.encode(thumbnail?.byteCount, forKey: .byteCount)
-    try container.encode(thumbnail?.isFromCache, forKey: .fromCache)
-    try container.encode(storedAt, forKey: .storedAt)
-    try container.encode(expiresAt, forKey: .expiresAt)
+    try JSONObject(
+      [
+        "id": id.description, "author": author, "width": thumbnail?.width ?? 0,
+        "height": thumbnail?.height ?? 0, "url": url.withoutPasswords, "download_url": "/id/\(id)",
+        "thumb_hash": thumbHash, "state": state, "code": error?.code.rawValue,
+        "message": error?.message.withoutPasswords, "retryable": error?.isRetryable,
+        "http_status": error?.httpStatus, "type": thumbnail?.format.mediaType,
+        "byte_count": thumbnail?.byteCount, "from_cache": isFromCache, "stored_at": storedAt,
+        "expires_at": expiresAt,
+      ], writesNull: true
+    ).encode(to: encoder)
   }
 }
 
@@ -250,21 +197,19 @@ extension ListEntry {
       }
     self.init(.line(job: job, index: result.index), url: result.url, state: state)
     error = result.error
-    guard case .done(let made) = result.outcome else { return }
-    thumbnail = Thumbnail(
-      type: made.type, width: made.width, height: made.height, byteCount: made.byteCount,
-      isFromCache: made.isFromCache)
+    guard case .done(let thumbnail, let isFromCache) = result.outcome else { return }
+    self.thumbnail = thumbnail
+    self.isFromCache = isFromCache
   }
 
   /// A thumbnail of the store.
   init(_ record: CacheRecord) {
     self.init(.record(record.id), url: record.url, state: .done)
-    thumbnail = Thumbnail(
-      type: record.type, width: record.width, height: record.height, byteCount: record.byteCount,
-      isFromCache: true)
-    thumbHash = record.thumbHash
-    storedAt = WallTime(record.storedAt)
-    expiresAt = WallTime(record.expiresAt)
+    thumbnail = record.thumbnail
+    isFromCache = true
+    thumbHash = record.source.thumbHash
+    storedAt = record.storageTime
+    expiresAt = record.expiryTime
   }
 }
 
@@ -293,14 +238,13 @@ package struct JobLineRequest: Hashable, Sendable {
   /// - Parameter job: one that names its pictures otherwise than by their URLs, or adds header fields, whose
   ///   values are secret, has pictures that no other request finds.
   package init(_ job: ImageJob) {
-    let status = job.status
     let isNamedByURL =
-      status.fetch.headers.isEmpty && status.fetch.cacheKey == nil
-      && status.fetch.ignoredQuery == .none
+      job.fetch.headers.isEmpty && job.fetch.cacheKey == nil
+      && job.fetch.ignoredQuery == .none
     // A request cannot decide about embedded previews.
-    let isRequestable = isNamedByURL && status.variant.embeddedUse == .auto
-    variant = isRequestable ? status.variant.value : nil
-    acceptsDamage = status.isLenient
+    let isRequestable = isNamedByURL && job.variant.embeddedUse == .auto
+    variant = isRequestable ? job.variant.value : nil
+    acceptsDamage = job.isLenient
   }
 
   /// - Parameter url: of the line.

@@ -106,7 +106,7 @@ extension PictureLists {
     guard entry.state == .done, let request = request.request(of: entry.url) else { return nil }
     // A list is also of use where the store cannot be read; the picture itself says what is wrong.
     guard let image = try? cache.facts(for: request) else { return nil }
-    entry.thumbHash = image.thumbHash
+    entry.thumbHash = image.source.thumbHash
     entry.storedAt = image.storedAt.map { WallTime($0) }
     entry.expiresAt = image.expiresAt.map { WallTime($0) }
     return image
@@ -154,7 +154,7 @@ extension PictureLists {
 
 extension CacheRecord {
   func isThumbnail(at now: WallTime) -> Bool {
-    kind == .thumbnail && WallTime(expiresAt) > now
+    kind == .thumbnail && expiryTime > now
   }
 }
 
@@ -200,27 +200,8 @@ extension PictureLists {
 
   /// A record of the store; `nil` if there is none of that id.
   func record(_ id: CacheRecord.ID) async throws(ImageError) -> CacheRecord? {
-    let before = RecordOrder.id(before: id)
-    let record = try await transport.records(after: before, limit: 1).first
+    let record = try await transport.records(after: id.predecessor, limit: 1).first
     return record?.id == id ? record : nil
-  }
-}
-
-/// The order of the records of a store: that of their ids as numbers.
-package enum RecordOrder {
-  private static let digits = Array("0123456789abcdef".utf8)
-
-  /// The greatest id of as many digits that is less; `nil` for 0, the first one.
-  ///
-  /// - Parameter id: see ``PictureID``.
-  package static func id(before id: CacheRecord.ID) -> CacheRecord.ID? {
-    var bytes = Array(id.utf8)
-    guard let last = bytes.lastIndex(where: { $0 != digits[0] }),
-      let value = digits.firstIndex(of: bytes[last]), value > 0
-    else { return nil }
-    bytes[last] = digits[value - 1]
-    for index in bytes.indices[(last + 1)...] { bytes[index] = digits[15] }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }
 
@@ -318,7 +299,7 @@ private struct DistinctPictures {
 }
 
 extension CacheRecord {
-  fileprivate var longerSide: Int { max(width, height) }
+  fileprivate var longerSide: Int { max(thumbnail.width, thumbnail.height) }
 }
 
 extension ImageError {

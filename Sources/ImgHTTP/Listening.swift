@@ -211,20 +211,21 @@ struct SocketAddress {
       address.sin_family = sa_family_t(AF_INET)
       address.sin_port = port.bigEndian
       unsafe withUnsafeMutableBytes(of: &address.sin_addr) { unsafe $0.copyBytes(from: ip) }
-      unsafe withUnsafeMutableBytes(of: &storage) { storage in
-        unsafe withUnsafeBytes(of: &address) { unsafe storage.copyMemory(from: $0) }
-      }
-      size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      copy(address)
     } else {
       var address = sockaddr_in6()
       address.sin6_family = sa_family_t(AF_INET6)
       address.sin6_port = port.bigEndian
       unsafe withUnsafeMutableBytes(of: &address.sin6_addr) { unsafe $0.copyBytes(from: ip) }
-      unsafe withUnsafeMutableBytes(of: &storage) { storage in
-        unsafe withUnsafeBytes(of: &address) { unsafe storage.copyMemory(from: $0) }
-      }
-      size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+      copy(address)
     }
+  }
+
+  private mutating func copy<Address>(_ address: Address) {
+    unsafe withUnsafeMutableBytes(of: &storage) { storage in
+      unsafe withUnsafeBytes(of: address) { unsafe storage.copyMemory(from: $0) }
+    }
+    size = socklen_t(MemoryLayout<Address>.size)
   }
 
   /// AF_INET, AF_INET6 or AF_UNIX.

@@ -1,3 +1,174 @@
+public import FoundationEssentials
+
+/// Why there is no thumbnail, or why something else was not done.
+public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The reason. The raw value is the code in `imgctl`'s JSON, such as `http_status`. The guide "Failure
+  /// codes" of `imgctl` explains those of pictures and origins.
+  ///
+  /// A code never changes its meaning. Decoding is strict: an older peer cannot read a new code, so a new code
+  /// raises the version of the protocol. Later versions may add codes, so a `switch` over them needs an
+  /// `@unknown default`.
+  @nonexhaustive
+  public enum Code: String, CaseIterable, Hashable, Sendable, Codable {
+    // MARK: - The request and the client
+
+    /// The task was cancelled, or the request was replaced by a later one of its viewer.
+    case cancelled
+    /// A value of the request is out of range.
+    case invalidRequest = "invalid_request"
+    /// The text is no URL.
+    case invalidURL = "invalid_url"
+    /// The URL is not `http`, `https`, `data` or `file`.
+    case unsupportedScheme = "unsupported_scheme"
+    /// The load took longer than the request permits, or the origin longer than the cluster does.
+    case timeout
+    /// The transport of the client cannot do that.
+    case unsupportedOperation = "unsupported_operation"
+    /// The store has no thumbnail, and the request forbids to make one.
+    case notCached = "not_cached"
+
+    // MARK: - The coordinator
+
+    /// No coordinator answers, and none could be started.
+    case unreachable = "no_coordinator"
+    /// A coordinator was to be started and did not come up.
+    case notStarted = "not_started"
+    /// A coordinator runs, but listens at no socket, or at another one.
+    case notListening = "not_listening"
+    /// The socket, a directory or the store belongs to another user.
+    case notPermitted = "not_permitted"
+    /// Another user listens at the socket, or could.
+    case unsafeSocket = "unsafe_socket"
+    /// The coordinator keeps its thumbnails elsewhere than this client looks for them.
+    case otherDataDirectory = "other_data_directory"
+    /// The coordinator or the store is of another version.
+    case versionMismatch = "other_version"
+    /// The coordinator is stopping, or the connection to it broke and the request was not sent again: because
+    /// that happened too often, or because it changes something. Or this process has no descriptors left for a
+    /// connection.
+    case disconnected = "connection_lost"
+    /// The coordinator cannot serve any client, or has too many.
+    case unavailable
+    /// The coordinator is stopping and accepts no more requests.
+    case stopping
+    /// The coordinator cannot read or write the journal of its jobs.
+    case journal
+    /// No job has that number.
+    case unknownJob = "unknown_job"
+    /// The state of the job does not permit the change.
+    case wrongState = "wrong_state"
+
+    // MARK: - The store
+
+    /// There is no store.
+    case storeAbsent = "store_absent"
+    /// The store has no room.
+    case storeFull = "store_full"
+    /// The files of the store are damaged.
+    case storeDamaged = "store_damaged"
+    /// The store cannot be read or changed.
+    case storeFailure = "store_failed"
+
+    // MARK: - The origin
+
+    /// The address of the host is private or reserved, and the cluster does not permit it.
+    case blockedAddress = "blocked_address"
+    /// The origin redirects to a URL that the request does not permit.
+    case blockedOrigin = "blocked_origin"
+    /// The name of the host has no address.
+    case dnsFailure = "dns_failure"
+    /// The origin does not accept connections.
+    case connectFailure = "connect_failure"
+    /// The proxy of the coordinator cannot be reached, or refuses to work.
+    case proxyFailure = "proxy_failure"
+    /// The origin has no valid certificate, or does not speak TLS.
+    case tlsFailure = "tls_failure"
+    /// The origin redirects too often.
+    case tooManyRedirects = "too_many_redirects"
+    /// See ``ImageError/httpStatus``.
+    case httpStatus = "http_status"
+    /// The response is not HTTP.
+    case invalidResponse = "invalid_response"
+    /// The picture has more bytes than the cluster permits.
+    case tooLarge = "too_large"
+    /// The connection ended before the picture did.
+    case truncatedBody = "truncated_body"
+    /// The origin opts out in an `X-Robots-Tag`.
+    case optedOut = "opted_out"
+    /// The file is not below a permitted directory, or the origin's robots.txt disallows the path.
+    case blockedPath = "blocked_path"
+    /// The file cannot be read, or its directory is not permitted.
+    case unreadableFile = "unreadable_file"
+
+    // MARK: - The picture
+
+    /// The bytes are those of no known format.
+    case notAnImage = "not_an_image"
+    /// The format, or a part of it, is not decoded.
+    case unsupportedFormat = "unsupported_format"
+    /// The picture has more pixels than the cluster permits.
+    case tooManyPixels = "too_many_pixels"
+    /// The animation has more frames than the cluster permits.
+    case tooManyFrames = "too_many_frames"
+    /// The picture has no such frame.
+    case frameOutOfRange = "frame_out_of_range"
+    /// The frames cannot be decoded; the still can.
+    case unsupportedAnimation = "unsupported_animation"
+    /// The picture is damaged.
+    case corruptImage = "corrupt_image"
+    /// The decoder took too long.
+    case decodeTimeout = "decode_timeout"
+    /// The decoder ended.
+    case decodeCrash = "decode_crash"
+    /// The decoder needs more memory than it may have.
+    case outOfMemory = "out_of_memory"
+    /// A fault of the cluster.
+    case `internal`
+  }
+
+  /// Which kind of error it is.
+  public let code: Code
+  /// The URL as it was requested; `nil` if the error is not about one.
+  public let url: String?
+  /// Whether the same request may succeed later.
+  public let isRetryable: Bool
+  /// The status of the origin's response, if that is the reason.
+  public let httpStatus: Int?
+  package let retryTime: WallTime?
+  /// What went wrong and, where something can be done about it, what to do. For people.
+  public let message: String
+
+  package init(
+    code: Code, url: String?, isRetryable: Bool, httpStatus: Int?, retryTime: WallTime?,
+    message: String
+  ) {
+    self.code = code
+    self.url = url
+    self.isRetryable = isRetryable
+    self.httpStatus = httpStatus
+    self.retryTime = retryTime
+    self.message = message
+  }
+
+  /// An error, such as one for a test.
+  public init(
+    code: Code, url: String? = nil, isRetryable: Bool = false, httpStatus: Int? = nil,
+    retryAt: Date? = nil, message: String
+  ) {
+    self.init(
+      code: code, url: url, isRetryable: isRetryable, httpStatus: httpStatus,
+      retryTime: retryAt.map { WallTime($0) }, message: message)
+  }
+
+  /// When the origin permits the next request, if it has named a time by Retry-After.
+  public var retryAt: Date? { retryTime.map { Date($0) } }
+
+  /// The code and the message.
+  public var description: String { "\(code.rawValue): \(message)" }
+}
+
+@_spi(Coding) extension ImageError.Code: FieldValue {}
+
 /// Why a URL has no thumbnail. Processes exchange failures, the journal stores them, and people read
 /// them. Programs use the code; people read the detail.
 package struct Failure: Error, Hashable, Sendable {
@@ -6,41 +177,7 @@ package struct Failure: Error, Hashable, Sendable {
     case queue, fetch, decode, store
   }
 
-  /// The reason. A code never changes its meaning. Decoding is strict: an older peer cannot read a
-  /// new code, so a new code raises ``Build/protocolVersion``.
-  package enum Code: String, CaseIterable, Sendable, FieldValue {
-    case invalidURL = "invalid_url"
-    case unsupportedScheme = "unsupported_scheme"
-    case blockedAddress = "blocked_address"
-    case blockedOrigin = "blocked_origin"
-    case dnsFailure = "dns_failure"
-    case connectFailure = "connect_failure"
-    case proxyFailure = "proxy_failure"
-    case tlsFailure = "tls_failure"
-    case timeout
-    case tooManyRedirects = "too_many_redirects"
-    case httpStatus = "http_status"
-    case invalidResponse = "invalid_response"
-    case tooLarge = "too_large"
-    case truncatedBody = "truncated_body"
-    case optedOut = "opted_out"
-    case blockedPath = "blocked_path"
-    case unreadableFile = "unreadable_file"
-    case notAnImage = "not_an_image"
-    case unsupportedFormat = "unsupported_format"
-    case tooManyPixels = "too_many_pixels"
-    case tooManyFrames = "too_many_frames"
-    case frameOutOfRange = "frame_out_of_range"
-    case unsupportedAnimation = "unsupported_animation"
-    case corruptImage = "corrupt_image"
-    case decodeTimeout = "decode_timeout"
-    case decodeCrash = "decode_crash"
-    case outOfMemory = "out_of_memory"
-    case storeFull = "store_full"
-    case notCached = "not_cached"
-    case cancelled
-    case `internal`
-  }
+  package typealias Code = ImageError.Code
 
   package let stage: Stage
   package let code: Code
@@ -110,22 +247,41 @@ extension Failure: CustomStringConvertible {
   package var description: String { "\(code.rawValue): \(detail)" }
 }
 
-extension Failure.Code {
+extension ImageError.Code: CustomStringConvertible {
+  /// The name, see `rawValue`.
+  public var description: String { rawValue }
+}
+
+extension ImageError.Code {
   /// Whether a retry may succeed. Errors of the network and the machine are temporary; errors in the
   /// URL or the picture are permanent. The temporary HTTP statuses are 408, 425, 429 and 5xx
   /// (RFC 9110 section 15, RFC 8470 section 5.2, RFC 6585 section 4).
   package func isRetryable(httpStatus: Int?) -> Bool {
     switch self {
     case .dnsFailure, .connectFailure, .proxyFailure, .timeout, .invalidResponse, .truncatedBody,
-      .outOfMemory, .storeFull, .internal:
+      .outOfMemory, .unreachable, .notStarted, .notListening, .disconnected, .unavailable,
+      .stopping,
+      .storeAbsent, .storeFull, .storeDamaged, .storeFailure, .internal:
       true
     case .httpStatus:
       httpStatus.map { [408, 425, 429].contains($0) || (500...599).contains($0) } ?? false
     case .invalidURL, .unsupportedScheme, .blockedAddress, .blockedOrigin, .tlsFailure,
       .tooManyRedirects, .tooLarge, .optedOut, .blockedPath, .unreadableFile, .notAnImage,
       .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation,
-      .corruptImage, .decodeTimeout, .decodeCrash, .notCached, .cancelled:
+      .corruptImage, .decodeTimeout, .decodeCrash, .notCached, .cancelled, .invalidRequest,
+      .unsupportedOperation, .notPermitted, .unsafeSocket, .otherDataDirectory, .versionMismatch,
+      .journal, .unknownJob, .wrongState:
       false
+    }
+  }
+
+  /// Whether no coordinator could be reached or started, or none that can serve requests.
+  package var meansNoCoordinator: Bool {
+    switch self {
+    case .unreachable, .notStarted, .notListening, .notPermitted, .unsafeSocket, .versionMismatch,
+      .disconnected, .unavailable, .stopping, .journal:
+      true
+    default: false
     }
   }
 }

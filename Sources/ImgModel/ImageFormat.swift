@@ -1,9 +1,30 @@
 /// The encoding of a picture. The decoder detects it from the bytes; the file name and the media type
-/// do not matter.
-package enum ImageFormat: String, CaseIterable, Sendable, FieldValue {
-  case jpeg, png, webp, gif, tiff, heif, avif, jxl, svg
+/// do not matter. The raw value is the name that `imgctl` uses, such as `jpeg` or `webp`.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
+public enum ImageFormat: String, Hashable, CaseIterable, Sendable, Codable {
+  /// JPEG.
+  case jpeg
+  /// PNG, still or animated.
+  case png
+  /// WebP, still or animated.
+  case webp
+  /// GIF, still or animated.
+  case gif
+  /// TIFF.
+  case tiff
+  /// HEIF, such as HEIC.
+  case heif
+  /// AVIF.
+  case avif
+  /// JPEG XL.
+  case jxl
+  /// SVG.
+  case svg
   /// JPEG 2000.
   case jp2
+  /// A bitmap of Windows.
   case bmp
   /// An icon or a cursor of Windows.
   case ico
@@ -14,8 +35,18 @@ package enum ImageFormat: String, CaseIterable, Sendable, FieldValue {
   /// decoder corrupt memory.
   package var isOptional: Bool { self == .jp2 }
 
+  /// As IANA registers it, or as it is in common use.
+  public var mediaType: String {
+    switch self {
+    case .svg: "image/svg+xml"
+    case .ico: "image/vnd.microsoft.icon"
+    case .pnm: "image/x-portable-anymap"
+    default: "image/\(rawValue)"
+    }
+  }
+
   /// The file name extension that `export` uses, without the dot.
-  package var fileExtension: String {
+  public var fileExtension: String {
     switch self {
     case .jpeg: "jpg"
     default: rawValue
@@ -84,6 +115,65 @@ package struct SourceFacts: Hashable, Sendable, Fielded {
   }
 }
 
+@_spi(Coding) extension ImageFormat: FieldValue {}
+
+/// A picture that a thumbnail was made from.
+public struct SourcePicture: Hashable, Sendable {
+  /// Its encoding.
+  public let format: ImageFormat
+  /// Its width in pixels, upright.
+  public let width: Int
+  /// Its height in pixels, upright.
+  public let height: Int
+  /// The size of the encoded picture in bytes, as its origin sent it.
+  public let byteCount: Int
+  /// How it became the thumbnail; `nil` if it was not decoded.
+  package let decodePath: DecodePath?
+  /// `nil` if it was not decoded, but its facts were read.
+  package let thumbHash: ThumbHash?
+
+  /// The facts of a picture.
+  ///
+  /// - Parameter thumbHash: a placeholder in the format of ThumbHash. Bytes that are none count as `nil`.
+  public init(
+    format: ImageFormat, width: Int, height: Int, byteCount: Int, thumbHash: [UInt8]? = nil
+  ) {
+    self.init(
+      format: format, width: width, height: height, byteCount: byteCount, decodePath: .general,
+      thumbHash: thumbHash.flatMap { ThumbHash(bytes: $0) })
+  }
+
+  package init(
+    format: ImageFormat, width: Int, height: Int, byteCount: Int, decodePath: DecodePath?,
+    thumbHash: ThumbHash?
+  ) {
+    self.format = format
+    self.width = width
+    self.height = height
+    self.byteCount = byteCount
+    self.decodePath = decodePath
+    self.thumbHash = thumbHash
+  }
+
+  package init(_ facts: SourceFacts, byteCount: Int, thumbHash: ThumbHash?) {
+    self.init(
+      format: facts.format, width: facts.width, height: facts.height, byteCount: byteCount,
+      decodePath: facts.decodePath, thumbHash: thumbHash)
+  }
+}
+
+// Its members stand beside those of the thumbnail.
+@_spi(Coding) extension SourcePicture: Fielded {
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    decodePath = try f.optional("decode_path", value?.decodePath)
+    byteCount = try f.field("source_bytes", value?.byteCount)
+    format = try f.field("source_format", value?.format)
+    height = try f.field("source_height", value?.height)
+    width = try f.field("source_width", value?.width)
+    thumbHash = try f.optional("thumbhash", value?.thumbHash)
+  }
+}
+
 /// The identity of a picture: requests with the same name share one fetch, and the store finds the
 /// picture by its name.
 package struct PictureName: Hashable, Sendable {
@@ -100,6 +190,11 @@ package struct PictureName: Hashable, Sendable {
   /// The name of a picture that is requested with default fetch options.
   package init(_ url: ImageURL) {
     self.init(text: url.text)
+  }
+
+  /// The name's ``text`` in the name of a record, which may have a hash of header fields behind a space.
+  package static func text(ofRecord recordText: String) -> String {
+    String(decoding: recordText.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
   }
 
   /// The URL of a picture's text. That of a version that a request named has the version as a fragment.

@@ -113,7 +113,7 @@ extension JobRecord {
   ///
   /// - Throws: ``JobChangeRefusal``; the record is then unchanged.
   package mutating func apply(
-    _ change: JobChange, at moment: WallTime
+    _ change: ImageJobChange, at moment: WallTime
   ) throws(JobChangeRefusal) {
     switch (change, state) {
     case (.pause, .queued):
@@ -124,8 +124,8 @@ extension JobRecord {
       counts.cancelled += counts.total - counts.finished
       state = .cancelled
       finishedAt = moment
-    case (.prioritise(let priority), .queued), (.prioritise(let priority), .paused):
-      options.priority = priority
+    case (.setPriority(let priority), .queued), (.setPriority(let priority), .paused):
+      options.priority = priority.rawValue
     case (.retry(let includesFinal), .finished), (.retry(let includesFinal), .cancelled):
       try reopen(includesFinal: includesFinal)
     case (.unpin, _) where holdsPins:
@@ -166,16 +166,16 @@ extension JobRecord {
     lowWater = 0
   }
 
-  private func refusal(of change: JobChange, at moment: WallTime) -> JobChangeRefusal {
+  private func refusal(of change: ImageJobChange, at moment: WallTime) -> JobChangeRefusal {
     // People see a queued job as scheduled, queued or running.
-    let seen = JobStatus(self, isDelayed: moment < notBefore).state.rawValue
+    let seen = ImageJob(self, isDelayed: moment < notBefore).state.rawValue
     let state = "job \(id) is \(isActive ? seen : state.rawValue)"
     let reason =
       switch change {
       case _ where self.state == .damaged: "; it can only be removed"
       case .pause where self.state == .paused: " already"
       case .resume where isActive: "; only a paused job can be resumed"
-      case .pause, .resume, .prioritise: "; it has no waiting URLs"
+      case .pause, .resume, .setPriority: "; it has no waiting URLs"
       case .cancel: "; nothing is left to cancel"
       case .retry: "; wait until it ends, or cancel it first"
       case .unpin: " and pins nothing"
@@ -240,12 +240,16 @@ package enum JournalOperation: Hashable, Sendable {
   /// Ends a job whose lines all have outcomes.
   case finish(JobID, at: WallTime)
   /// Applies a user's change. Has no effect if the change is no longer legal.
-  case change(JobID, JobChange, at: WallTime)
+  case change(JobID, ImageJobChange, at: WallTime)
 }
 
-/// A change that a user makes to an accepted job. ``JobRecord/apply(_:at:)`` defines when each
-/// change is legal and what it does.
-package enum JobChange: Hashable, Sendable {
+// JobRecord.apply(_:at:) defines when each change is legal and what it does.
+
+/// A change of an accepted job.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
+public enum ImageJobChange: Hashable, Sendable {
   /// Starts no more URLs of the job. URLs in progress finish.
   case pause
   /// Continues a paused job.
@@ -255,11 +259,11 @@ package enum JobChange: Hashable, Sendable {
   /// Retries the retryable failures, or every failure if `includesFinal` is set. In a cancelled
   /// job, also continues with the cancelled URLs.
   case retry(includesFinal: Bool)
-  /// Sets the job's priority, see ``RequestOptions/priority``.
-  case prioritise(Int)
-  /// Ends the pins of the job: what it has stored may be evicted, see ``PinPolicy``.
+  /// Counts for URLs that have not started.
+  case setPriority(ImageJob.Priority)
+  /// Ends the pins of the job: what it has stored may be evicted.
   case unpin
-  /// Deletes the job, its list and its outcomes. Its thumbnails stay in the store.
+  /// Removes the job, its list and its results. Its thumbnails stay in the store.
   case remove
 }
 
@@ -273,12 +277,12 @@ package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConverti
   }
 }
 
-extension JobChange: Fielded {
+@_spi(Coding) extension ImageJobChange: Fielded {
   private enum Name: String, FieldValue {
     case pause, resume, cancel, retry, prioritise, unpin, remove
   }
 
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     let includesFinal = try f.optional("all", value?.includesFinal)
     let name = try f.field("change", value?.name)
     let priority = try f.optional("priority", value?.priority)
@@ -291,7 +295,7 @@ extension JobChange: Fielded {
       self = .retry(includesFinal: includesFinal)
     case .prioritise:
       guard let priority else { throw f.missing("priority") }
-      self = .prioritise(try RequestOptions.checked(priority: priority, &f))
+      self = .setPriority(priority)
     case .unpin: self = .unpin
     case .remove: self = .remove
     }
@@ -303,7 +307,7 @@ extension JobChange: Fielded {
     case .resume: .resume
     case .cancel: .cancel
     case .retry: .retry
-    case .prioritise: .prioritise
+    case .setPriority: .prioritise
     case .unpin: .unpin
     case .remove: .remove
     }
@@ -313,8 +317,8 @@ extension JobChange: Fielded {
     if case .retry(let includesFinal) = self { includesFinal } else { nil }
   }
 
-  private var priority: Int? {
-    if case .prioritise(let priority) = self { priority } else { nil }
+  private var priority: ImageJob.Priority? {
+    if case .setPriority(let priority) = self { priority } else { nil }
   }
 }
 

@@ -92,18 +92,21 @@ package struct Timings: Hashable, Sendable, Fielded {
   }
 }
 
-/// The metadata of a thumbnail.
-package struct Thumbnail: Hashable, Sendable, Fielded {
-  package let format: ImageFormat
-  /// The size in pixels.
-  package let width: Int
-  package let height: Int
-  /// The size of the encoded thumbnail.
-  package let byteCount: Int
+/// The facts of a thumbnail.
+public struct Thumbnail: Hashable, Sendable {
+  /// Its encoding.
+  public let format: ImageFormat
+  /// Its width in pixels, upright.
+  public let width: Int
+  /// Its height in pixels, upright.
+  public let height: Int
+  /// The size of the encoded thumbnail in bytes.
+  public let byteCount: Int
   /// Whether it shows what a lenient decode could read of a damaged picture.
-  package let isDamaged: Bool
+  public let isDamaged: Bool
 
-  package init(
+  /// The facts of a thumbnail.
+  public init(
     format: ImageFormat, width: Int, height: Int, byteCount: Int, isDamaged: Bool = false
   ) {
     self.format = format
@@ -113,7 +116,12 @@ package struct Thumbnail: Hashable, Sendable, Fielded {
     self.isDamaged = isDamaged
   }
 
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+  /// Whether it may answer a request. A damaged one answers only lenient requests.
+  package func answers(isLenient: Bool) -> Bool { isLenient || !isDamaged }
+}
+
+@_spi(Coding) extension Thumbnail: Fielded {
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     byteCount = try f.field("bytes", value?.byteCount)
     // Few are.
     isDamaged = try f.field("damaged", value?.isDamaged, default: false)
@@ -121,54 +129,98 @@ package struct Thumbnail: Hashable, Sendable, Fielded {
     height = try f.field("height", value?.height)
     width = try f.field("width", value?.width)
   }
-
-  /// Whether it may answer a request. A damaged one answers only lenient requests.
-  package func answers(isLenient: Bool) -> Bool { isLenient || !isDamaged }
 }
 
-/// The metadata of a thumbnail that is not in the store. A sealed memory file beside the message has
-/// its bytes.
-package struct UncachedThumbnail: Hashable, Sendable, Fielded {
+/// A thumbnail that is not in the store. A sealed memory file beside the message has its bytes.
+package struct UncachedThumbnail: Hashable, Sendable {
   package let thumbnail: Thumbnail
-  /// The format of the source picture.
-  package let sourceFormat: ImageFormat
-  package let sourceWidth: Int
-  package let sourceHeight: Int
-  package let decodePath: DecodePath
-  /// `nil` if the picture was not decoded, but its facts were read.
-  package let thumbHash: ThumbHash?
-  /// The size of the response body.
-  package let sourceByteCount: Int64
+  package let source: SourcePicture
   /// Why the store failed to store it; `nil` if it was not meant to be stored.
   package let failure: Failure?
   package let timings: Timings?
 
   package init(
-    thumbnail: Thumbnail, sourceFormat: ImageFormat, sourceWidth: Int, sourceHeight: Int,
-    decodePath: DecodePath = .general, thumbHash: ThumbHash? = nil, sourceByteCount: Int64,
-    failure: Failure?,
-    timings: Timings? = nil
+    thumbnail: Thumbnail, source: SourcePicture, failure: Failure?, timings: Timings? = nil
   ) {
     self.thumbnail = thumbnail
-    self.sourceFormat = sourceFormat
-    self.sourceWidth = sourceWidth
-    self.sourceHeight = sourceHeight
-    self.decodePath = decodePath
-    self.thumbHash = thumbHash
-    self.sourceByteCount = sourceByteCount
+    self.source = source
     self.failure = failure
     self.timings = timings
   }
+}
 
+// The members of the source are beside the thumbnail.
+extension UncachedThumbnail: Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    decodePath = try f.field("decode_path", value?.decodePath)
+    source = try SourcePicture(&f, value?.source)
     failure = try f.optional("failure", value?.failure)
-    sourceByteCount = try f.field("source_bytes", value?.sourceByteCount)
-    sourceFormat = try f.field("source_format", value?.sourceFormat)
-    sourceHeight = try f.field("source_height", value?.sourceHeight)
-    sourceWidth = try f.field("source_width", value?.sourceWidth)
-    thumbHash = try f.optional("thumbhash", value?.thumbHash)
     thumbnail = try f.field("thumbnail", value?.thumbnail)
     timings = try f.optional("timings", value?.timings)
+  }
+}
+
+/// What a picture looks like before all of it has arrived. It has the size of the thumbnail.
+public struct ImagePreview: Hashable, Sendable {
+  /// Counts the previews of a request from 1. Each is nearer to the thumbnail than the one before.
+  public let number: Int
+  /// The encoded preview.
+  public let bytes: [UInt8]
+  package let thumbnail: Thumbnail
+
+  package init(number: Int, thumbnail: Thumbnail, bytes: [UInt8]) {
+    self.number = number
+    self.thumbnail = thumbnail
+    self.bytes = bytes
+  }
+
+  /// A preview, such as one for a test.
+  public init(number: Int, bytes: [UInt8], format: ImageFormat, width: Int, height: Int) {
+    self.init(
+      number: number,
+      thumbnail: Thumbnail(format: format, width: width, height: height, byteCount: bytes.count),
+      bytes: bytes)
+  }
+
+  /// Its encoding.
+  public var format: ImageFormat { thumbnail.format }
+  /// Its width in pixels.
+  public var width: Int { thumbnail.width }
+  /// Its height in pixels.
+  public var height: Int { thumbnail.height }
+}
+
+extension ImagePreview: Encodable {
+  /// Writes its number and what describes it, without its bytes.
+  public func encode(to encoder: any Encoder) throws {
+    try JSONObject(["preview": number], beside: thumbnail).encode(to: encoder)
+  }
+}
+
+/// How much of a picture has arrived.
+public struct ImageProgress: Hashable, Sendable {
+  /// Bytes of the picture that have arrived, at least 1. Of a resumed download, with those that were there
+  /// before.
+  public let receivedByteCount: Int
+  /// Bytes of the whole picture; `nil` if the origin does not say.
+  public let expectedByteCount: Int?
+
+  /// A progress, such as one for a test.
+  public init(receivedByteCount: Int, expectedByteCount: Int? = nil) {
+    self.receivedByteCount = receivedByteCount
+    self.expectedByteCount = expectedByteCount
+  }
+
+  /// From 0 to 1; `nil` if the length is unknown, or what the origin said of it was wrong.
+  public var fraction: Double? {
+    guard let expectedByteCount, expectedByteCount > 0, receivedByteCount <= expectedByteCount
+    else { return nil }
+    return Double(receivedByteCount) / Double(expectedByteCount)
+  }
+}
+
+@_spi(Coding) extension ImageProgress: Fielded {
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    expectedByteCount = try f.optional("expected", value?.expectedByteCount)
+    receivedByteCount = try f.field("received", value?.receivedByteCount)
   }
 }

@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A moment in milliseconds since 1970-01-01T00:00:00Z, for times that outlive a process: expiry
 /// and job times. Durations inside a process use ``Instant``.
@@ -73,6 +73,20 @@ extension WallTime: WrappingValue, CustomStringConvertible {
   package init(coded text: String) throws {
     let date = try Self.withFraction.parse(text)
     self.init(rawValue: Int64((date.timeIntervalSince1970 * 1000).rounded()))
+  }
+}
+
+extension Date {
+  package init(_ time: WallTime) {
+    self.init(timeIntervalSince1970: Double(time.rawValue) / 1_000)
+  }
+}
+
+extension WallTime {
+  /// Clamped to what a date of the store can be.
+  package init(_ date: Date) {
+    let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+    self.init(rawValue: Int64(min(max(milliseconds, -9e18), 9e18)))
   }
 }
 

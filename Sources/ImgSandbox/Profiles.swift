@@ -192,20 +192,28 @@ extension SandboxProfile {
   private static let devicePaths = ["/dev/null", "/dev/random", "/dev/urandom"]
 
   static func workerCalls(processID: Int32) -> SystemCallRules {
+    var rules = SystemCallRules.ofService(processID: processID)
+    rules.add(.fail(EPERM), ["accept", "accept4", "listen"])
+    rules.refuseSockets(except: [AF_UNSPEC, AF_INET, AF_INET6, AF_NETLINK])
+    // Which addresses this machine has: what the C library asks to sort those of a host.
+    rules.add(
+      .fail(EPROTONOSUPPORT), "socket", where: .equals(AF_NETLINK, argument: 0),
+      .differs(from: CInt(IMG_NETLINK_ROUTE), argument: 2))
+    return rules
+  }
+}
+
+extension SystemCallRules {
+  /// For a process that serves others, and starts none: it reaches no other process and no shared object.
+  fileprivate static func ofService(processID: Int32) -> SystemCallRules {
     var rules = SystemCallRules(otherwise: .allow)
     rules.addNeverNeeded()
-    rules.add(.fail(EPERM), ["accept", "accept4", "listen"])
     rules.refuseNewProcesses()
     rules.refuseOtherProcesses(than: processID)
     rules.refuseExecutableMemory(by: ["mmap", "mprotect", "pkey_mprotect"])
     rules.refuseFileAttributes()
     rules.refuseSharedObjects()
     rules.refuseConnectablePairs()
-    rules.refuseSockets(except: [AF_UNSPEC, AF_INET, AF_INET6, AF_NETLINK])
-    // Which addresses this machine has: what the C library asks to sort those of a host.
-    rules.add(
-      .fail(EPROTONOSUPPORT), "socket", where: .equals(AF_NETLINK, argument: 0),
-      .differs(from: CInt(IMG_NETLINK_ROUTE), argument: 2))
     return rules
   }
 }
@@ -255,15 +263,8 @@ extension SandboxProfile {
   ]
 
   static func gatewayCalls(processID: Int32) -> SystemCallRules {
-    var rules = SystemCallRules(otherwise: .allow)
-    rules.addNeverNeeded()
+    var rules = SystemCallRules.ofService(processID: processID)
     rules.add(.fail(EPERM), ["bind", "listen"])
-    rules.refuseNewProcesses()
-    rules.refuseOtherProcesses(than: processID)
-    rules.refuseExecutableMemory(by: ["mmap", "mprotect", "pkey_mprotect"])
-    rules.refuseFileAttributes()
-    rules.refuseSharedObjects()
-    rules.refuseConnectablePairs()
     rules.refuseSockets(except: [AF_UNSPEC, AF_UNIX])
     return rules
   }

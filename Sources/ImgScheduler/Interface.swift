@@ -25,7 +25,7 @@ package enum Effect: Hashable, Sendable {
   /// Show the viewer a preview, which the memory file holds. The viewer still waits for its answer.
   case show(MemoryFileID, Thumbnail, to: ViewerID)
   /// Tell the viewer how much of its picture has arrived. The viewer still waits for its answer.
-  case reportProgress(BodyProgress, to: ViewerID)
+  case reportProgress(ImageProgress, to: ViewerID)
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
@@ -124,9 +124,9 @@ package enum Event: Hashable, Sendable {
   case journaled([JournalOperation])
   /// A change of a job that has not ended, which `JobRecord.apply(_:at:)` allows: a pause, a
   /// resumption, a cancel or a priority.
-  case changeRequested(JobID, JobChange)
+  case changeRequested(JobID, ImageJobChange)
   /// A change that was requested cannot be made durable: the job goes on as before.
-  case changeRefused(JobID, JobChange)
+  case changeRefused(JobID, ImageJobChange)
   /// From now on these limits hold.
   case limitsChanged(LimitChange)
 

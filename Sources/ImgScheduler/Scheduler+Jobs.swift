@@ -114,7 +114,7 @@ extension Scheduler {
   /// What a pause or a cancel stops, stops at once; everything else changes when it is durable.
   ///
   /// - Precondition: the change is legal for the job's record, and is no retry and no removal.
-  mutating func changeJob(_ id: JobID, _ change: JobChange) {
+  mutating func changeJob(_ id: JobID, _ change: ImageJobChange) {
     guard let job = jobs[id], !job.isEnding else { return }
     effects.append(.journal(.change(id, change, at: now.wall)))
     switch change {
@@ -124,7 +124,7 @@ extension Scheduler {
     case .pause:
       jobs.beginPause(id)
       release(linesOf: id, isWaitingOnly: true)
-    case .resume, .prioritise, .unpin:
+    case .resume, .setPriority, .unpin:
       break
     case .retry, .remove:
       preconditionFailure("only jobs that have ended are retried or removed")
@@ -132,16 +132,17 @@ extension Scheduler {
     divideLines()
   }
 
-  private mutating func changeIsDurable(_ change: JobChange, of id: JobID, at moment: WallTime) {
+  private mutating func changeIsDurable(_ change: ImageJobChange, of id: JobID, at moment: WallTime)
+  {
     switch change {
     case .cancel:
       // What was recorded before it was journaled before it, so the rest of the job is exactly what
       // has no outcome.
       end(id) { $0.applyLegal(change, at: moment) }
-    case .pause, .resume, .prioritise, .unpin:
+    case .pause, .resume, .setPriority, .unpin:
       guard jobs[id] != nil else { return }
       jobs.apply(change, to: id, at: moment, now: now.instant)
-      if case .prioritise = change { takeStartTagsAfresh(id) }
+      if case .setPriority = change { takeStartTagsAfresh(id) }
       divideLines()
       readOn(id)
     case .retry, .remove:
@@ -151,7 +152,7 @@ extension Scheduler {
   }
 
   /// The change cannot be made durable: what it has stopped goes on.
-  mutating func withdrawChange(_ change: JobChange, of id: JobID) {
+  mutating func withdrawChange(_ change: ImageJobChange, of id: JobID) {
     guard jobs[id] != nil else { return }
     jobs.withdraw(change, of: id)
     divideLines()

@@ -244,9 +244,9 @@ extension Scheduler {
   ///   - journalError: why outcomes cannot be written; `nil` while they can.
   package func status(
     of id: JobID, at instant: Instant? = nil, journalError: String? = nil
-  ) -> JobStatus? {
+  ) -> ImageJob? {
     jobs[id].map {
-      JobStatus(
+      ImageJob(
         $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
         isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
         wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
@@ -269,7 +269,7 @@ extension Scheduler {
   ///   - journalError: as of ``status(of:at:journalError:)``.
   package func activeJobs(
     before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
-  ) -> [JobStatus] {
+  ) -> [ImageJob] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
     return older.sorted(by: >).prefix(limit).compactMap {
       status(of: $0, at: instant, journalError: journalError)

@@ -17,7 +17,7 @@ struct FactsReader: Sendable {
   struct Reading {
     var record: FactsRecord
     /// The original of the store, if it was read.
-    var original: OriginalFacts?
+    var original: CacheRecord?
     /// Bytes of the picture, if it comes from a file, from its URL or from a client.
     var localByteCount: Int?
   }
@@ -77,7 +77,7 @@ struct FactsReader: Sendable {
           let part = bytes.extracting(range)
           return unsafe part.withUnsafeBufferPointer { unsafe Array($0) }
         }
-        return Reading(record: record, original: OriginalFacts(stored))
+        return Reading(record: record, original: stored)
       }
     }
     return try (found ?? nil)?.get()
@@ -113,9 +113,6 @@ extension Input {
 }
 
 extension PicturePart {
-  /// What is fetched of a picture in parts, for its facts; `nil` if its whole body is.
-  var fetchedFactsExtent: FactsExtent? { isWhole ? nil : factsExtent }
-
   /// What is read of a picture whose facts are wanted; `nil` if the picture itself is.
   var factsExtent: FactsExtent? {
     switch self {

@@ -5,13 +5,12 @@ import ImgSystem
 import ImgWire
 import ImgWorkerMachine
 
-/// Performs the machine's effects on transfers, and holds what they leave until the machine releases
-/// it.
+/// The transfers of a worker, and what they leave until the machine releases it.
 struct TransferDriver {
   let pool: TransferPool
   private var bodies: [TransferID: HeldBody] = [:]
   /// The origins of transfers that fetch a robots.txt.
-  private var robotsOrigins: [UInt64: String] = [:]
+  private var robotsOrigins: [TransferID: String] = [:]
   /// Transfers of robots.txt have numbers that no lease has.
   private var lastRobotsNumber = UInt64(1) << 63
 
@@ -19,53 +18,20 @@ struct TransferDriver {
     self.pool = pool
   }
 
-  // MARK: - Effects
-
-  /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
-  /// store still match.
-  func start(_ order: FetchOrder, reading store: StoreDriver) {
-    let part = order.request.keep.part
-    if let extent = part.fetchedFactsExtent {
-      return pool.startFacts(
-        extent, order.lease.rawValue, url: order.url, as: order.options,
-        unlessMatching: store.validators(for: order), begunAt: order.assignedAt.onContinuousClock)
-    }
-    pool.start(
-      order.lease.rawValue, url: order.url, isOfAnyFormat: part == .wholeOfAnyFormat,
-      as: order.options, resuming: store.partial(for: order, copiedBy: pool),
-      unlessMatching: store.validators(for: order), begunAt: order.assignedAt.onContinuousClock)
-  }
-
   mutating func fetchRobots(of url: ImageURL) {
     lastRobotsNumber += 1
-    robotsOrigins[lastRobotsNumber] = url.origin
-    pool.startRobots(lastRobotsNumber, of: url)
-  }
-
-  func follow(_ transfer: TransferID, excluding wait: Duration) {
-    pool.follow(transfer.rawValue, excluding: wait)
-  }
-
-  func cancel(_ transfer: TransferID) {
-    pool.cancel(transfer.rawValue)
-  }
-
-  mutating func release(_ transfer: TransferID) {
-    bodies[transfer] = nil
+    let id = TransferID(rawValue: lastRobotsNumber)
+    robotsOrigins[id] = url.origin
+    pool.startRobots(id, of: url)
   }
 
   // MARK: - What has arrived
-
-  /// - Returns: `nil` while nothing of the picture has arrived.
-  func progress(of transfer: TransferID) -> BodyProgress? {
-    pool.progress(of: transfer.rawValue)
-  }
 
   /// How much has arrived of transfers; nothing of one that is not under way.
   func measures(of transfers: [TransferID]) -> [TransferID: TransferMeasure] {
     Dictionary(
       uniqueKeysWithValues: transfers.compactMap { id in
-        pool.arrival(of: id.rawValue).map {
+        pool.arrival(of: id).map {
           (id, TransferMeasure(receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp))
         }
       })
@@ -77,7 +43,7 @@ struct TransferDriver {
   /// - Parameter maximumByteCount: the most that a picture may have.
   /// - Returns: `nil` if nothing has arrived, or there is no memory for it.
   func arrivedPart(of transfer: TransferID, upTo maximumByteCount: Int) -> ArrivedPart? {
-    switch pool.arrivedPicture(of: transfer.rawValue) {
+    switch pool.arrivedPicture(of: transfer) {
     case .file(let file, let byteCount): return .file(file, byteCount: byteCount)
     case .memory(let bytes):
       guard let memory = try? PictureMemory(maximumByteCount: maximumByteCount),
@@ -92,38 +58,25 @@ struct TransferDriver {
   // MARK: - What transfers left
 
   /// - Precondition: the transfer left a body that is not released.
-  func content(of transfer: TransferID) -> BodyContent {
+  subscript(transfer: TransferID) -> HeldBody {
     guard let body = bodies[transfer] else {
       preconditionFailure("transfer \(transfer.rawValue) left no body")
     }
-    return body.content
+    return body
   }
 
-  /// The facts that a transfer has read; `nil` if it brought the picture itself.
-  func facts(of transfer: TransferID) -> FactsRecord? { bodies[transfer]?.facts }
-
-  /// The media type that the origin declares for a body.
-  func mediaType(of transfer: TransferID) -> String? { bodies[transfer]?.mediaType }
-
-  /// - Precondition: the transfer left a partial body that is not released.
-  func partial(of transfer: TransferID) -> PartialBody {
-    guard let body = bodies[transfer], let resumeState = body.resumeState else {
-      preconditionFailure("transfer \(transfer.rawValue) left no partial body")
-    }
-    return PartialBody(content: body.content, resumeState: resumeState)
+  mutating func release(_ transfer: TransferID) {
+    bodies[transfer] = nil
   }
-
-  // MARK: - Events
 
   /// The end of a transfer. What it left is held from here on.
   mutating func input(of transfer: FinishedTransfer) -> Input {
     if let origin = robotsOrigins.removeValue(forKey: transfer.id) {
       return Input(.robotsFetched(origin: origin, RobotsAnswer(transfer)))
     }
-    let id = TransferID(rawValue: transfer.id)
-    bodies[id] = HeldBody(leftBy: transfer, of: pool)
+    bodies[transfer.id] = HeldBody(leftBy: transfer, of: pool)
     return Input(
-      .transferEnded(id, TransferEnd(transfer)),
+      .transferEnded(transfer.id, TransferEnd(transfer)),
       with: transfer.notModified.map(Input.Payload.notModified) ?? .none)
   }
 }
@@ -188,7 +141,7 @@ extension Failure {
 final class HeldBody {
   private(set) var content: BodyContent
   /// What is known of a partial body; `nil` of a whole one.
-  let resumeState: ResumeState?
+  private let resumeState: ResumeState?
   /// The facts of a picture, whose bytes are not held; `nil` for a body.
   let facts: FactsRecord?
   /// The media type that the origin declares.
@@ -196,34 +149,24 @@ final class HeldBody {
   private let charge: BodyCharge
   private let pool: TransferPool
 
-  private init(
-    _ content: BodyContent, resumeState: ResumeState?, facts: FactsRecord?, mediaType: String?,
-    charge: BodyCharge, pool: TransferPool
-  ) {
-    self.facts = facts
-    self.mediaType = mediaType
-    self.content = content
-    self.resumeState = resumeState
-    self.charge = charge
-    self.pool = pool
-  }
-
-  convenience init(_ body: FetchedBody, of pool: TransferPool) {
-    self.init(
-      body.content, resumeState: nil, facts: body.facts, mediaType: body.mediaType,
-      charge: body.charge, pool: pool)
-  }
-
   /// - Returns: `nil` if the transfer left nothing.
-  convenience init?(leftBy transfer: FinishedTransfer, of pool: TransferPool) {
+  init?(leftBy transfer: FinishedTransfer, of pool: TransferPool) {
+    self.pool = pool
     switch (transfer.result, transfer.leftover) {
-    case (.success(let body), _): self.init(body, of: pool)
+    case (.success(let body), _):
+      (content, charge, resumeState) = (body.content, body.charge, nil)
+      (facts, mediaType) = (body.facts, body.mediaType)
     case (.failure, .partial(let partial, let charge)):
-      self.init(
-        partial.content, resumeState: partial.resumeState, facts: nil, mediaType: nil,
-        charge: charge, pool: pool)
+      (content, self.charge, resumeState) = (partial.content, charge, partial.resumeState)
+      (facts, mediaType) = (nil, nil)
     case (.failure, .unchanged), (.failure, .obsolete): return nil
     }
+  }
+
+  /// - Precondition: it is a part of a body.
+  var partial: PartialBody {
+    guard let resumeState else { preconditionFailure("the body is whole") }
+    return PartialBody(content: content, resumeState: resumeState)
   }
 
   deinit {

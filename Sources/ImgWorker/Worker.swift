@@ -33,7 +33,10 @@ final class Worker {
   private var transfers: TransferDriver
   private var records: StoreDriver
   private let decodeThread: DecodeThread
-  private var decoderRequests: DecoderRequests
+  /// What the decode thread asks for.
+  private let decoderCommands: Mailbox<DecoderCommand>
+  /// Those that wait for the coordinator. Bounded: the thread asks for a decoder only in place of another.
+  private var waitingDecoderCommands: [DecoderCommand] = []
   private var uncached = UncachedQueue()
   private let bodyMaximumByteCount: Int
   private var isStopped = false
@@ -74,16 +77,16 @@ final class Worker {
     transfers = TransferDriver(
       try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat))
     records = try StoreDriver(store, credits: Self.credits, inbox: inbox)
-    decoderRequests = try DecoderRequests()
+    decoderCommands = try Mailbox()
     decodeThread = try DecodeThread(
       limits: limits, requiresSandbox: welcome.requiresSandbox,
       reader: PictureReader(
         store: store, files: LocalFiles(directories: welcome.allowedDirectories)),
-      heartbeat: heartbeat, capacity: Self.credits.leases, commands: decoderRequests.commands,
+      heartbeat: heartbeat, capacity: Self.credits.leases, commands: decoderCommands,
       inbox: inbox)
     try poller.register(channel.descriptor, .read, token: Token.channel)
     try poller.register(inbox.descriptor, .read, token: Token.inbox)
-    try poller.register(decoderRequests.commands.descriptor, .read, token: Token.decoders)
+    try poller.register(decoderCommands.descriptor, .read, token: Token.decoders)
   }
 
   private static func pool(
@@ -106,7 +109,7 @@ final class Worker {
       authorityFile: welcome.authorityFile, proxies: welcome.proxies,
       // The number of a robots.txt is no lease: a loop that hangs there counts as any death of a
       // worker.
-      onWork: { heartbeat.markTransfer($0.map(LeaseID.init(rawValue:))) })
+      onWork: { heartbeat.markTransfer($0.map { LeaseID(rawValue: $0.rawValue) }) })
   }
 
   // MARK: - The loop
@@ -169,17 +172,16 @@ final class Worker {
 
   /// Takes what the transfers have brought, and tells the coordinator what the turn has.
   private func finishTurn() throws {
-    try sendDecoderRequests()
+    try performDecoderCommands()
     let pool = transfers.pool
     pool.handleDeadline(at: .now)
     for redirect in pool.takeRedirects() {
-      let id = TransferID(rawValue: redirect.id)
-      try feed(
-        Input(.redirected(id, Redirect(url: redirect.url, leavesHost: redirect.leavesHost))))
+      let target = Redirect(url: redirect.url, leavesHost: redirect.leavesHost)
+      try feed(Input(.redirected(redirect.id, target)))
     }
     for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
     for id in machine.watchedTransfers {
-      guard let progress = transfers.progress(of: id) else { continue }
+      guard let progress = pool.progress(of: id) else { continue }
       try feed(Input(.bodyGrew(id, to: progress)))
     }
     if let deadline = machine.measureDeadline, deadline <= .now {
@@ -213,16 +215,22 @@ final class Worker {
     } while machine.hasReport
   }
 
-  /// The worker is ready when its first decoder is.
-  private func sendDecoderRequests() throws {
-    for change in try decoderRequests.send(over: channel) {
-      switch change {
+  /// Does what the decode thread asks for, as far as the coordinator keeps up with files. The worker is
+  /// ready when its first decoder is.
+  private func performDecoderCommands() throws {
+    waitingDecoderCommands += decoderCommands.takeAll()
+    while let command = waitingDecoderCommands.first {
+      switch command {
+      case .start(let id, let end):
+        guard channel.takesFile else { return }
+        try channel.send(.startDecoder(DecoderReference(decoder: id)), with: end)
+      case .end(let id): try channel.send(.endDecoder(DecoderReference(decoder: id)))
       case .ready(let sandbox):
-        try channel.send(
-          .sandboxed(WorkerSandbox(worker: self.sandbox, decoder: sandbox)))
+        try channel.send(.sandboxed(WorkerSandbox(worker: self.sandbox, decoder: sandbox)))
         try channel.send(.ready(Self.credits))
-      case .failed(let reason): throw reason
+      case .failed(let reason): throw DecodersFailed(reason: reason)
       }
+      waitingDecoderCommands.removeFirst()
     }
   }
 
@@ -252,7 +260,8 @@ final class Worker {
 
     case .lookUp(let batch): return records.lookUp(batch).map { Input($0) }
     case .findOriginal(let order):
-      return [Input(.originalFound(order.lease, records.hasOriginal(for: order)))]
+      let isThere = records.queries.hasOriginal(for: order, at: .now)
+      return [Input(.originalFound(order.lease, isThere))]
     case .findStale(let order):
       return records.findStale(order).map { Input($0) }
     case .renew(let order):
@@ -260,19 +269,22 @@ final class Worker {
       return [Input(.renewalFound(order.lease, finding))]
     case .put(let request): return put(request, payload)
     case .storePartial(let transfer, let name):
-      records.put(transfers.partial(of: transfer), leftBy: transfer, of: name)
-    case .removePartial(let name): records.removePartial(of: name)
-    case .sweep(let moment): records.sweep(at: moment)
-    case .unpin(let jobs): records.unpin(jobs)
+      let body = transfers[transfer].partial
+      records.write(.putPartial(PartialPut(transfer: transfer, name: name, body: body)))
+    case .removePartial(let name): records.write(.removePartial(name))
+    case .sweep(let moment): records.write(.sweep(moment))
+    case .unpin(let jobs): records.write(.unpin(jobs))
 
     case .readRobots(let url):
-      return [Input(.robotsRead(of: url, records.robots(of: url.origin)))]
+      return [Input(.robotsRead(of: url, records.queries.robots(of: url.origin, at: .now)))]
     case .fetchRobots(let url): transfers.fetchRobots(of: url)
-    case .storeRobots(let robots, let origin): records.put(robots, of: origin)
+    case .storeRobots(let robots, let origin):
+      let record = RobotsRecord(text: robots.rules.text, expiresAt: robots.expiresAt)
+      records.write(.putRobots(record, origin: origin))
 
-    case .startTransfer(let order): transfers.start(order, reading: records)
-    case .followRedirect(let transfer, let wait): transfers.follow(transfer, excluding: wait)
-    case .cancelTransfer(let transfer): transfers.cancel(transfer)
+    case .startTransfer(let order): start(order)
+    case .followRedirect(let transfer, let wait): transfers.pool.follow(transfer, excluding: wait)
+    case .cancelTransfer(let transfer): transfers.pool.cancel(transfer)
     case .releaseBody(let transfer): transfers.release(transfer)
 
     case .decode(let order, let source): return decode(order, from: source, payload)
@@ -285,13 +297,25 @@ final class Worker {
     return []
   }
 
+  /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
+  /// store still match.
+  private func start(_ order: FetchOrder) {
+    let now = WallTime.now
+    transfers.pool.start(
+      TransferID(startedBy: order.lease), url: order.url, part: order.request.keep.part,
+      as: order.options,
+      resuming: records.queries.partial(for: order, copiedBy: transfers.pool, at: now),
+      unlessMatching: records.queries.validators(for: order, at: now),
+      begunAt: order.assignedAt.onContinuousClock)
+  }
+
   /// - Returns: the end, if the body cannot be read.
   private func put(
     _ request: StoreRequest, _ payload: Input.Payload
   ) -> [Input] {
     do throws(SystemError) {
       let original =
-        if let body = request.body { try transfers.content(of: body).bytes() } else {
+        if let body = request.body { try transfers[body].content.bytes() } else {
           payload.upload
         }
       records.put(request, thumbnails: payload.thumbnails, original: original)
@@ -321,13 +345,17 @@ final class Worker {
   private func decode(
     _ order: FetchOrder, from source: DecodeSource, _ payload: Input.Payload
   ) -> [Input] {
-    if case .body(let transfer) = source, let record = transfers.facts(of: transfer) {
-      return [Input(order.lease, factsOf: FactsReader.Reading(record: record))]
+    var declaredType: String?
+    if case .body(let transfer) = source {
+      if let record = transfers[transfer].facts {
+        return [Input(order.lease, factsOf: FactsReader.Reading(record: record))]
+      }
+      declaredType = transfers[transfer].mediaType
     }
     do throws(Failure) {
       let picture: PictureSource? =
         switch source {
-        case .body(let transfer): .body(transfers.content(of: transfer))
+        case .body(let transfer): .body(transfers[transfer].content)
         case .storedOriginal: .original(ContentKey(originalOf: order.name))
         case .url: try PictureSource(order.url, upTo: bodyMaximumByteCount)
         case .upload(let byteCount):
@@ -335,8 +363,6 @@ final class Worker {
             MemoryFile(payload.file), byteCount: byteCount,
             isStored: order.request.keep.includesOriginal)
         }
-      let declaredType: String? =
-        if case .body(let transfer) = source { transfers.mediaType(of: transfer) } else { nil }
       guard let picture else {
         return [Input(.decoded(order.lease, .sourceMissing, time: nil))]
       }

@@ -53,7 +53,7 @@ struct SharedTransfer {
   /// What some of the leases are told of the progress of the body; `nil` if none wants it, or the body is
   /// in.
   private(set) var progress: ProgressPlan?
-  private(set) var pace: TransferPace
+  var pace: TransferPace
 
   init(startedBy order: FetchOrder) {
     self.order = order
@@ -140,7 +140,7 @@ struct SharedTransfer {
     progress = plan
   }
 
-  mutating func bodyGrew(to progress: BodyProgress) {
+  mutating func bodyGrew(to progress: ImageProgress) {
     previews?.bodyGrew(to: progress.receivedByteCount)
     self.progress?.bodyGrew(to: progress)
   }
@@ -152,10 +152,12 @@ struct SharedTransfer {
 
   // MARK: - Redirects
 
+  /// A redirect leads it to a URL.
   mutating func redirect(to url: ImageURL) {
     redirects.append(url)
   }
 
+  /// It waits for a slot at the host to which its redirect leads.
   mutating func waitForSlot(_ wait: SlotWait) {
     phase = .waitingForSlot(wait)
   }
@@ -166,13 +168,6 @@ struct SharedTransfer {
     phase = .receiving
     pace.restart(at: now)
     return wait
-  }
-
-  // MARK: - Pace
-
-  /// - Returns: whether the transfer has turned slow, or is slow no more.
-  mutating func updatePace(_ measure: TransferMeasure, at now: Instant) -> Bool {
-    pace.update(measure, at: now)
   }
 
   private func share(_ body: Body, for lease: LeaseID, bytesFetched: Int) -> Share {
@@ -266,23 +261,20 @@ struct SharedTransfers {
     return transfer
   }
 
-  /// A redirect leads the transfer to a URL.
-  ///
   /// - Precondition: the transfer is not over.
-  mutating func redirect(_ id: TransferID, to url: ImageURL) {
-    update(id) { $0.redirect(to: url) }
+  @discardableResult
+  mutating func update<Result>(
+    _ id: TransferID, _ change: (inout SharedTransfer) -> Result
+  ) -> Result {
+    guard let index = transfers.index(forKey: id) else {
+      preconditionFailure("transfer \(id.rawValue) is over")
+    }
+    return change(&transfers.values[index])
   }
 
   /// Where redirects have led the transfer that a lease attaches to for the key.
   func redirects(for key: TransferKey) -> [ImageURL] {
     transfersOfKey[key]?.last.map { self[$0].redirects } ?? []
-  }
-
-  /// The transfer waits for a slot at the host to which its redirect leads.
-  ///
-  /// - Precondition: the transfer is not over.
-  mutating func waitForSlot(_ id: TransferID, _ redirect: Redirect, since: Instant) {
-    update(id) { $0.waitForSlot(SharedTransfer.SlotWait(redirect: redirect, since: since)) }
   }
 
   /// - Returns: the redirect that waited for a slot; `nil` if the transfer does not wait, or is over.
@@ -322,20 +314,12 @@ struct SharedTransfers {
     transfers.filter(\.value.holdsSlots).keys.sorted()
   }
 
-  /// - Precondition: the transfer is not over.
-  /// - Returns: whether it is slow, if that has changed.
-  mutating func updatePace(
-    of id: TransferID, _ measure: TransferMeasure, at now: Instant
-  ) -> Bool? {
-    update(id) { $0.updatePace(measure, at: now) ? $0.pace.isSlow : nil }
-  }
-
   // MARK: - While the body arrives
 
   /// The running transfers of whose bodies clients want previews or progress.
   var watched: Set<TransferID> { previewedIDs.union(progressIDs) }
 
-  mutating func bodyGrew(_ id: TransferID, to progress: BodyProgress) {
+  mutating func bodyGrew(_ id: TransferID, to progress: ImageProgress) {
     guard let index = transfers.index(forKey: id) else { return }
     transfers.values[index].bodyGrew(to: progress)
   }
@@ -355,12 +339,7 @@ struct SharedTransfers {
 
   /// - Returns: what leases are to be told of the progress of their bodies.
   mutating func takeProgress() -> [ProgressReport.Entry] {
-    progressIDs.sorted().flatMap { takeProgress(of: $0) }
-  }
-
-  /// - Precondition: the transfer is not over.
-  mutating func takeProgress(of id: TransferID) -> [ProgressReport.Entry] {
-    update(id) { $0.takeProgress() }
+    progressIDs.sorted().flatMap { id in update(id) { $0.takeProgress() } }
   }
 
   // MARK: - Previews
@@ -429,25 +408,6 @@ struct SharedTransfers {
   /// The transfer of the lease, if its body is held and the store does not have it.
   func bodyToStore(of lease: LeaseID) -> TransferID? {
     transferOfLease[lease].flatMap { self[$0].isBodyToStore ? $0 : nil }
-  }
-
-  /// The store has the body of the lease's transfer as the original.
-  ///
-  /// - Precondition: the lease is attached to a transfer whose body is in.
-  mutating func bodyStored(by lease: LeaseID) {
-    update(transfer(of: lease)) { $0.bodyStored() }
-  }
-
-  // MARK: - Access
-
-  @discardableResult
-  private mutating func update<Result>(
-    _ id: TransferID, _ change: (inout SharedTransfer) -> Result
-  ) -> Result {
-    guard let index = transfers.index(forKey: id) else {
-      preconditionFailure("transfer \(id.rawValue) is over")
-    }
-    return change(&transfers.values[index])
   }
 
   /// From now on no lease attaches to it; older ones of its key stay.

@@ -14,11 +14,10 @@ extension WorkerMachine {
     nextMeasure = now.instant + TransferPace.measureInterval
     let nothing = TransferMeasure(receivedByteCount: 0, isHeldUp: false)
     for id in transfers.withSlots {
-      switch transfers.updatePace(of: id, measures[id] ?? nothing, at: now.instant) {
-      case true?: report.slow.append(id)
-      case false?: report.fast.append(id)
-      case nil: break
-      }
+      let measure = measures[id] ?? nothing
+      let now = now.instant
+      guard transfers.update(id, { $0.pace.update(measure, at: now) }) else { continue }
+      if transfers[id].pace.isSlow { report.slow.append(id) } else { report.fast.append(id) }
     }
   }
 }

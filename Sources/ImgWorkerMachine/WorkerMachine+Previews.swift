@@ -100,9 +100,9 @@ extension WorkerMachine {
   mutating func reportWhole(_ facts: BodyFacts, of id: TransferID) {
     transfers.bodyGrew(
       id,
-      to: BodyProgress(
+      to: ImageProgress(
         receivedByteCount: facts.byteCount, expectedByteCount: facts.declaredByteCount))
-    report.progress += transfers.takeProgress(of: id)
+    report.progress += transfers.update(id) { $0.takeProgress() }
   }
 }
 
@@ -210,7 +210,7 @@ struct PreviewPlan {
 struct ProgressPlan {
   private var leases: [LeaseID] = []
   /// `nil` before the first byte.
-  private var progress: BodyProgress?
+  private var progress: ImageProgress?
   /// Bytes that all leases were told of.
   private var reportedByteCount = 0
 
@@ -224,7 +224,7 @@ struct ProgressPlan {
     leases.removeAll { $0 == lease }
   }
 
-  mutating func bodyGrew(to progress: BodyProgress) {
+  mutating func bodyGrew(to progress: ImageProgress) {
     self.progress = progress
   }
 

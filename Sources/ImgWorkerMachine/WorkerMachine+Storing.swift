@@ -60,7 +60,9 @@ extension WorkerMachine {
   ) {
     switch end {
     case .stored:
-      if storing.storesBody { transfers.bodyStored(by: lease) }
+      if storing.storesBody {
+        transfers.update(transfers.transfer(of: lease)) { $0.bodyStored() }
+      }
       finish(lease, with: storing.outcome)
     case .refused(let refusal): deliver(storing.thumbnail, for: lease, refused: refusal)
     case .failed(let failure): finish(lease, with: .failed(failure))
@@ -91,11 +93,7 @@ extension WorkerMachine {
     detach(lease)
     let task = tasks[lease]
     let made = UncachedThumbnail(
-      thumbnail: thumbnail.picture, sourceFormat: thumbnail.source.format,
-      sourceWidth: thumbnail.source.width, sourceHeight: thumbnail.source.height,
-      decodePath: thumbnail.source.decodePath, thumbHash: thumbnail.thumbHash,
-      sourceByteCount: thumbnail.sourceByteCount,
-      failure: refusal?.failure,
+      thumbnail: thumbnail.picture, source: thumbnail.source, failure: refusal?.failure,
       timings: task.timings)
     effects.append(
       .deliver(
@@ -137,12 +135,9 @@ package struct NewRecord: Hashable, Sendable {
 
   package let kind: Kind
   package let picture: Thumbnail
-  /// The picture that it was made from; an original's own facts.
-  package let source: SourceFacts
-  /// Of the picture that a thumbnail was made from; `nil` for any other record.
-  package let thumbHash: ThumbHash?
-  /// Bytes of bodies that the origin sent for it.
-  package let sourceByteCount: Int64
+  /// The picture that it was made from, with the bytes of bodies that the origin sent for it; an original
+  /// itself.
+  package let source: SourcePicture
   package let retention: Retention
   package let terms: ReuseTerms
   /// Whether the record of the other kind goes, because it is of another picture.
@@ -173,7 +168,7 @@ struct RecordMaker {
   func outcome(bytesFetched: Int) -> Outcome {
     let reported =
       order.request.keep == .original
-      ? picture.original?.picture ?? original : picture.thumbnail
+      ? picture.original?.thumbnail ?? original : picture.thumbnail
     return .done(reported, fromCache: picture.original != nil, bytesFetched: bytesFetched)
   }
 
@@ -186,9 +181,10 @@ struct RecordMaker {
 
   private func record(of thumbnail: Thumbnail, _ index: Int, at now: WallTime) -> NewRecord {
     NewRecord(
-      kind: .thumbnail(index), picture: thumbnail, source: picture.source,
-      thumbHash: picture.thumbHash,
-      sourceByteCount: picture.original?.sourceByteCount ?? Int64(body.receivedByteCount),
+      kind: .thumbnail(index), picture: thumbnail,
+      source: SourcePicture(
+        picture.source, byteCount: picture.original?.source.byteCount ?? body.receivedByteCount,
+        thumbHash: picture.thumbHash),
       retention: thumbnailRetention(at: now),
       terms: body.reuse?.terms ?? picture.original?.terms ?? .none,
       replacesOther: index == 0 && replacesOther(if: .thumbnail))
@@ -196,9 +192,10 @@ struct RecordMaker {
 
   var originalRecord: NewRecord {
     NewRecord(
-      kind: .original, picture: original, source: picture.source, thumbHash: nil,
-      sourceByteCount: Int64(body.receivedByteCount), retention: order.retention,
-      terms: body.reuse?.terms ?? .none, replacesOther: replacesOther(if: .original))
+      kind: .original, picture: original,
+      source: SourcePicture(picture.source, byteCount: body.receivedByteCount, thumbHash: nil),
+      retention: order.retention, terms: body.reuse?.terms ?? .none,
+      replacesOther: replacesOther(if: .original))
   }
 
   /// A body, described as what it is: a picture in its own size.
@@ -219,10 +216,10 @@ struct RecordMaker {
   private func thumbnailRetention(at now: WallTime) -> Retention {
     // A confirmation by the origin counts as a download.
     guard let original = picture.original, body.reuse == nil else { return order.retention }
-    let fromDownload = order.retention.expiresAt(storedAt: original.storedAt)
+    let fromDownload = order.retention.expiresAt(storedAt: original.storageTime)
     let fromNow = order.retention.expiresAt(storedAt: now)
     return Retention(
-      until: max(fromDownload, min(fromNow, original.expiresAt)),
+      until: max(fromDownload, min(fromNow, original.expiryTime)),
       sliding: order.retention.sliding, pins: order.retention.pins)
   }
 }
@@ -248,13 +245,13 @@ package struct DecodedPicture: Hashable, Sendable {
   /// `nil` if the picture was not decoded, but its facts were read.
   package let thumbHash: ThumbHash?
   /// The original of the store, if it was made from that.
-  package let original: OriginalFacts?
+  package let original: CacheRecord?
   /// Bytes of the picture, if they were read from a file or from the URL.
   package let localByteCount: Int?
 
   package init(
     thumbnail: Thumbnail, otherThumbnails: [Thumbnail] = [], source: SourceFacts,
-    thumbHash: ThumbHash? = nil, original: OriginalFacts? = nil, localByteCount: Int? = nil
+    thumbHash: ThumbHash? = nil, original: CacheRecord? = nil, localByteCount: Int? = nil
   ) {
     self.thumbnail = thumbnail
     self.otherThumbnails = otherThumbnails
@@ -262,26 +259,5 @@ package struct DecodedPicture: Hashable, Sendable {
     self.thumbHash = thumbHash
     self.original = original
     self.localByteCount = localByteCount
-  }
-}
-
-/// What is known of an original in the store.
-package struct OriginalFacts: Hashable, Sendable {
-  package let picture: Thumbnail
-  /// Bytes of bodies that the origin sent for it.
-  package let sourceByteCount: Int64
-  package let storedAt: WallTime
-  package let expiresAt: WallTime
-  package let terms: ReuseTerms
-
-  package init(
-    picture: Thumbnail, sourceByteCount: Int64, storedAt: WallTime, expiresAt: WallTime,
-    terms: ReuseTerms
-  ) {
-    self.picture = picture
-    self.sourceByteCount = sourceByteCount
-    self.storedAt = storedAt
-    self.expiresAt = expiresAt
-    self.terms = terms
   }
 }

@@ -213,7 +213,7 @@ extension WorkerMachine {
         effects.append(.releaseBody(id))
         return reportFailure(of: leases)
       }
-      brokenTransfers.wait(leases, for: id)
+      leasesOfBrokenTransfers[id] = leases
       effects.append(.storePartial(id, of: name))
     }
   }
@@ -236,7 +236,10 @@ extension WorkerMachine {
   /// The store has the partial body, or cannot have it.
   mutating func partialStored(_ id: TransferID) {
     effects.append(.releaseBody(id))
-    reportFailure(of: brokenTransfers.finish(id))
+    guard let leases = leasesOfBrokenTransfers.removeValue(forKey: id) else {
+      preconditionFailure("no lease waits for the partial body of \(id.rawValue)")
+    }
+    reportFailure(of: leases)
   }
 
   private mutating func reportFailure(of leases: [LeaseID]) {
@@ -281,11 +284,12 @@ extension WorkerMachine {
       refuse(lease, redirectedTo: redirect.url)
     }
     guard transfers.contains(transfer) else { return }
-    transfers.redirect(transfer, to: redirect.url)
+    transfers.update(transfer) { $0.redirect(to: redirect.url) }
     guard redirect.leavesHost else {
       return checkRobots(for: redirect, of: transfer, slotWait: .zero)
     }
-    transfers.waitForSlot(transfer, redirect, since: now.instant)
+    let wait = SharedTransfer.SlotWait(redirect: redirect, since: now.instant)
+    transfers.update(transfer) { $0.waitForSlot(wait) }
     report.redirections.append(
       .init(transfer: transfer, host: redirect.url.host, origin: redirect.url.origin))
   }
@@ -346,7 +350,7 @@ extension WorkerMachine {
     if task.updates.contains(.progress) { planProgress(of: task.order) }
   }
 
-  mutating func bodyGrew(_ id: TransferID, to progress: BodyProgress) {
+  mutating func bodyGrew(_ id: TransferID, to progress: ImageProgress) {
     transfers.bodyGrew(id, to: progress)
     planProgressReport()
     startPreview()

@@ -34,7 +34,9 @@ package struct WorkerMachine {
   var tasks = FetchTasks()
   var transfers = SharedTransfers()
   var robots = RobotsCache()
-  var brokenTransfers = BrokenTransfers()
+  /// The leases of transfers that failed and left a partial body. They are told when the store has it, so
+  /// that the next attempt, in whichever worker, finds it.
+  var leasesOfBrokenTransfers: [TransferID: [LeaseID]] = [:]
   var report = WorkerReport()
   /// Whether a preview is being made.
   var isPreviewUnderWay = false
@@ -353,7 +355,7 @@ extension WorkerMachine {
     case decoded(LeaseID, DecodeEnd, time: Duration?)
 
     /// So much of a body has arrived, of one of ``watchedTransfers``.
-    case bodyGrew(TransferID, to: BodyProgress)
+    case bodyGrew(TransferID, to: ImageProgress)
     /// The end of an ``Effect/makePreview(_:)``.
     case previewed(PreviewOrder, PreviewEnd)
 

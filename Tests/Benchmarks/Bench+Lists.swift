@@ -48,7 +48,7 @@ struct ListTrial {
   private let timeLimit: Duration
   private(set) var pass = ListPass()
   /// The job submitted last.
-  private var status: JobStatus?
+  private var status: ImageJob?
 
   /// A short list is run again until so much time has passed, for a quantile of the latencies and
   /// for a clock of processor time that counts hundredths of a second.
@@ -79,8 +79,8 @@ struct ListTrial {
     let status = try follow { _ in ContinuousClock.now < end }
     let after = try ListPass.Meter(cluster)
     let now = WallTime.now
-    guard let startedAt = status.startedAt else { throw BenchError("\(status) did not start") }
-    let time = startedAt.duration(to: status.finishedAt ?? now)
+    guard let startTime = status.startTime else { throw BenchError("\(status) did not start") }
+    let time = startTime.duration(to: status.endTime ?? now)
     pass.addRun(
       endedCount: status.finished, seconds: time.inSeconds, from: submitted, to: after)
   }
@@ -100,7 +100,7 @@ struct ListTrial {
   }
 
   /// Nothing that had ended is lost, and more ends; the rest of the job is cancelled.
-  private mutating func requireProgress(since before: JobStatus) throws {
+  private mutating func requireProgress(since before: ImageJob) throws {
     let first = try follow { _ in false }
     guard first.finished >= before.finished else {
       throw BenchError("\(before.finished) lines had ended, and \(first.finished) are left")
@@ -128,7 +128,7 @@ struct ListTrial {
   }
 
   /// Watches the newest job until it ends or `goesOn` does not hold.
-  private mutating func follow(while goesOn: (JobStatus) -> Bool) throws -> JobStatus {
+  private mutating func follow(while goesOn: (ImageJob) -> Bool) throws -> ImageJob {
     let client = try cluster.client()
     guard let job = try client.answer(.jobs()).jobs.first?.job else {
       throw BenchError("there is no job")

@@ -356,7 +356,7 @@ extension Bench {
       puts.add(try Self.microseconds { try store.put(thumbnails, at: now) } / 64)
     }
     report.add("\(name), put", puts, "µs", command: "ThumbnailStore.put in groups of 64, a 64th")
-    return try store.summary().occupiedByteCount
+    return try store.size().occupiedByteCount
   }
 
   /// Hits of a new store of `count` thumbnails.

@@ -88,9 +88,10 @@ extension Bench {
       let thumbnails = urls[start..<min(start + group, urls.count)].map { url in
         NewThumbnail(
           key: ContentKey(PictureName(url), variant: .standard), url: url.text,
-          thumbnail: rendered.thumbnail, sourceFormat: rendered.source.format,
-          sourceWidth: rendered.source.width, sourceHeight: rendered.source.height,
-          sourceByteCount: 100_000,
+          thumbnail: rendered.thumbnail,
+          source: SourcePicture(
+            format: rendered.source.format, width: rendered.source.width,
+            height: rendered.source.height, byteCount: 100_000),
           retention: Retention(after: Limits().defaultExpiry),
           bytes: rendered.bytes)
       }

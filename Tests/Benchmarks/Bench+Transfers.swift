@@ -180,7 +180,7 @@ struct FetchProcess {
     var (started, ended) = (0, 0)
     while ended < urls.count {
       while started < urls.count, started - ended < connectionCount {
-        pool.start(UInt64(started), url: urls[started])
+        pool.start(TransferID(rawValue: UInt64(started)), url: urls[started])
         started += 1
       }
       let wait = pool.deadline.map { max($0 - .now, .zero) } ?? .seconds(1)

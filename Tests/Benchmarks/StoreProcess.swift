@@ -196,8 +196,9 @@ struct StoreContent {
     let thumbnail = Thumbnail(
       format: .jpeg, width: 256, height: 171, byteCount: byteCount ?? pictureByteCount)
     return NewThumbnail(
-      key: try key(number), url: Self.url(number), thumbnail: thumbnail, sourceFormat: .jpeg,
-      sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      key: try key(number), url: Self.url(number), thumbnail: thumbnail,
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: Retention(until: WallTime.now.advanced(by: Self.lifetime)),
       bytes: bytes ?? picture)
   }

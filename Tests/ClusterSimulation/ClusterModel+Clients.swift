@@ -42,7 +42,7 @@ extension ClusterModel {
   ///
   /// - Returns: whether the change was begun.
   @discardableResult
-  func change(_ id: JobID, _ change: JobChange) -> Bool {
+  func change(_ id: JobID, _ change: ImageJobChange) -> Bool {
     let isActive = scheduler.status(of: id) != nil
     let record = isActive ? scheduler.changeableRecord(of: id) : journal.jobs[id]?.record
     guard var changed = record, !changingJobs.contains(id) else { return false }
@@ -131,7 +131,7 @@ extension ClusterModel {
     handle(.viewerLeft(viewer))
   }
 
-  func status(_ job: JobID) -> JobStatus? { scheduler.status(of: job) }
+  func status(_ job: JobID) -> ImageJob? { scheduler.status(of: job) }
 
   /// The job's counts, ended or not.
   func counts(_ job: JobID) -> JobCounts? {

@@ -292,8 +292,9 @@ extension UncachedThumbnail {
 
   private static func uncached(_ failure: Failure?) -> UncachedThumbnail {
     UncachedThumbnail(
-      thumbnail: .sample, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
-      sourceByteCount: 50_000, failure: failure)
+      thumbnail: .sample,
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 3_000, byteCount: 50_000), failure: failure)
   }
 }
 

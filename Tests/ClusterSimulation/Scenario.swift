@@ -253,9 +253,11 @@ extension Scenario {
   }
 
   mutating func changeJob() {
-    let changes: [JobChange] = [
+    let changes: [ImageJobChange] = [
       .pause, .resume, .resume, .cancel, .retry(includesFinal: false), .retry(includesFinal: true),
-      .prioritise(.random(in: -2...2, using: &random)), .unpin, .remove,
+      .setPriority(
+        ImageJob.Priority(rawValue: .random(in: -2...2, using: &random)) ?? .normal), .unpin,
+      .remove,
     ]
     guard let job = cluster.journal.jobs.keys.sorted().randomElement(using: &random),
       let change = changes.randomElement(using: &random)

@@ -18,51 +18,28 @@ struct HostileClientTests {
     origin = try ListOrigin()
   }
 
-  @Test func `a client of another protocol version gets this version and is closed`() throws {
-    let channel = try cluster.connect()
-    try channel.send(.hello(Hello(protocolVersion: 99, version: "9.9", processID: 1)))
-    guard case .hello(let hello) = try channel.nextInTime() else {
-      Issue.record("the answer to a hello is a hello")
-      return
-    }
-    #expect(hello.protocolVersion == Build.protocolVersion)
-    expectClosed(channel)
-  }
-
-  @Test func `a client without hello is refused and closed`() throws {
-    let channel = try cluster.connect()
-    try channel.send(.status(PlainRequest(id: RequestID(rawValue: 1))))
-    try expectRefusal(on: channel, containing: "not a hello")
-    expectClosed(channel)
-  }
-
-  @Test(arguments: [
-    // A length of 2³¹, and one of 0.
-    (bytes: [0x80, 0, 0, 0] as [UInt8], reason: "a frame of 2147483648 bytes"),
-    (bytes: [0, 0, 0, 0], reason: "a frame of length 0"),
-    (bytes: Array("GET / HTTP/1.1\r\n\r\n".utf8), reason: "a frame of"),
-    (bytes: Frame.encode(Array("garbage".utf8)), reason: "not a message of a client"),
-    (bytes: Frame.encode([0xFF, 0xFE]), reason: "not a message of a client"),
-    (bytes: Frame.encode(Array("[]".utf8)), reason: "not a message of a client"),
-    (bytes: Frame.encode(Array(#"{"type":"dance"}"#.utf8)), reason: "not a message of a client"),
-    (
-      bytes: Frame.encode(Array(#"{"type":"get","id":-1,"url":7}"#.utf8)),
-      reason: "not a message of a client"
-    ),
-  ])
-  func `invalid messages close the connection with the reason`(
-    bytes: [UInt8], reason: String
-  ) throws {
+  @Test func `invalid messages close their connection with the reason, and no other`() throws {
     try origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")] + origin.pictures(10))
-    let socket = try UnixSocket.connect(path: cluster.socketPath)
-    #expect(try UnixSocket.send(socket.rawValue, bytes[...]) == bytes.count)
-    let channel = try ClientChannel(socket)
-    try expectRefusal(on: channel, containing: reason)
-    expectClosed(channel)
+    let frames: [(bytes: [UInt8], reason: String)] = [
+      // A length of 2³¹, and one of 0.
+      ([0x80, 0, 0, 0], "a frame of 2147483648 bytes"), ([0, 0, 0, 0], "a frame of length 0"),
+      (Array("GET / HTTP/1.1\r\n\r\n".utf8), "a frame of"),
+    ]
+    let messages = [
+      Array("garbage".utf8), [0xFF, 0xFE], Array("[]".utf8), Array(#"{"type":"dance"}"#.utf8),
+      Array(#"{"type":"get","id":-1,"url":7}"#.utf8),
+    ].map { (bytes: Frame.encode($0), reason: "not a message of a client") }
+    for (bytes, reason) in frames + messages {
+      let socket = try UnixSocket.connect(path: cluster.socketPath)
+      #expect(try UnixSocket.send(socket.rawValue, bytes[...]) == bytes.count)
+      let channel = try ClientChannel(socket)
+      try expectRefusal(on: channel, containing: reason)
+      channel.expectClosed()
+      #expect(try cluster.runningCoordinator().messages().contains(reason))
+    }
     origin.origin.release("/held")
     #expect(try cluster.finished(job).done == 11)
-    #expect(try cluster.runningCoordinator().messages().contains(reason))
   }
 
   @Test func `an unexpected descriptor is closed with the connection`() throws {
@@ -72,7 +49,7 @@ struct HostileClientTests {
     _ = try UnixSocket.send(socket.rawValue, frame[...], passing: file.descriptor)
     let channel = try ClientChannel(socket)
     try expectRefusal(on: channel, containing: "a file beside a message that announces none")
-    expectClosed(channel)
+    channel.expectClosed()
     #expect(openMemoryFileCount(of: try cluster.runningCoordinator().processID) == 0)
     #expect(try cluster.run(origin.pictures(3)).done == 3)
   }
@@ -101,23 +78,28 @@ struct HostileClientTests {
     try origin.hold("/held")
     let channel = try cluster.greetedChannel()
     let maximum = 1_024
-    for number in 1...maximum + 1 {
-      try channel.send(
-        .get(
-          GetRequest(
-            id: RequestID(rawValue: UInt64(number)), url: origin.url("/held"),
-            options: RequestOptions(variant: .standard))))
-    }
-    try channel.flush(until: .now + ProgramRun.patience)
+    for number in 1...maximum + 1 { try channel.get(origin.url("/held"), as: UInt64(number)) }
     try expectRefusal(on: channel, containing: "\(maximum) requests of this client wait already")
     origin.origin.release("/held")
-    for _ in 1...maximum {
-      guard case .got = try channel.nextInTime() else {
-        Issue.record("every request that was taken is answered")
-        return
-      }
-    }
+    for _ in 1...maximum { _ = try #require(try channel.nextInTime().got) }
     #expect(origin.origin.counters("/held").requests == 1)
+  }
+
+  @Test func `a detached request ends as cancelled, and its transfer is aborted`() throws {
+    let body = try PictureMaker.start().noise(seed: 1, width: 200, height: 200)
+    origin.origin.serve("/drip", .body(body, delivery: .drip(bytesPerSecond: body.count / 20)))
+    let channel = try cluster.greetedChannel()
+    try channel.get(origin.url("/drip"), as: 1)
+    try #require(origin.origin.waitUntil { $0.totals.bytesSent >= body.count / 20 })
+    try channel.sendWhole(.detach(PlainRequest(id: RequestID(rawValue: 1))))
+    var reply = try channel.nextInTime()
+    while case .waiting = reply { reply = try channel.nextInTime() }
+    let end = try #require(reply.got)
+    #expect(end.id.rawValue == 1)
+    #expect(end.outcome == .cancelled)
+    #expect(origin.origin.waitUntil { $0.totals.aborted == 1 })
+    #expect(origin.origin.totals().bytesSent < body.count)
+    #expect(try cluster.waitUntil { $0.viewers == 0 && $0.transfers == 0 })
   }
 
   @Test func `pixels of a picture with a URL are refused, as they are never stored`() throws {
@@ -132,20 +114,16 @@ struct HostileClientTests {
   // MARK: - Answers
 
   private func expectRefusal(on channel: ClientChannel, containing reason: String) throws {
-    guard case .refused(let refusal) = try channel.nextInTime() else {
-      Issue.record("the answer is a refusal")
-      return
-    }
-    #expect(refusal.message.contains(reason))
+    #expect(try #require(try channel.nextInTime().refusal).message.contains(reason))
   }
+}
 
-  private func expectClosed(_ channel: ClientChannel) {
-    do {
-      _ = try channel.nextInTime()
-      Issue.record("nothing follows")
-    } catch ChannelError.closed {
-    } catch {
-      Issue.record("closed rather than: \(error)")
+extension ClientChannel {
+  fileprivate func expectClosed() {
+    #expect {
+      try nextInTime()
+    } throws: {
+      if case ChannelError.closed = $0 { true } else { false }
     }
   }
 }
@@ -195,22 +173,12 @@ struct ClientFairnessTests {
         + WireCoding.frame(ClientMessage.status(PlainRequest(id: last))))
     // Served before the last of those requests, which shows what it has changed.
     _ = try cluster.client().answer(.limit(LimitChange(transfers: 7)))
-    guard case .hello = try busy.nextInTime() else {
-      Issue.record("the answer to a hello is a hello")
-      return
-    }
+    _ = try busy.nextInTime()
     for number in 1...count {
-      guard case .results(let page) = try busy.nextInTime() else {
-        Issue.record("request \(number) is answered in its order")
-        return
-      }
-      #expect(page.id == RequestID(rawValue: UInt64(number)))
+      let page = try #require(try busy.nextInTime().results)
+      #expect(page.id == RequestID(rawValue: UInt64(number)), "each is answered in its order")
     }
-    guard case .status(let reply) = try busy.nextInTime() else {
-      Issue.record("the last request is answered")
-      return
-    }
-    #expect(reply.cluster.limits.transfers == 7)
+    #expect(try busy.nextInTime().status?.cluster.limits.transfers == 7)
   }
 
   @Test func `unread replies take bounded memory`() throws {
@@ -261,10 +229,7 @@ struct ClientFairnessTests {
       try expectClosed(half, because: "it did not send the rest of a request within 2s")
     }
     try idle.sendWhole(.status(PlainRequest(id: Self.request)))
-    guard case .status = try idle.nextInTime() else {
-      Issue.record("an idle client is served")
-      return
-    }
+    #expect(try idle.nextInTime().status != nil, "an idle client is served")
     origin.origin.release("/held")
     while case .job(let reply) = try watching.nextInTime(), !reply.status.hasEnded {}
   }
@@ -272,7 +237,8 @@ struct ClientFairnessTests {
   @Test func `a client beyond the limit is refused with the number of clients`() throws {
     let cluster = try Cluster(["CLIENTS": "2"])
     var channels = [try cluster.greetedChannel(), try cluster.greetedChannel()]
-    for _ in 0..<20 {
+    // No refusal takes a place, nor gives one back.
+    for _ in 0..<4 {
       let result = try cluster.imgctl("list")
       #expect(result.exitCode == 3)
       #expect(
@@ -292,122 +258,9 @@ struct ClientFairnessTests {
   }
 
   private func expectClosed(_ channel: ClientChannel, because reason: String) throws {
-    guard case .refused(let refusal) = try channel.nextInTime() else {
-      Issue.record("a client is told why it is closed")
-      return
-    }
+    let refusal = try #require(try channel.nextInTime().refusal)
     #expect(refusal.message.contains(reason))
     #expect(refusal.id == RequestRefusal.wholeConnection)
-    #expect {
-      try channel.nextInTime()
-    } throws: {
-      if case ChannelError.closed = $0 { true } else { false }
-    }
+    channel.expectClosed()
   }
-}
-
-/// A client that no longer waits for one of its requests.
-@Suite(.timeLimit(.minutes(20)))
-struct DetachTests {
-  private let cluster: Cluster
-  private let origin: ListOrigin
-  private let channel: ClientChannel
-
-  init() throws {
-    cluster = try Cluster()
-    origin = try ListOrigin()
-    channel = try cluster.greetedChannel()
-  }
-
-  private func get(_ path: String, as number: UInt64) throws {
-    try channel.sendWhole(
-      .get(
-        GetRequest(
-          id: RequestID(rawValue: number), url: origin.url(path),
-          options: RequestOptions(variant: .standard))))
-  }
-
-  private func detach(_ number: UInt64) throws {
-    try channel.sendWhole(.detach(PlainRequest(id: RequestID(rawValue: number))))
-  }
-
-  /// The next reply, which is the end of a request.
-  private func nextEnd() throws -> GotReply {
-    while true {
-      switch try channel.nextInTime() {
-      case .got(let reply): return reply
-      case .waiting: continue
-      case let other: throw Unexpected(reply: other)
-      }
-    }
-  }
-
-  private struct Unexpected: Error {
-    let reply: CoordinatorReply
-  }
-
-  @Test func `the transfer is aborted if no other request waits for it`() throws {
-    let body = try PictureMaker.start().noise(seed: 1, width: 200, height: 200)
-    origin.origin.serve("/drip", .body(body, delivery: .drip(bytesPerSecond: body.count / 20)))
-    try get("/drip", as: 1)
-    try #require(origin.origin.waitUntil { $0.totals.bytesSent >= body.count / 20 })
-    try detach(1)
-    let end = try nextEnd()
-    #expect(end.id.rawValue == 1)
-    #expect(end.outcome == .cancelled)
-    #expect(origin.origin.waitUntil { $0.totals.aborted == 1 })
-    #expect(origin.origin.totals().bytesSent < body.count)
-    #expect(try cluster.waitUntil { $0.viewers == 0 && $0.transfers == 0 })
-  }
-
-  @Test func `another request for the same URL goes on`() throws {
-    try origin.hold("/a")
-    try get("/a", as: 1)
-    try get("/a", as: 2)
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
-    try #require(try cluster.waitUntil { $0.viewers == 2 })
-    try detach(1)
-    let first = try nextEnd()
-    #expect(first.id.rawValue == 1)
-    #expect(first.outcome == .cancelled)
-    origin.origin.release("/a")
-    let second = try nextEnd()
-    #expect(second.id.rawValue == 2)
-    #expect(second.outcome.isDone)
-    #expect(origin.origin.totals().requests == 1)
-    #expect(origin.origin.totals().aborted == 0)
-  }
-
-  @Test func `other requests of the connection go on`() throws {
-    try origin.hold("/a")
-    try origin.hold("/b")
-    try get("/a", as: 1)
-    try get("/b", as: 2)
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 2 })
-    try detach(1)
-    #expect(try nextEnd().id.rawValue == 1)
-    try get("/p/1", as: 3)
-    #expect(try nextEnd().id.rawValue == 3)
-    origin.origin.release("/b")
-    let other = try nextEnd()
-    #expect(other.id.rawValue == 2)
-    #expect(other.outcome.isDone)
-  }
-
-  @Test func `a request that has ended, and one that never was, have no further end`() throws {
-    try get("/p/1", as: 1)
-    #expect(try nextEnd().outcome.isDone)
-    try detach(1)
-    try detach(7)
-    try get("/p/2", as: 2)
-    #expect(try nextEnd().id.rawValue == 2)
-    try get("/p/1", as: 1)
-    let again = try nextEnd()
-    #expect(again.id.rawValue == 1, "the number may be used again")
-    #expect(again.outcome.isDone)
-  }
-}
-
-extension Outcome {
-  fileprivate var isDone: Bool { if case .done = self { true } else { false } }
 }

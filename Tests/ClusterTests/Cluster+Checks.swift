@@ -27,8 +27,8 @@ extension Cluster {
   }
 
   /// What `imgctl status JOB --json` prints.
-  func status(of job: JobID) throws -> JobStatus {
-    try imgctl("status", "\(job)", "--json").decoded(JobStatus.self)
+  func status(of job: JobID) throws -> ImageJob {
+    try imgctl("status", "\(job)", "--json").decoded(ImageJob.self)
   }
 
   /// What `imgctl status --json` prints.
@@ -39,7 +39,7 @@ extension Cluster {
   /// What `imgctl list --json` prints.
   func jobs() throws -> [JobID] {
     try imgctl("list", "--json").lines.map {
-      try JSONDecoder().decode(JobStatus.self, from: Data($0.utf8)).job
+      try JSONDecoder().decode(ImageJob.self, from: Data($0.utf8)).job
     }
   }
 
@@ -63,7 +63,7 @@ extension Cluster {
 
   /// Expects that a job ended as its list was made to.
   func expect(
-    _ status: JobStatus, endedAs list: MixedList, sourceLocation: SourceLocation = #_sourceLocation
+    _ status: ImageJob, endedAs list: MixedList, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     #expect(status.state == .finished, sourceLocation: sourceLocation)
     #expect(status.total == list.lines.count, sourceLocation: sourceLocation)
@@ -88,6 +88,80 @@ extension ClusterStatus {
   /// Whether what has come in so far waits for a transfer or is beyond it: who waits for a place
   /// competes for it only then.
   var isNothingLookedUp: Bool { workers.allSatisfy { $0.lookingUp == 0 } }
+}
+
+extension Cluster {
+  /// What `imgctl` prints with `--json`: where changes are shown, the final object.
+  func json(_ arguments: String...) throws -> JSONValue { try json(arguments) }
+
+  func json(_ arguments: [String]) throws -> JSONValue {
+    try begin(arguments + ["--json"]).wait().decoded(JSONValue.self)
+  }
+
+  /// How many pictures the store has.
+  func entryCount() throws -> Int? { try json("cache", "stat").entries.int }
+
+  /// The records of the store, as `imgctl cache ls --json` lists them.
+  func records() throws -> [JSONValue] {
+    try imgctl("cache", "ls", "--json").decodedLines(JSONValue.self)
+  }
+
+  /// Ends the coordinator as a power cut would, and starts the next one.
+  func restartAfterCrash() throws {
+    try killCoordinator()
+    try start()
+  }
+}
+
+/// Any JSON. A member that an object does not have is null.
+@dynamicMemberLookup
+enum JSONValue: Decodable, Equatable {
+  case object([String: JSONValue])
+  case array([JSONValue])
+  case string(String)
+  case number(Double)
+  case boolean(Bool)
+  case null
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = try? container.decode(Bool.self) {
+      self = .boolean(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? container.decode([JSONValue].self) {
+      self = .array(value)
+    } else {
+      self = .object(try container.decode([String: JSONValue].self))
+    }
+  }
+
+  subscript(dynamicMember name: String) -> JSONValue {
+    if case .object(let members) = self { members[name] ?? .null } else { .null }
+  }
+
+  var int: Int? { if case .number(let value) = self { Int(exactly: value) } else { nil } }
+  var string: String? { if case .string(let value) = self { value } else { nil } }
+  var array: [JSONValue]? { if case .array(let values) = self { values } else { nil } }
+  /// What a string stands for; `nil` if it is no such thing.
+  func decoded<Value: Decodable>(_ type: Value.Type) -> Value? {
+    string.flatMap { try? JSONDecoder().decode(type, from: Data("\"\($0)\"".utf8)) }
+  }
+
+  var time: WallTime? { decoded(WallTime.self) }
+}
+
+extension JSONValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByStringLiteral, ExpressibleByArrayLiteral
+{
+  init(booleanLiteral value: Bool) { self = .boolean(value) }
+  init(integerLiteral value: Int) { self = .number(Double(value)) }
+  init(stringLiteral value: String) { self = .string(value) }
+  init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 }
 
 extension ProgramResult {
@@ -258,6 +332,21 @@ extension ClientChannel {
     try send(message)
     try flush(until: .now + ProgramRun.patience)
   }
+
+  /// Asks for the standard thumbnail of a URL.
+  func get(_ url: String, as number: UInt64) throws {
+    try sendWhole(
+      .get(
+        GetRequest(
+          id: RequestID(rawValue: number), url: url, options: RequestOptions(variant: .standard))))
+  }
+}
+
+extension CoordinatorReply {
+  var got: GotReply? { if case .got(let reply) = self { reply } else { nil } }
+  var refusal: RequestRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
+  var results: ResultsPage? { if case .results(let page) = self { page } else { nil } }
+  var status: ClusterReply? { if case .status(let reply) = self { reply } else { nil } }
 }
 
 extension Tag {

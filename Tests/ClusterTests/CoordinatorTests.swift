@@ -79,28 +79,26 @@ struct StartTests {
     #expect(result.messages.contains("No such file or directory"))
   }
 
-  @Test func `without the worker program, start fails and names the missing file`() throws {
+  @Test(arguments: [
+    (missing: "imgworker", reasons: ["imgworker cannot be started", "No such file or directory"]),
+    (missing: "imgdecoder", reasons: ["imgdecoder is missing"]),
+  ])
+  func `without the program of workers or decoders, start fails and names the missing file`(
+    missing: String, reasons: [String]
+  ) throws {
     let programs = try TestDirectory()
     let worker = programs.file("imgworker")
+    if missing == "imgdecoder" {
+      try Programs.install(Programs.path(of: "imgworker"), as: worker)
+    }
     let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
     let result = try cluster.imgctl("start")
     #expect(result.exitCode == 3)
-    #expect(result.messages.contains("no worker can be started"))
-    #expect(result.messages.contains("\(worker) cannot be started"))
-    #expect(result.messages.contains("No such file or directory"))
+    for part in ["no worker can be started", programs.file(missing)] + reasons {
+      #expect(result.messages.contains(part))
+    }
     // It has not left a coordinator behind that can do nothing.
     #expect(try cluster.imgctl("status").exitCode == 3)
-  }
-
-  @Test func `without the decoder program, start fails and names the missing file`() throws {
-    let programs = try TestDirectory()
-    let worker = programs.file("imgworker")
-    try Programs.install(Programs.path(of: "imgworker"), as: worker)
-    let cluster = try Cluster(["WORKER_EXECUTABLE": worker], isStarted: false)
-    let result = try cluster.imgctl("start")
-    #expect(result.exitCode == 3)
-    #expect(result.messages.contains("no worker can be started"))
-    #expect(result.messages.contains("\(programs.file("imgdecoder")) is missing"))
   }
 
   @Test func `without the worker program, a job reports what it waits for`() throws {
@@ -291,31 +289,10 @@ struct CoordinatorDeathTests {
   }
 
   @Test
-  func `after a killed coordinator, the job continues and only URLs in flight are fetched again`()
-    throws
-  {
-    let job = try cluster.submit(origin.pictures(1_000))
-    try #require(origin.origin.waitUntil { $0.totals.requests >= 300 })
-    let workers = try cluster.readyWorkers()
-    #expect(workers.count == 2)
-    try cluster.killCoordinator()
-    for worker in workers { #expect(try worker.hasEnded()) }
-
-    try cluster.start()
-    let status = try cluster.finished(job)
-    #expect(status.state == .finished)
-    #expect(status.done == 1_000)
-    #expect(status.total == 1_000)
-    // Two workers with the credits of half of 64 transfers each, and eight for the decoder.
-    #expect(origin.origin.totals().requests <= 1_000 + 2 * (32 + 8))
-  }
-
-  @Test
   func `SIGTERM finishes running work, refuses requests, and keeps the rest for the next start`()
     throws
   {
-    let held = (0..<8).map { "/held/\($0)" }
-    for path in held { try origin.hold(path) }
+    let held = try origin.holdPictures(8)
     let running = try cluster.submit(held.map(origin.url))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     let waiting = try cluster.submit(origin.pictures(50))
@@ -327,7 +304,7 @@ struct CoordinatorDeathTests {
     let refused = try cluster.imgctl("submit", try cluster.list(origin.pictures(1), name: "late"))
     #expect(refused.exitCode == 3)
     #expect(refused.messages == "imgctl: the coordinator is stopping\n")
-    for path in held { origin.origin.release(path) }
+    origin.release(held)
 
     #expect(try coordinator.wait().exitCode == 0)
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
@@ -350,14 +327,13 @@ struct CoordinatorDeathTests {
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
     let run = try cluster.begin(command + ["\(job)"])
     try #require(try eventually { try !run.messages().isEmpty || !run.lines().isEmpty })
-    try cluster.killCoordinator()
-    try cluster.start()
+    try cluster.restartAfterCrash()
     origin.origin.release("/held")
     let result = try run.wait()
     #expect(result.exitCode == (command == ["wait"] ? 1 : 0))
     if command.last == "--json" {
       let last = try #require(result.lines.last)
-      let status = try JSONDecoder().decode(JobStatus.self, from: Data(last.utf8))
+      let status = try JSONDecoder().decode(ImageJob.self, from: Data(last.utf8))
       #expect([status.done, status.failed] == [1, 1])
       #expect(status.hasEnded)
     } else {
@@ -376,14 +352,5 @@ struct CoordinatorDeathTests {
     #expect(result.messages.contains(#""code":"no_coordinator""#))
     #expect(result.messages.contains("imgctl start"))
     try cluster.start()
-  }
-
-  @Test func `stop returns when the coordinator has ended, and reports if none runs`() throws {
-    let coordinator = try cluster.runningCoordinator()
-    #expect(try cluster.imgctl("stop").exitCode == 0)
-    #expect(try coordinator.wait().exitCode == 0)
-    let second = try cluster.imgctl("stop")
-    #expect(second.exitCode == 0)
-    #expect(second.messages == "no coordinator runs\n")
   }
 }

@@ -19,16 +19,6 @@ struct GetTests {
     origin = try ListOrigin()
   }
 
-  /// What `--json` says of a picture, as far as it is checked here.
-  private struct Report: Decodable {
-    let url: String
-    let format: String
-    let width: Int
-    let height: Int
-    let bytes: Int
-    let from_cache: Bool
-  }
-
   @Test func `get returns an upright thumbnail of the requested size, then a hit from the map`()
     throws
   {
@@ -54,12 +44,12 @@ struct GetTests {
     let again = try cluster.imgctl("get", url, "--size", "256")
     #expect(again.exitCode == 0)
     #expect(again.outputBytes == fetched.outputBytes)
-    let report = try cluster.imgctl("get", url, "--size", "256", "--json").decoded(Report.self)
-    #expect(report.url == url)
+    let report = try cluster.json("get", url, "--size", "256")
+    #expect(report.url.string == url)
     #expect(report.format == "jpeg")
     #expect([report.width, report.height] == [256, 192])
-    #expect(report.bytes == fetched.outputBytes.count)
-    #expect(report.from_cache)
+    #expect(report.bytes.int == fetched.outputBytes.count)
+    #expect(report.from_cache == true)
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
   }
 
@@ -73,29 +63,16 @@ struct GetTests {
     #expect(scheme.messages.hasPrefix("imgctl: ftp://127.0.0.1/a.jpg: unsupported_scheme: "))
   }
 
-  @Test func `two concurrent gets of one picture share one fetch`() throws {
-    try origin.hold("/held")
-    let arguments = ["get", origin.url("/held")]
-    let runs = [try cluster.begin(arguments), try cluster.begin(arguments)]
-    try #require(try cluster.waitUntil { $0.viewers == 2 })
-    origin.origin.release("/held")
-    let results = try runs.map { try $0.wait() }
-    #expect(results.map(\.exitCode) == [0, 0])
-    #expect(!results[0].outputBytes.isEmpty)
-    #expect(results[0].outputBytes == results[1].outputBytes)
-    #expect(origin.origin.counters("/held").requests == 1)
-  }
-
   @Test func `a get runs before an earlier list`() throws {
-    for number in 0..<8 { try origin.hold("/held/\(number)") }
-    let job = try cluster.submit((0..<8).map { origin.url("/held/\($0)") } + origin.pictures(200))
+    let held = try origin.holdPictures(8)
+    let job = try cluster.submit(held.map(origin.url) + origin.pictures(200))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 8 })
     let run = try cluster.begin(["get", origin.url("/p/500")])
     try #require(try cluster.waitUntil { $0.viewers == 1 && $0.isNothingLookedUp })
-    origin.origin.release("/held/0")
+    origin.release([held[0]])
     #expect(try run.wait().exitCode == 0)
     #expect(origin.origin.startOrder().firstIndex(of: "/p/500") == 8)
-    for number in 1..<8 { origin.origin.release("/held/\(number)") }
+    origin.release(held)
     #expect(try cluster.finished(job).done == 208)
   }
 }
@@ -150,10 +127,7 @@ struct OutputFormatTests {
   }
 
   private func isFromCache(_ arguments: String...) throws -> Bool {
-    struct Report: Decodable {
-      let from_cache: Bool
-    }
-    return try cluster.begin(arguments + ["--json"]).wait().decoded(Report.self).from_cache
+    try cluster.json(arguments).from_cache == true
   }
 
   @Test(
@@ -185,9 +159,7 @@ struct OutputFormatTests {
     #expect(try write(["get", path], to: "a.png").format == .png)
   }
 
-  @Test func `a thumbnail of format auto serves an extension of its format`()
-    throws
-  {
+  @Test func `a thumbnail of format auto serves an extension of its format`() throws {
     #expect(try cluster.run([opaque, transparent]).done == 2)
     let file = cluster.directory.file("a.jpg")
     #expect(try isFromCache("get", opaque, "-o", file))
@@ -224,60 +196,48 @@ struct OutputFormatTests {
 /// Pictures of all formats, from their origins to the store and back.
 @Suite(.timeLimit(.minutes(20)))
 struct SourceFormatTests {
-  /// What `get --json` says of a picture, as far as it is checked here.
-  private struct Report: Decodable {
-    let source_format: ImageFormat
-    let source_width: Int
-    let from_cache: Bool
+  private let cluster: Cluster
+  private let origin: TestOrigin
+  private let maker: PictureMaker
+
+  init() throws {
+    cluster = try Cluster()
+    origin = try TestOrigin()
+    maker = try PictureMaker.start()
   }
 
   @Test func `a thumbnail of every format is stored with what it was made of`() throws {
-    let origin = try TestOrigin()
-    let maker = try PictureMaker.start()
     for format in PictureFormat.allCases {
       origin.serve("/\(format)", .body(try maker.card(index: 1, format: format)))
     }
     let urls = PictureFormat.allCases.map { "\(origin.baseURL)/\($0)" }
-    let cluster = try Cluster()
     #expect(try cluster.run(urls).done == urls.count)
-    let reports = try urls.map { url in
-      try cluster.imgctl("get", url, "--json").decoded(Report.self)
-    }
-    #expect(reports.allSatisfy { $0.from_cache && $0.source_width == 320 })
-    let formats = Set(reports.map(\.source_format))
-    #expect(formats == Set(ImageFormat.allCases.filter { ![.svg, .jp2].contains($0) }))
+    let reports = try urls.map { try cluster.json("get", $0) }
+    #expect(reports.allSatisfy { $0.from_cache == true && $0.source_width == 320 })
+    let formats = Set(reports.compactMap(\.source_format.string))
+    let others = ImageFormat.allCases.filter { ![.svg, .jp2].contains($0) }
+    #expect(formats == Set(others.map(\.rawValue)))
   }
 
   @Test func `each selection of frames is a thumbnail of its own`() throws {
-    struct Report: Decodable {
-      let format: ImageFormat
-      let from_cache: Bool
-    }
-    let origin = try TestOrigin()
-    let maker = try PictureMaker.start()
     origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
-    let url = "\(origin.baseURL)/a"
-    let cluster = try Cluster()
-    let selections: [([String], ImageFormat)] = [
-      ([], .jpeg), (["--frame", "2"], .jpeg), (["--at", "150ms"], .jpeg), (["--poster"], .jpeg),
-      (["--animated"], .webp), (["--animated", "--format", "gif"], .gif),
+    let selections: [([String], format: String)] = [
+      ([], "jpeg"), (["--frame", "2"], "jpeg"), (["--at", "150ms"], "jpeg"),
+      (["--poster"], "jpeg"), (["--animated"], "webp"), (["--animated", "--format", "gif"], "gif"),
     ]
     for isCached in [false, true] {
       for (options, format) in selections {
-        let report = try cluster.begin(["get", url, "--json"] + options).wait()
-          .decoded(Report.self)
-        #expect(report.format == format && report.from_cache == isCached, "\(options)")
+        let report = try cluster.json(["get", "\(origin.baseURL)/a"] + options)
+        #expect(report.format.string == format, "\(options)")
+        #expect(report.from_cache == .boolean(isCached), "\(options)")
       }
     }
   }
 
   @Test func `a job makes animations, and names pictures without that frame`() throws {
-    let origin = try TestOrigin()
-    let maker = try PictureMaker.start()
     origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
     origin.serve("/b", .body(try maker.card(index: 1)))
     let urls = ["\(origin.baseURL)/a", "\(origin.baseURL)/b"]
-    let cluster = try Cluster()
     #expect(try cluster.finished(cluster.submit(urls, "--animated")).done == 2)
     let status = try cluster.finished(cluster.submit(urls, "--frame", "2"))
     #expect(status.done == 1 && status.failed == 1)
@@ -300,37 +260,29 @@ struct LenientTests {
     url = origin.baseURL + "/a"
   }
 
-  /// What `--json` says of a picture, as far as it is checked here.
-  private struct Report: Decodable {
-    let damaged: Bool?
-    let from_cache: Bool?
-    let code: Failure.Code?
-  }
-
-  private func get(_ options: String...) throws -> Report {
-    try cluster.begin(["get", url, "--json"] + options).wait().decoded(Report.self)
+  private func get(_ options: String...) throws -> JSONValue {
+    try cluster.json(["get", url] + options)
   }
 
   private var requestCount: Int { origin.counters("/a").requests }
 
   @Test func `a damaged picture fails, unless the request is lenient`() throws {
-    #expect(try get().code == .corruptImage)
+    #expect(try get().code == "corrupt_image")
     let made = try cluster.imgctl("get", url, "--lenient", "--json")
     #expect(made.exitCode == 0)
     #expect(made.messages.contains("the picture is damaged"))
-    #expect(try made.decoded(Report.self).damaged == true)
+    #expect(try made.decoded(JSONValue.self).damaged == true)
     // From the store.
     #expect(try get("--lenient").from_cache == true)
     #expect(try get("--lenient").damaged == true)
     #expect(requestCount == 2)
-    #expect(try get().code == .corruptImage)
-    #expect(try get("--cache-policy", "cache-only").code == .notCached)
+    #expect(try get().code == "corrupt_image")
+    #expect(try get("--cache-policy", "cache-only").code == "not_cached")
     let absent = try cluster.imgctl("cache", "get", url)
     #expect(absent.exitCode == 1)
     #expect(absent.messages.contains("the picture is damaged; --lenient accepts that"))
     #expect(try cluster.imgctl("cache", "ls").output.hasPrefix("thumbnail,damaged\tjpeg\t"))
-    let stored = try cluster.imgctl("cache", "get", url, "--lenient", "--json")
-    #expect(try stored.decoded(Report.self).damaged == true)
+    #expect(try cluster.json("cache", "get", url, "--lenient").damaged == true)
   }
 
   @Test func `the thumbnail of an undamaged picture answers both`() throws {
@@ -340,9 +292,9 @@ struct LenientTests {
     for options in [[], ["--lenient"]] {
       let found = try cluster.begin(["get", url, "--json"] + options).wait()
       #expect(found.messages.isEmpty)
-      let report = try found.decoded(Report.self)
+      let report = try found.decoded(JSONValue.self)
       #expect(report.from_cache == true)
-      #expect(report.damaged == nil)
+      #expect(report.damaged == .null)
     }
     #expect(requestCount == 2)
   }
@@ -370,10 +322,8 @@ struct LenientTests {
 
   @Test func `a local file is as lenient as its request`() throws {
     let path = try cluster.directory.write(Array(picture.prefix(picture.count / 2)), to: "a.jpg")
-    let refused = try cluster.imgctl("get", path, "--json")
-    #expect(try refused.decoded(Report.self).code == .corruptImage)
-    let made = try cluster.imgctl("get", path, "--lenient", "--json")
-    #expect(try made.decoded(Report.self).damaged == true)
+    #expect(try cluster.json("get", path).code == "corrupt_image")
+    #expect(try cluster.json("get", path, "--lenient").damaged == true)
     let put = try cluster.imgctl("cache", "put", url, path, "--lenient")
     #expect(put.messages.contains("of a damaged picture"))
     #expect(try get("--lenient").damaged == true)

@@ -71,15 +71,8 @@ struct JSONTests {
 
   @Test func `serve prints where it answers`() throws {
     let cluster = try Cluster()
-    let path = cluster.directory.file("notify")
-    let manager = try DatagramReceiver(address: path)
-    var environment = cluster.environment
-    environment["NOTIFY_SOCKET"] = path
-    let arguments = [Self.endlessCommand, "--listen", "127.0.0.1:0", "--json"]
-    let run = try ProgramRun(
-      Programs.path(of: "imgctl"), arguments, environment: environment, in: cluster.directory)
-    // It is ready after it has printed.
-    #expect(try manager.next(until: .now + .seconds(20)) != nil)
+    let run = try cluster.begin([Self.endlessCommand, "--listen", "127.0.0.1:0", "--json"])
+    try #require(try eventually { try !run.lines().isEmpty })
     run.signal(15)
     let lines = try run.wait().lines
     #expect(lines.count == 1)
@@ -193,34 +186,9 @@ struct JSONDocument {
   }
 }
 
-/// Any JSON.
-enum JSONValue: Decodable, Equatable {
-  case object([String: JSONValue])
-  case array([JSONValue])
-  case string(String)
-  case number(Double)
-  case boolean(Bool)
-  case null
-
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
-      self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .boolean(value)
-    } else if let value = try? container.decode(Double.self) {
-      self = .number(value)
-    } else if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
-    } else {
-      self = .object(try container.decode([String: JSONValue].self))
-    }
-  }
-
+extension JSONValue {
   /// As the article names it.
-  var type: String {
+  fileprivate var type: String {
     switch self {
     case .object: "object"
     case .array: "array"

@@ -27,11 +27,7 @@ struct LocalPictureTests {
 
   /// The kinds of what `imgctl cache ls` lists.
   private func kinds() throws -> [String] {
-    struct Listed: Decodable {
-      let kind: String
-    }
-    return try cluster.imgctl("cache", "ls", "--json").decodedLines(Listed.self)
-      .map(\.kind).sorted()
+    try cluster.records().compactMap(\.kind.string).sorted()
   }
 
   private func write(_ bytes: [UInt8], _ name: String = "a.jpg") throws -> String {
@@ -71,13 +67,9 @@ struct LocalPictureTests {
       #expect(result.exitCode == 0, "\(result.messages)")
       #expect(result.outputBytes == fromInput.outputBytes)
     }
-    struct Report: Decodable {
-      let url: String
-      let source_bytes: Int
-      let stored: Bool
-    }
-    let report = try cluster.imgctl("get", path, "--json").decoded(Report.self)
-    #expect(report.url == path && report.source_bytes == picture.count && !report.stored)
+    let report = try cluster.json("get", path)
+    #expect(report.url.string == path && report.source_bytes.int == picture.count)
+    #expect(report.stored == false)
     #expect(try kinds() == [])
   }
 
@@ -126,16 +118,13 @@ struct LocalPictureTests {
       try channel.flush(until: .now + ProgramRun.patience)
     }
     for number in numbers.dropFirst(64) {
-      guard case .refused(let refusal) = try channel.nextInTime() else {
-        Issue.record("\(number) is not refused")
-        return
-      }
+      let refusal = try #require(try channel.nextInTime().refusal)
       #expect(refusal.id == number && refusal.code == .unavailable)
     }
     for worker in workers { worker.signal(Self.proceed) }
     var made: Set<RequestID> = []
     for _ in numbers.prefix(64) {
-      if case .got(let got) = try channel.nextInTime(), got.uncached != nil { made.insert(got.id) }
+      if let got = try channel.nextInTime().got, got.uncached != nil { made.insert(got.id) }
     }
     #expect(made == Set(numbers.prefix(64)))
   }
@@ -295,12 +284,6 @@ struct FileAndFallbackTests {
 
   // MARK: - Fallbacks
 
-  private struct Report: Decodable {
-    let url: String
-    let code: String?
-    let timings: [String: Int]?
-  }
-
   @Test func `fallbacks are tried in order until one succeeds`() throws {
     try cluster.start()
     origin.serve("/a", .status(404))
@@ -311,7 +294,7 @@ struct FileAndFallbackTests {
       "get", urls[0], "--fallback", urls[1], "--fallback", urls[2], "--fallback", urls[3],
       "--json")
     #expect(result.exitCode == 0, "\(result.messages)")
-    #expect(try result.decoded(Report.self).url == urls[2])
+    #expect(try result.decoded(JSONValue.self).url.string == urls[2])
     #expect(result.messages.contains("http_status: the origin answered 404; trying \(urls[1])"))
     #expect(origin.startOrder() == ["/a", "/b", "/c"])
   }
@@ -320,18 +303,18 @@ struct FileAndFallbackTests {
     try cluster.start()
     let other = try TestOrigin()
     other.serve("/b", .body(picture))
-    let arguments = ["--cache-key", "k", "--header", "Authorization: Bearer secret", "--json"]
-    let get = ["get", origin.baseURL + "/a", "--fallback", other.baseURL + "/b"] + arguments
-    let served = try cluster.begin(get).wait()
-    #expect(try served.decoded(Report.self).url == other.baseURL + "/b", "\(served.messages)")
+    let served = try cluster.json(
+      "get", origin.baseURL + "/a", "--fallback", other.baseURL + "/b", "--cache-key", "k",
+      "--header", "Authorization: Bearer secret")
+    #expect(served.url.string == other.baseURL + "/b")
     #expect(other.counters("/b").headersSeen["authorization"] == nil)
     #expect(origin.counters("/a").headersSeen["authorization"] == "Bearer secret")
     #expect(
       try cluster.imgctl("cache", "get", origin.baseURL + "/a", "--cache-key", "k").exitCode == 1)
     let missing = cluster.directory.file("missing.jpg")
-    let chain = try cluster.imgctl(
-      "get", missing, "--fallback", missing, "--fallback", other.baseURL + "/b", "--json")
-    #expect(try chain.decoded(Report.self).url == other.baseURL + "/b", "\(chain.messages)")
+    let chain = try cluster.json(
+      "get", missing, "--fallback", missing, "--fallback", other.baseURL + "/b")
+    #expect(chain.url.string == other.baseURL + "/b")
   }
 
   @Test func `if all fallbacks fail, the last failure is reported`() throws {
@@ -340,8 +323,8 @@ struct FileAndFallbackTests {
     let result = try cluster.imgctl(
       "get", origin.baseURL + "/a", "--fallback", origin.baseURL + "/b", "--json")
     #expect(result.exitCode == 1)
-    let report = try result.decoded(Report.self)
-    #expect(report.url == origin.baseURL + "/b")
+    let report = try result.decoded(JSONValue.self)
+    #expect(report.url.string == origin.baseURL + "/b")
     #expect(report.code == "not_an_image")
   }
 
@@ -352,17 +335,15 @@ struct FileAndFallbackTests {
     origin.serve("/a", .body(picture))
     origin.serve("/b", .status(403))
     let url = origin.baseURL + "/a"
-    func timings(_ arguments: String...) throws -> [String: Int]? {
-      try cluster.begin(["get", "--json"] + arguments).wait().decoded(Report.self).timings
+    let stored = try cluster.json("get", url).timings
+    for time in [stored.ttfb, stored.download, stored.decode, stored.store] {
+      #expect(try #require(time.int) >= 0)
     }
-    let stored = try #require(try timings(url))
-    #expect(Set(stored.keys).isSuperset(of: ["ttfb", "download", "decode", "store"]))
-    #expect(stored["tls"] == nil)
-    #expect(stored.values.allSatisfy { $0 >= 0 })
-    #expect(try timings(url) == nil)
-    let uncached = try #require(try timings(url, "--no-cache"))
-    #expect(uncached["decode"] != nil && uncached["store"] == nil)
-    let failed = try #require(try timings(origin.baseURL + "/b"))
-    #expect(failed["ttfb"] != nil && failed["decode"] == nil)
+    #expect(stored.tls == .null)
+    #expect(try cluster.json("get", url).timings == .null)
+    let uncached = try cluster.json("get", url, "--no-cache").timings
+    #expect(uncached.decode.int != nil && uncached.store == .null)
+    let failed = try cluster.json("get", origin.baseURL + "/b").timings
+    #expect(failed.ttfb.int != nil && failed.decode == .null)
   }
 }

@@ -29,7 +29,7 @@ struct PinTests {
   private var list: [String] { (0..<Self.count).map { origin.url("/noise/\($0)") } }
 
   /// Submits the list and waits until it ends, or waits for room in the store.
-  private func submit(_ options: String...) throws -> JobStatus {
+  private func submit(_ options: String...) throws -> ImageJob {
     let result = try cluster.begin(
       ["submit", try cluster.list(list), "--size", "400"] + options
     ).wait()
@@ -38,7 +38,7 @@ struct PinTests {
     return try settled(job)
   }
 
-  private func settled(_ job: JobID) throws -> JobStatus {
+  private func settled(_ job: JobID) throws -> ImageJob {
     try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait?.kind != .storePinned }
   }
 

@@ -120,22 +120,6 @@ import Testing
     #expect(origin.origin.counters("/kept").requests == 4)
   }
 
-  @Test func `concurrent requests with and without opt-out get their own results`() throws {
-    try origin.serve("/p/1")
-    let picture = try cluster.imgctl("get", origin.url("/p/1")).outputBytes
-    let tag = Header("X-Robots-Tag", "noai")
-    origin.origin.serve("/kept", .body(picture, headers: [tag], delivery: .hold))
-    let url = origin.url("/kept")
-    let job = try cluster.submit([url])
-    try #require(origin.origin.waitUntil { $0["/kept"].inFlight == 1 })
-    let get = try cluster.begin(["get", url])
-    try #require(try cluster.waitUntil { $0.viewers == 1 && $0.isNothingLookedUp })
-    origin.release(["/kept"])
-    #expect(try get.wait().exitCode == 0)
-    #expect(try cluster.finished(job).failed == 1)
-    #expect(origin.origin.counters("/kept").requests == 2)
-  }
-
   @Test func `robots.txt is fetched once by all workers and not by the next coordinator`()
     throws
   {
@@ -154,21 +138,6 @@ import Testing
     #expect(again.messages.contains("opted_out: the robots.txt of"))
     #expect(origin.origin.counters("/robots.txt").requests == 1)
     #expect(closed.allSatisfy { origin.origin.counters(String($0.suffix(5))).requests == 0 })
-  }
-
-  @Test func `a redirect obeys the robots.txt of its target`() throws {
-    let other = try TestOrigin()
-    other.serve("/robots.txt", .body(Array("User-agent: *\nDisallow: /p/\n".utf8)))
-    other.serve("/p/1", .redirect(to: origin.url("/p/1")))
-    origin.origin.serve("/to", .redirect(to: other.baseURL + "/p/1"))
-    let url = origin.url("/to")
-    let job = try cluster.submit([url], "--respect-robots")
-    #expect(try cluster.finished(job).failed == 1)
-    #expect(try cluster.failures(of: job) == [url: "opted_out"])
-    #expect(other.startOrder() == ["/robots.txt"])
-    #expect(origin.origin.counters("/robots.txt").requests == 1)
-    #expect(try cluster.imgctl("get", url).exitCode == 0)
-    #expect(other.startOrder() == ["/robots.txt", "/p/1"])
   }
 
   @Test func `--contact is sent in the User-Agent and shown in the limits`() throws {
@@ -228,12 +197,8 @@ struct LimitTests {
     let port = origin.origin.port
     let channel = try cluster.greetedChannel()
     for (index, path) in held.enumerated() {
-      try channel.sendWhole(
-        .get(
-          GetRequest(
-            id: RequestID(rawValue: UInt64(index + 1)),
-            url: "http://slow\(index / 4).localhost:\(port)\(path)",
-            options: RequestOptions(variant: .standard))))
+      let url = "http://slow\(index / 4).localhost:\(port)\(path)"
+      try channel.get(url, as: UInt64(index + 1))
     }
     // The second eight take the slots of the first.
     #expect(origin.origin.waitUntil { $0.totals.inFlight == 16 })
@@ -242,10 +207,10 @@ struct LimitTests {
     #expect(origin.origin.totals().inFlight == 16, "the slow ones are still under way")
     origin.release(held)
     for _ in held {
-      guard case .got = try channel.nextInTime() else {
-        Issue.record("each is answered")
-        return
-      }
+      var reply = try channel.nextInTime()
+      // On a busy machine, a request is told first what it waits for.
+      while case .waiting = reply { reply = try channel.nextInTime() }
+      #expect(reply.got != nil, "\(reply)")
     }
   }
 
@@ -281,15 +246,10 @@ struct LimitTests {
     #expect(failures[origin.url("/large")] == Failure.Code.tooLarge.rawValue)
     #expect(failures[origin.url("/p/1")] == Failure.Code.tooManyPixels.rawValue)
   }
-}
-
-/// Redirects that lead to other hosts, as their origins feel them.
-@Suite(.timeLimit(.minutes(20)))
-struct RedirectTests {
-  private static let perHost = 2
 
   @Test func `redirects of eight hosts to one keep the limit of that host`() throws {
-    let cluster = try Cluster(["TRANSFERS_PER_HOST": "\(Self.perHost)"])
+    let perHost = 2
+    let cluster = try Cluster(["TRANSFERS_PER_HOST": "\(perHost)"])
     let target = try ListOrigin()
     let targetURLs = (0..<40).map { target.url("/p/\($0)") }
     let redirecting = try TestOrigin { path, _ in
@@ -305,19 +265,11 @@ struct RedirectTests {
     let job = try cluster.submit(list)
     // Each host has sent a transfer on, and as many as the limit allows have come.
     try #require(redirecting.waitUntil { $0.totals.requests >= 8 })
-    try #require(target.origin.waitUntil { $0.totals.inFlight >= Self.perHost })
+    try #require(target.origin.waitUntil { $0.totals.inFlight >= perHost })
     target.release(held)
     #expect(try cluster.finished(job).done == list.count)
-    #expect(target.origin.totals().peakInFlight == Self.perHost)
+    #expect(target.origin.totals().peakInFlight == perHost)
     #expect(target.origin.totals().requests == list.count)
     #expect(redirecting.totals().requests == list.count)
-  }
-
-  @Test func `a redirect inside a host continues at once`() throws {
-    let cluster = try Cluster(["TRANSFERS_PER_HOST": "1"])
-    let origin = try ListOrigin()
-    origin.origin.serve("/here", .redirect(to: "/p/1"))
-    #expect(try cluster.run([origin.url("/here")]).done == 1)
-    #expect(origin.origin.snapshot["/p/1"].requests == 1)
   }
 }

@@ -15,19 +15,6 @@ struct SchedulingTests {
     origin = try ListOrigin()
   }
 
-  @Test func `transfers start at once, up to the limit`() throws {
-    let cluster = try Cluster(["TRANSFERS": "2"])
-    let held = try origin.holdPictures(5)
-    let jobs = try held.map { try cluster.submit([origin.url($0)]) }
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 2 })
-    try #require(try cluster.waitUntilLookedUp())
-    #expect(try cluster.status().transfers == 2)
-    #expect(origin.origin.totals().requests == 2)
-    origin.release(held)
-    for job in jobs { #expect(try cluster.finished(job).done == 1) }
-    #expect(origin.origin.totals().peakInFlight == 2)
-  }
-
   @Test func `a URL of several jobs and a viewer is fetched once`() throws {
     let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
     let held = try origin.holdPictures(1)
@@ -44,42 +31,6 @@ struct SchedulingTests {
     #expect(origin.origin.counters("/p/3").requests == 1)
   }
 
-  @Test func `fifty slow URLs reach the limit exactly`() throws {
-    let cluster = try Cluster(["TRANSFERS": "5"])
-    let job = try origin.gather(5) { try cluster.submit(origin.pictures(50)) }
-    #expect(try cluster.finished(job).done == 50)
-    #expect(origin.origin.totals().peakInFlight == 5)
-  }
-
-  @Test func `a limit of zero transfers is refused`() throws {
-    let cluster = try Cluster()
-    for flag in ["--transfers", "--transfers-per-host"] {
-      for command in ["start", "limits"] {
-        try cluster.expectRefused(command, flag, "0", because: flag)
-      }
-    }
-    #expect(try cluster.status().limits.transfers == 64)
-  }
-
-  @Test(arguments: [false, true])
-  func `a URL of two jobs has the higher priority until that job is cancelled`(
-    isStrongerLeaving: Bool
-  ) throws {
-    let cluster = try Cluster(["TRANSFERS": "1"])
-    let held = try origin.holdPictures(1)
-    let first = try cluster.submit(held.map(origin.url))
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
-    let low = try cluster.submit([origin.url("/p/1")], "--priority", "-2")
-    let middle = try cluster.submit([origin.url("/p/2")])
-    let high = try cluster.submit([origin.url("/p/1")], "--priority", "2")
-    try #require(try cluster.waitUntilLookedUp())
-    if isStrongerLeaving { #expect(try cluster.imgctl("cancel", "\(high)").exitCode == 0) }
-    origin.release(held)
-    for job in [first, low, middle] { #expect(try cluster.finished(job).done == 1) }
-    let rest = isStrongerLeaving ? ["/p/2", "/p/1"] : ["/p/1", "/p/2"]
-    #expect(origin.origin.startOrder() == held + rest)
-  }
-
   @Test func `a changed priority applies to URLs that have not started`() throws {
     let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
     let held = try origin.holdPictures(1)
@@ -90,7 +41,7 @@ struct SchedulingTests {
     }
     #expect(try cluster.imgctl("priority", "\(jobs[2])", "1").exitCode == 0)
     #expect(try cluster.imgctl("priority", "\(jobs[0])", "-1").exitCode == 0)
-    #expect(try cluster.status(of: jobs[2]).priority == 1)
+    #expect(try cluster.status(of: jobs[2]).priority == .high)
     try #require(try cluster.waitUntilLookedUp())
     origin.release(held)
     for job in jobs { #expect(try cluster.finished(job).done == 2) }
@@ -108,80 +59,6 @@ struct SchedulingTests {
     #expect(try cluster.finished(job).done == lines.count)
     let starts = origin.origin.startOrder().map(origin.url)
     #expect(starts == (isReversed ? lines.reversed() : lines))
-  }
-
-  /// Of transfers that begin together, in several processes, any may be the first to reach the
-  /// origin.
-  @Test func `each free slot goes to the next line of the list`() throws {
-    let cluster = try Cluster(["TRANSFERS": "4", "WORKERS": "3"])
-    let held = try origin.holdPictures(12)
-    let job = try cluster.submit((held + (0..<60).map { "/p/\($0)" }).map(origin.url))
-    for count in 4..<held.count {
-      try #require(origin.origin.waitUntil { $0.totals.requests == count })
-      #expect(Set(origin.origin.startOrder()) == Set(held.prefix(count)))
-      origin.release([held[count - 4]])
-    }
-    origin.release(held)
-    #expect(try cluster.finished(job).done == 72)
-  }
-}
-
-/// Jobs side by side.
-@Suite(.timeLimit(.minutes(20)))
-struct SeveralJobsTests {
-  @Test func `a job of ten URLs does not wait for a job of five hundred`() throws {
-    let cluster = try Cluster.inOrder()
-    let origin = try ListOrigin()
-    let held = try origin.holdPictures(8)
-    let large = try cluster.submit(held.map(origin.url) + origin.pictures(492))
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
-    let paths = (1_000..<1_010).map { "/p/\($0)" }
-    let small = try cluster.submit(paths.map(origin.url))
-    try #require(try cluster.waitUntilLookedUp())
-    origin.release(held)
-    #expect(try cluster.finished(small).done == 10)
-    #expect(try cluster.finished(large).done == 500)
-    // From now on the two take turns; of what is on its way at once, any may arrive first.
-    let positions = try paths.map { try #require(origin.origin.startOrder().firstIndex(of: $0)) }
-    let last = try #require(positions.max())
-    #expect(last < held.count + 2 * paths.count + held.count)
-  }
-
-  @Test func `two sizes of one URL in two jobs share one request`() throws {
-    let cluster = try Cluster()
-    let origin = try ListOrigin()
-    try origin.hold("/held")
-    let url = origin.url("/held")
-    let jobs = try ["32x32", "16x16"].map { try cluster.submit([url], "--size", $0) }
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
-    try #require(try cluster.waitUntilLookedUp())
-    #expect(origin.origin.totals().requests == 1)
-    origin.origin.release("/held")
-    let ends = try jobs.map { try cluster.finished($0) }
-    #expect(ends.map(\.done) == [1, 1])
-    #expect(ends.map(\.fromCache) == [0, 0])
-    #expect(ends.map(\.bytesFetched).reduce(0, +) == Int64(origin.origin.totals().bytesSent))
-    let thumbnails = try ["32x32", "16x16"].map {
-      try cluster.imgctl("get", url, "--size", $0).outputBytes
-    }
-    #expect(!thumbnails.contains([]))
-    #expect(thumbnails[0] != thumbnails[1])
-    #expect(origin.origin.totals().requests == 1)
-  }
-
-  @Test func `all ports of a host share its limit`() throws {
-    let cluster = try Cluster(["TRANSFERS_PER_HOST": "3"])
-    let origins = try (0..<2).map { _ in try ListOrigin() }
-    let held = try origins.map { try $0.holdPictures(3) }
-    let job = try cluster.submit(
-      zip(origins, held).flatMap { origin, paths in paths.map(origin.url) })
-    func underWay() -> Int { origins.map { $0.origin.totals().inFlight }.reduce(0, +) }
-    try #require(try eventually { underWay() == 3 })
-    try #require(try cluster.waitUntilLookedUp())
-    #expect(try cluster.status().transfers == 3)
-    #expect(underWay() == 3)
-    for (origin, paths) in zip(origins, held) { origin.release(paths) }
-    #expect(try cluster.finished(job).done == 6)
   }
 }
 

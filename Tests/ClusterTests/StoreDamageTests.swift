@@ -32,8 +32,16 @@ struct StoreDamageTests {
   }
 
   @Test(arguments: PageDamage.allCases)
-  func `a damaged store is recreated, and no picture is the suspect`(damage: PageDamage) throws {
+  func `verify names a damaged store and a remedy, and a start recreates it, with no suspect`(
+    damage: PageDamage
+  ) throws {
     let list = try damageStore(damage)
+    // Without workers, which would replace the store as soon as they read it.
+    let result = try cluster.imgctl("cache", "verify")
+    #expect(result.exitCode == 2)
+    #expect(result.messages.contains("the store in \(cluster.storeDirectory) is damaged"))
+    #expect(result.messages.contains("remove"))
+
     try cluster.start()
     let status = try cluster.run(Array(list.prefix(60)))
     #expect(status.done == 60)
@@ -42,16 +50,6 @@ struct StoreDamageTests {
     // Whatever crash there was, the store works again.
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
     #expect(try cluster.run(Array(list.prefix(60))).fromCache == 60)
-  }
-
-  @Test(arguments: PageDamage.allCases)
-  func `verify reports a damaged store with a remedy`(damage: PageDamage) throws {
-    // Without workers, which would replace the store as soon as they read it.
-    _ = try damageStore(damage)
-    let result = try cluster.imgctl("cache", "verify")
-    #expect(result.exitCode == 2)
-    #expect(result.messages.contains("the store in \(cluster.storeDirectory) is damaged"))
-    #expect(result.messages.contains("remove"))
   }
 
   @Test(arguments: PageDamage.allCases)
@@ -264,8 +262,7 @@ struct JournalUpkeepTests {
     #expect(try byteCount() > 8 << 20)
     #expect(try cluster.imgctl("remove", "\(job)").exitCode == 0)
     #expect(try eventually { try byteCount() < 2 << 20 })
-    try cluster.killCoordinator()
-    try cluster.start()
+    try cluster.restartAfterCrash()
     #expect(try cluster.jobs() == [kept])
     #expect(try cluster.status(of: kept).failed == 1)
   }

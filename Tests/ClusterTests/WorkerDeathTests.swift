@@ -13,46 +13,6 @@ import Testing
 struct WorkerDeathTests {
   private static let stop: CInt = 19
 
-  @Test func `a job ends with the same counts when workers are killed repeatedly`() throws {
-    let cluster = try Cluster()
-    let origin = try ListOrigin()
-    let list = origin.mixedList(1_000)
-    let job = try cluster.submit(list.lines)
-    var killCount = 0
-    for requestCount in stride(from: 30, to: 900, by: 30) {
-      try #require(origin.origin.waitUntil { $0.totals.requests >= requestCount })
-      if let worker = try cluster.readyWorkers().randomElement() {
-        worker.signal(9)
-        killCount += 1
-      }
-    }
-    let status = try cluster.finished(job)
-    #expect(killCount > 10)
-    try cluster.expect(status, endedAs: list)
-    #expect(status.fromCache == 0)
-  }
-
-  @Test func `idle workers may be killed any number of times`() throws {
-    let cluster = try Cluster(["WORKERS": "1"])
-    let origin = try ListOrigin()
-    let client = try cluster.client()
-    var killed: [Int32] = []
-    while killed.count < 20 {
-      var next: Int32?
-      let isReady = try eventually {
-        next = try client.answer(.status).workers.first { $0.state == .ready }?.processID
-        return next != nil && next != killed.last
-      }
-      try #require(isReady, "\(killed.count) kills")
-      let victim = try #require(next.flatMap(WatchedProcess.init))
-      victim.signal(9)
-      #expect(try victim.hasEnded())
-      killed.append(victim.processID)
-    }
-    #expect(try cluster.run(origin.pictures(3)).done == 3)
-    #expect(try client.answer(.status).workers.map(\.deaths) == [20])
-  }
-
   @Test(.tags(.slow)) func `a stopped worker is replaced, and the job finishes`()
     throws
   {
@@ -209,33 +169,6 @@ struct DecoderDeathTests {
         + "\(list.lines.count) URLs took \(snapshot.totals.requests) requests")
   }
 
-  @Test(.tags(.slow))
-  func `pictures whose decoders hang are made by others, while transfers go on`()
-    throws
-  {
-    let cluster = try Cluster(["WORKERS": "1", "DECODE_TIMEOUT": "5s"])
-    let origin = try ListOrigin()
-    let client = try cluster.client()
-    try #require(try areDecodersComplete(of: client))
-    let stopped = try decoders(of: client)
-    // One that is stopped while it starts is no picture's. After its lock a decoder sleeps only when
-    // it has said that it is ready.
-    try #require(
-      try eventually {
-        stopped.allSatisfy { filterCount(of: $0.processID) == 2 && isAsleep($0.processID) }
-      })
-    for decoder in stopped { decoder.signal(Self.stop) }
-    let list = origin.pictures(6)
-    let job = try cluster.submit(list)
-    #expect(origin.origin.waitUntil { $0.totals.requests == list.count && $0.totals.inFlight == 0 })
-    #expect(try cluster.status(of: job).done == 0)
-    let status = try cluster.finished(job)
-    #expect(status.done == list.count)
-    for decoder in stopped { #expect(try decoder.hasEnded()) }
-    #expect(origin.origin.totals().requests == list.count)
-    #expect(try client.answer(.status).workers.map(\.deaths) == [0])
-  }
-
   @Test func `decoders end with their worker, and with the coordinator`() throws {
     let cluster = try Cluster(["WORKERS": "1"])
     let client = try cluster.client()
@@ -260,50 +193,5 @@ struct DecoderDeathTests {
     for decoder in all { #expect(try decoder.hasEnded()) }
     let messages = try cluster.runningCoordinator().messages()
     #expect(!messages.contains("decoder") && !messages.contains("is ended"), "\(messages)")
-  }
-}
-
-/// Pictures over which decoders die: which code they end with, and what the log says.
-@Suite(.timeLimit(.minutes(20)))
-struct DecodeDeathTests {
-  /// A GIF of 100 megapixels, whose loader allocates 4 bytes for each before it reads one. GLib
-  /// ends the process when an allocation of its own is refused.
-  private static let largeCanvas: [UInt8] = {
-    let side: [UInt8] = [0x10, 0x27]
-    let screen = Array("GIF89a".utf8) + side + side + [0x80, 0, 0] + [0, 0, 0, 255, 255, 255]
-    let frame = [0x2C, 0, 0, 0, 0] + side + side + [0, 2, 2, 0x44, 1, 0, 0x3B]
-    return screen + frame
-  }()
-
-  /// What the log says of the ends of decoders. All of the log's lines are the programs' own.
-  private func ends(in cluster: Cluster) throws -> [String] {
-    let lines = try cluster.runningCoordinator().messages().split(separator: "\n").map(String.init)
-    for line in lines {
-      let programs = ["imgcoordinator:", "imgworker:"]
-      let words = line.split(separator: " ")
-      #expect(programs.contains { words.dropFirst().first == $0[...] }, "\(line)")
-    }
-    return lines.filter { $0.contains("was killed by signal") }
-  }
-
-  @Test func `a picture that needs more than a decoder's memory ends as out_of_memory`() throws {
-    let cluster = try Cluster(["DECODER_MEMORY": "256M"])
-    let origin = try ListOrigin()
-    origin.origin.serve("/large.gif", .body(Self.largeCanvas))
-    let url = "\(origin.origin.baseURL)/large.gif"
-    let job = try cluster.submit(origin.pictures(3) + [url])
-    let status = try cluster.finished(job)
-    #expect(status.done == 3)
-    #expect(try cluster.failures(of: job) == [url: "out_of_memory"])
-    #expect(try cluster.imgctl("failures", "\(job)").output.contains("256M"))
-    // The second end follows the first too closely for a line of its own.
-    let end = try #require(try ends(in: cluster).first)
-    #expect(end.contains(#/worker \d's decoder \(process \d+\) was killed by signal /#))
-    // What GLib said before it ended the process.
-    #expect(end.contains("failed to allocate"))
-    let workers = try cluster.client().answer(.status).workers
-    #expect(workers.map(\.deaths) == [0, 0])
-    #expect(workers.map(\.decoderDeaths).reduce(0, +) == 2)
-    #expect(origin.origin.counters("/large.gif").requests == 1)
   }
 }

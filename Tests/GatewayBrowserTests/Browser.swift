@@ -3,18 +3,21 @@ import FoundationEssentials
 import ImgSystem
 import Synchronization
 import TestFiles
+import Testing
 
-/// A headless Chromium with one page. It connects to no host but 127.0.0.1, and ends with this object.
-final class Browser {
-  static let executable = "/usr/bin/chromium"
+/// A headless Chromium. It connects to no host but 127.0.0.1, and ends with this object.
+///
+/// Its start takes longer than most tests, so they share one.
+final class Chromium: Sendable {
+  private static let executable = "/usr/bin/chromium"
   static let isInstalled = FileManager.default.isExecutableFile(atPath: executable)
 
-  private struct Nothing: Codable {}
+  /// That of the tests that run at this moment.
+  @TaskLocal static var shared: Chromium?
 
   private let directory: TestDirectory
   private let process: ChildProcess
-  private let pipe: DevToolsPipe
-  private let session: String
+  let pipe: DevToolsPipe
 
   /// The numbers of the descriptors that the browser reads and writes.
   private static let (input, output): (CInt, CInt) = (3, 4)
@@ -26,11 +29,7 @@ final class Browser {
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "about:blank",
   ]
 
-  /// - Parameters:
-  ///   - width: of the window in pixels.
-  ///   - height: of the window in pixels.
-  ///   - media: features of media queries, such as `prefers-reduced-motion`.
-  init(width: Int = 1400, height: Int = 900, media: [String: String] = [:]) async throws {
+  init() throws {
     directory = try TestDirectory()
     var pair = try UnixSocket.pair()
     let ours = pair.takeFirst()
@@ -45,15 +44,6 @@ final class Browser {
         (parent: theirs.rawValue, child: Self.input), (parent: theirs.rawValue, child: Self.output),
       ])
     pipe = DevToolsPipe(ours)
-    session = try await Self.openPage(pipe)
-    for domain in ["Page", "Runtime", "Network", "Log"] {
-      try await call("\(domain).enable", Nothing())
-    }
-    try await call(
-      "Emulation.setDeviceMetricsOverride",
-      Metrics(width: width, height: height, deviceScaleFactor: 1, mobile: false))
-    let features = media.map { Media.Feature(name: $0.key, value: $0.value) }
-    try await call("Emulation.setEmulatedMedia", Media(features: features))
   }
 
   deinit {
@@ -64,20 +54,70 @@ final class Browser {
       _ = process.waitForExit(until: .now + .seconds(10))
     }
   }
+}
 
-  private static func openPage(_ pipe: DevToolsPipe) async throws -> String {
+/// Starts a ``Chromium`` for the tests of a suite.
+struct SharedChromium: SuiteTrait, TestScoping {
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    try await Chromium.$shared.withValue(Chromium()) { try await function() }
+  }
+}
+
+/// A window of ``Chromium/shared`` with one page. It shares nothing with others, and ends with this object.
+final class Browser {
+  private struct Nothing: Codable {}
+
+  private struct Context: Codable {
+    let browserContextId: String
+  }
+
+  private let pipe: DevToolsPipe
+  private let context: Context
+  private let session: String
+
+  /// - Parameters:
+  ///   - width: of the window in pixels.
+  ///   - height: of the window in pixels.
+  ///   - media: features of media queries, such as `prefers-reduced-motion`.
+  init(width: Int = 1400, height: Int = 900, media: [String: String] = [:]) async throws {
+    guard let chromium = Chromium.shared else { throw BrowserError("no browser runs") }
+    pipe = chromium.pipe
+    context = try await pipe.call(
+      "Target.createBrowserContext", Nothing(), session: nil, as: Context.self)
+    session = try await Self.openPage(pipe, in: context)
+    for domain in ["Page", "Runtime", "Network", "Log"] {
+      try await call("\(domain).enable", Nothing())
+    }
+    try await call("Page.bringToFront", Nothing())
+    try await call(
+      "Emulation.setDeviceMetricsOverride",
+      Metrics(width: width, height: height, deviceScaleFactor: 1, mobile: false))
+    let features = media.map { Media.Feature(name: $0.key, value: $0.value) }
+    try await call("Emulation.setEmulatedMedia", Media(features: features))
+  }
+
+  deinit {
+    pipe.post("Target.disposeBrowserContext", context, closing: session)
+  }
+
+  private static func openPage(_ pipe: DevToolsPipe, in context: Context) async throws -> String {
+    struct Page: Encodable {
+      let url = "about:blank"
+      let browserContextId: String
+    }
     struct Target: Codable { let targetId: String }
-    struct Address: Encodable { let url: String }
     struct Session: Encodable {
       let targetId: String
-      let flatten: Bool
+      let flatten = true
     }
     struct Reply: Decodable { let sessionId: String }
     let target = try await pipe.call(
-      "Target.createTarget", Address(url: "about:blank"), session: nil, as: Target.self)
+      "Target.createTarget", Page(browserContextId: context.browserContextId), session: nil,
+      as: Target.self)
     return try await pipe.call(
-      "Target.attachToTarget", Session(targetId: target.targetId, flatten: true), session: nil,
-      as: Reply.self
+      "Target.attachToTarget", Session(targetId: target.targetId), session: nil, as: Reply.self
     ).sessionId
   }
 
@@ -110,7 +150,7 @@ final class Browser {
   }
 
   /// What the page has told until now.
-  var events: [DevToolsPipe.Event] { pipe.events }
+  var events: [DevToolsPipe.Event] { pipe.events(of: session) }
 }
 
 /// The connection to a browser that `--remote-debugging-pipe` opens: messages of the Chrome DevTools protocol
@@ -143,6 +183,7 @@ final class DevToolsPipe: Sendable {
 
     let id: Int?
     let method: String?
+    let sessionId: String?
     let error: Fault?
   }
 
@@ -161,7 +202,13 @@ final class DevToolsPipe: Sendable {
   private struct State {
     var buffer: [UInt8] = []
     var lastID = 0
-    var events: [Event] = []
+    /// By the sessions of pages.
+    var events: [String: [Event]] = [:]
+
+    mutating func newID() -> Int {
+      lastID += 1
+      return lastID
+    }
   }
 
   private let socket: OwnedDescriptor
@@ -172,8 +219,8 @@ final class DevToolsPipe: Sendable {
     self.socket = socket
   }
 
-  /// The events until now, in their order.
-  var events: [Event] { state.withLock { $0.events } }
+  /// The events of a page until now, in their order.
+  func events(of session: String) -> [Event] { state.withLock { $0.events[session] ?? [] } }
 
   /// Ends the connection.
   func close() {
@@ -186,10 +233,7 @@ final class DevToolsPipe: Sendable {
   func call<Result: Decodable>(
     _ method: String, _ parameters: some Encodable, session: String?, as type: Result.Type
   ) async throws -> Result {
-    let id = state.withLock { state in
-      state.lastID += 1
-      return state.lastID
-    }
+    let id = state.withLock { $0.newID() }
     let call = Call(id: id, method: method, params: parameters, sessionId: session)
     let bytes = try Array(JSONEncoder().encode(call)) + [0]
     let message = try await withCheckedThrowingContinuation { continuation in
@@ -203,19 +247,36 @@ final class DevToolsPipe: Sendable {
     return try Self.decoder.decode(Reply<Result>.self, from: message).result
   }
 
-  /// Sends a call. Keeps the events that come before its reply.
-  private func reply(to call: [UInt8], id: Int) throws -> Data {
+  /// Calls a method of the browser that ends a page, without waiting for its reply.
+  func post(_ method: String, _ parameters: some Encodable, closing session: String) {
+    let id = state.withLock { $0.newID() }
+    let call = Call(id: id, method: method, params: parameters, sessionId: nil)
+    guard let bytes = try? Array(JSONEncoder().encode(call)) + [0] else { return }
+    queue.async { [self] in
+      state.withLock { $0.events[session] = nil }
+      // A browser that has ended has no page either.
+      try? send(bytes)
+    }
+  }
+
+  private func send(_ call: [UInt8]) throws {
     var rest = call[...]
     while !rest.isEmpty {
       rest = rest.dropFirst(try UnixSocket.send(socket.rawValue, rest) ?? 0)
     }
+  }
+
+  /// Sends a call. Keeps the events that come before its reply.
+  private func reply(to call: [UInt8], id: Int) throws -> Data {
+    try send(call)
     let deadline = ContinuousClock.now + Self.patience
     while true {
       let message = try nextMessage(until: deadline)
       let envelope = try Self.decoder.decode(Envelope.self, from: message)
       if envelope.id == id { return message }
       if let method = envelope.method {
-        state.withLock { $0.events.append(Event(method: method, message: message)) }
+        let event = Event(method: method, message: message)
+        state.withLock { $0.events[envelope.sessionId ?? "", default: []].append(event) }
       }
     }
   }

@@ -5,10 +5,10 @@ import ImgHTTP
 import ImgSettings
 import Testing
 
-/// The gallery in a real browser, one test after the other: each starts a browser.
+/// The gallery in a real browser, one test after the other: a browser shows one window well.
 @Suite(
-  .serialized, .timeLimit(.minutes(5)),
-  .enabled(if: Browser.isInstalled, "Chromium is not installed"))
+  .serialized, .timeLimit(.minutes(5)), SharedChromium(),
+  .enabled(if: Chromium.isInstalled, "Chromium is not installed"))
 struct GatewayBrowserTests {}
 
 /// A browser that shows the gallery of a gateway. Both end with this object.
@@ -73,9 +73,9 @@ extension GatewayBrowserTests {
 
     private func image(_ text: String) -> LoadedImage {
       LoadedImage(
-        bytes: ImagePlaceholder.text(text).svg(width: 120, height: 90), type: .svg, width: 120,
+        bytes: ImagePlaceholder.text(text).svg(width: 120, height: 90), format: .svg, width: 120,
         height: 90,
-        source: LoadedImage.Source(type: .png, width: 1200, height: 900, byteCount: 9_000),
+        source: SourcePicture(format: .png, width: 1200, height: 900, byteCount: 9_000),
         origin: .network)
     }
 

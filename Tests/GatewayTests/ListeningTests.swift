@@ -23,18 +23,6 @@ struct ListeningTests {
     #expect(try await gateway.response("/health").status == 200)
   }
 
-  @Test func `a port that is in use is named with the option for another one`() throws {
-    let gateway = try GatewayProcess(cluster)
-    guard case .tcp(let host, let port) = gateway.address else {
-      Issue.record("\(gateway.address)")
-      return
-    }
-    let result = try GatewayProcess.result(cluster, ["--listen", "\(host):\(port)"])
-    #expect(result.exitCode == 1)
-    #expect(result.messages.contains("port \(port)"))
-    #expect(result.messages.contains("--listen"))
-  }
-
   @Test func `the gateway takes over the socket of a service manager`() async throws {
     let path = cluster.directory.file("passed.sock")
     let listener = try UnixListener(path: path)
@@ -102,22 +90,6 @@ struct ListeningTests {
     #expect(lines.first?.contains("a.example") == true)
   }
 
-  @Test func `a gateway that other machines reach tells them no reason`() async throws {
-    let socket = try InternetListener.open(SocketAddress(ip: [0, 0, 0, 0], port: 0))
-    let gateway = try GatewayProcess(
-      cluster, ["--allow-unsigned", "--gallery", "yes"], passed: socket.rawValue)
-    #expect(try await gateway.response("/ready").text == "not ready\n")
-  }
-
-  @Test func `a key file that all users can change is refused`() throws {
-    let keys = try cluster.directory.write(
-      Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: 0o666)
-    let result = try GatewayProcess.result(
-      cluster, ["--listen", "127.0.0.1:0", "--key-file", keys])
-    #expect(result.exitCode == 2)
-    #expect(result.messages.contains("chmod 600 \(keys)"))
-  }
-
   @Test(arguments: [0o444, 0o644] as [UInt32])
   func `a key file that all users can read, as secrets of containers are, makes a line in the log`(
     mode: UInt32
@@ -127,16 +99,6 @@ struct ListeningTests {
     let gateway = try GatewayProcess(cluster, ["--key-file", keys])
     #expect(try await gateway.response("/image?url=http://127.0.0.1/a").status == 403)
     #expect(try gateway.run.messages().contains("all users of this machine can read \(keys)"))
-  }
-
-  @Test(arguments: ["0.0.0.0:0", "[::]:0"])
-  func `other machines need a signature, or the permission to go without`(
-    address: String
-  ) throws {
-    let result = try GatewayProcess.result(cluster, ["--listen", address])
-    #expect(result.exitCode == 2)
-    #expect(result.messages.contains("--key-file"))
-    #expect(result.messages.contains("--allow-unsigned"))
   }
 
   @Test func `a port that is taken is named`() throws {

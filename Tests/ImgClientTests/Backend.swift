@@ -17,6 +17,16 @@ enum Backend: CaseIterable, Sendable {
     case .inMemory: InMemoryBackend()
     }
   }
+
+  /// A backend that serves these pictures, and its client.
+  ///
+  /// - Parameter slow: a picture that arrives in parts.
+  func serving(
+    _ names: String..., inParts slow: String? = nil
+  ) throws -> (any ServingBackend, ImageClient) {
+    let backend = try make()
+    return (backend, try backend.client(of: names, inParts: slow))
+  }
 }
 
 /// A source of pictures of 320 × 240 pixels.
@@ -44,6 +54,18 @@ extension ServingBackend {
   func makeClient() throws -> ImageClient {
     ImageClient(transport: try makeTransport())
   }
+
+  /// Serves pictures, the last of them in parts.
+  fileprivate func client(of names: [String], inParts slow: String?) throws -> ImageClient {
+    for name in names { try serve(name) }
+    if let slow { try serveInParts(slow) }
+    return try makeClient()
+  }
+
+  /// Lets all parts of a picture arrive.
+  func releaseAll(_ name: String) {
+    for step in 0..<RealBackend.stepCount { release(name, step: step) }
+  }
 }
 
 /// A real cluster and a real origin.
@@ -60,6 +82,14 @@ final class RealBackend: ServingBackend {
     let patience = ["STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
     unsafe cluster = try Cluster(patience.merging(settings) { _, given in given })
     origin = try TestOrigin()
+  }
+
+  /// A cluster and an origin that serves these pictures, and a client.
+  static func serving(
+    _ names: String..., inParts slow: String? = nil
+  ) throws -> (RealBackend, ImageClient) {
+    let backend = try RealBackend()
+    return (backend, try backend.client(of: names, inParts: slow))
   }
 
   func makeTransport() throws -> any ImageTransport {
@@ -109,8 +139,11 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       url(name),
       LoadedImage(
-        bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
-        thumbHash: [1, 2, 3, 4, 5], origin: .network),
+        bytes: [1, 2, 3], format: .jpeg, width: 256, height: 192,
+        source: SourcePicture(
+          format: .jpeg, width: 320, height: 240, byteCount: 500,
+          thumbHash: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)),
+        origin: .network),
       pixels: ImagePixels(Card(index: 1, width: 256, height: 192).raster))
   }
 
@@ -118,7 +151,7 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       url(name),
       LoadedImage(
-        bytes: [4], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        bytes: [4], format: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
         origin: .network))
   }
 
@@ -126,7 +159,7 @@ final class InMemoryBackend: ServingBackend {
     cluster.serve(
       upload: [9],
       LoadedImage(
-        bytes: [5, 6], type: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
+        bytes: [5, 6], format: .jpeg, width: 256, height: 192, source: LoadedImage.sample.source,
         origin: .network))
     return [9]
   }
@@ -138,7 +171,8 @@ final class InMemoryBackend: ServingBackend {
           .progress(ImageProgress(receivedByteCount: part * 100, expectedByteCount: 500))),
         .update(
           .preview(
-            ImagePreview(number: part, bytes: [UInt8(part)], type: .jpeg, width: 256, height: 192))),
+            ImagePreview(number: part, bytes: [UInt8(part)], format: .jpeg, width: 256, height: 192)
+          )),
         .hold,
       ]
     }
@@ -155,8 +189,8 @@ final class InMemoryBackend: ServingBackend {
 
 extension LoadedImage {
   static let sample = LoadedImage(
-    bytes: [1, 2, 3], type: .jpeg, width: 256, height: 192,
-    source: Source(type: .jpeg, width: 320, height: 240, byteCount: 500), origin: .network)
+    bytes: [1, 2, 3], format: .jpeg, width: 256, height: 192,
+    source: SourcePicture(format: .jpeg, width: 320, height: 240, byteCount: 500), origin: .network)
 }
 
 /// Waits until a condition holds, without keeping a thread of the tasks.
@@ -169,6 +203,23 @@ func eventually(_ condition: () throws -> Bool) async throws -> Bool {
     try await Task.sleep(for: .milliseconds(2))
   }
   return false
+}
+
+/// How a call fails; `nil` if it does not.
+func failure<Value>(of call: () async throws(ImageError) -> Value) async -> ImageError? {
+  do throws(ImageError) {
+    _ = try await call()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+extension ImageClient {
+  /// How a load fails; `nil` if it does not.
+  func failure(of request: ImageRequest) async -> ImageError? {
+    await ImgClientTests.failure { () async throws(ImageError) in try await image(for: request) }
+  }
 }
 
 extension ImagePhases {
@@ -222,10 +273,10 @@ extension Hello {
   static let sample = Hello(processID: 7, storeDirectory: "/data/store/thumbnails")
 }
 
-extension JobStatus {
+extension ImageJob {
   /// A job of twenty lines.
-  static func sample(_ number: UInt64, _ state: JobRecord.State = .queued) -> JobStatus {
-    JobStatus(
+  static func sample(_ number: UInt64, _ state: JobRecord.State = .queued) -> ImageJob {
+    ImageJob(
       JobRecord(
         id: JobID(rawValue: number), options: RequestOptions(variant: .standard), state: state,
         counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0)))

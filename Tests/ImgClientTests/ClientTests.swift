@@ -158,7 +158,7 @@ struct ClientTests {
       }
       do {
         let client = try Client(socketPath: place)
-        var seen: [JobStatus.State] = []
+        var seen: [ImageJob.State] = []
         let last = try client.watch(JobID(rawValue: 1), every: .seconds(60)) { status in
           seen.append(status.state)
           return !(isStopped && status.state == .paused)

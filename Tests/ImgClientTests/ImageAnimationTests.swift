@@ -4,9 +4,9 @@ import TestPictures
 import Testing
 
 struct ImageAnimationTests {
-  private func image(_ bytes: [UInt8], _ type: ImageType) -> LoadedImage {
+  private func image(_ bytes: [UInt8], _ format: ImageFormat) -> LoadedImage {
     LoadedImage(
-      bytes: bytes, type: type, width: 1, height: 1, source: LoadedImage.sample.source,
+      bytes: bytes, format: format, width: 1, height: 1, source: LoadedImage.sample.source,
       origin: .network)
   }
 
@@ -87,8 +87,7 @@ struct ImagePlaybackTests {
       return shown
     }
     for time in [100, 50, 100, 50] { try await pass(time) }
-    let shown = await reader.value
-    #expect(shown == ["0 at 0.0", "1 at 100.0", "0 at 150.0", "1 at 250.0"])
+    #expect(await reader.value == ["0 at 0.0", "1 at 100.0", "0 at 150.0", "1 at 250.0"])
   }
 
   @Test func `a slow reader misses frames, and keeps the time`() async throws {
@@ -123,8 +122,7 @@ struct ImagePlaybackTests {
     for _ in 0..<99 { try await pass(20) }
     #expect(try await eventually { clock.sleeperCount == 1 })
     reader.cancel()
-    let count = await reader.value
-    #expect(count == 100)
+    #expect(await reader.value == 100)
   }
 
   @Test func `an animation without frames ends at once`() async {

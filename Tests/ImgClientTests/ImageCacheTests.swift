@@ -14,18 +14,6 @@ struct ImageCacheTests {
   /// Bytes that begin like no picture.
   private static let text = Array("<html><body>no picture</body></html>".utf8)
 
-  /// How a call fails; `nil` if it does not.
-  private func failure<Result>(
-    _ call: () async throws(ImageError) -> Result
-  ) async -> ImageError? {
-    do throws(ImageError) {
-      _ = try await call()
-      return nil
-    } catch {
-      return error
-    }
-  }
-
   private func records(of client: ImageClient) async throws(ImageError) -> [CacheRecord] {
     var records: [CacheRecord] = []
     for try await record in client.cache.records { records.append(record) }
@@ -44,22 +32,17 @@ struct ImageCacheTests {
     request.cachePolicy = .reload
     request.delay = .seconds(60)
     let client = try backend.makeClient()
-    let before = try client.cache.image(for: request)
-    #expect(before == nil)
+    #expect(try client.cache.image(for: request) == nil)
     _ = try await client.image(for: backend.url("a"), size: 256)
-    let stored = try client.cache.image(for: request)
-    #expect(stored?.origin == .store)
+    #expect(try client.cache.image(for: request)?.origin == .store)
     #expect(backend.fetchCount(of: "a") == 1)
   }
 
   @Test(arguments: Backend.allCases)
   func `the list and the statistics tell what is stored`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
-    let empty = try await client.cache.statistics()
-    #expect(empty.recordCount == 0)
-    let none = try await records(of: client)
-    #expect(none.isEmpty)
+    let (backend, client) = try backend.serving()
+    #expect(try await client.cache.statistics().recordCount == 0)
+    #expect(try await records(of: client).isEmpty)
     try backend.serve("a")
     let image = try await client.image(for: backend.url("a"), size: 256)
     _ = try await backend.makeClient().image(for: backend.url("a"), size: 256)
@@ -74,8 +57,8 @@ struct ImageCacheTests {
     let record = try #require(try await records(of: client).first)
     #expect(record.url == backend.url("a"))
     #expect(record.kind == .thumbnail)
-    #expect([record.width, record.height] == [256, 192])
-    #expect(record.byteCount == image.bytes.count)
+    #expect([record.thumbnail.width, record.thumbnail.height] == [256, 192])
+    #expect(record.thumbnail.byteCount == image.bytes.count)
     #expect(record.expiresAt == image.expiresAt)
     #expect(record.storedAt == statistics.oldestStoredAt)
     #expect(record.storedAt == image.storedAt)
@@ -87,9 +70,7 @@ struct ImageCacheTests {
   func `a thumbnail has the time at which it was stored, wherever it comes from`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.cachePolicy = .bypass
     let uncached = try await client.image(for: request)
@@ -108,14 +89,12 @@ struct ImageCacheTests {
 
   @Test(arguments: Backend.allCases)
   func `a record leads to its thumbnail until it is removed`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let image = try await client.image(for: backend.url("a"))
     _ = try await client.image(for: backend.url("a"), size: 64)
     let records = try await records(of: client)
     #expect(records.count == 2)
-    let id = try #require(records.first { $0.width == image.width }).id
+    let id = try #require(records.first { $0.thumbnail.width == image.width }).id
     let hits = try await client.cache.statistics().counters?.hits
     let found = try await client.cache.image(of: id)
     #expect(found?.bytes == image.bytes)
@@ -124,14 +103,11 @@ struct ImageCacheTests {
     #expect(try await client.cache.statistics().counters?.hits == hits)
     try await client.cache.remove(backend.url("a"))
     #expect(try await client.cache.image(of: id) == nil)
-    #expect(try await client.cache.image(of: "no id") == nil)
   }
 
   @Test(arguments: Backend.allCases)
   func `a record that has expired leads to nothing`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.expiry = .after(.milliseconds(1))
     _ = try await client.image(for: request)
@@ -164,16 +140,14 @@ struct ImageCacheTests {
     let urls = (0..<600).map { "https://example.org/\($0)" }
     cluster.serve(upload: [9], .sample)
     for url in urls { try await client.cache.put([9], for: ImageRequest(url: url)) }
-    let listed = try await records(of: client).map(\.url)
-    #expect(listed == urls)
+    #expect(try await records(of: client).map(\.url) == urls)
   }
 
   // MARK: - Putting
 
   @Test(arguments: Backend.allCases)
   func `a picture that was put is served without a fetch`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving()
     let request = ImageRequest(url: backend.url("a"), size: 256)
     let made = try await client.cache.put(try backend.upload(), for: request)
     #expect([made.width, made.height] == [256, 192])
@@ -188,26 +162,20 @@ struct ImageCacheTests {
 
   @Test(arguments: Backend.allCases)
   func `a picture that is put replaces a stored one of its size`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     let first = try await client.image(for: request)
     let second = try await client.cache.put(try backend.upload(), for: request)
     #expect(second.bytes != first.bytes)
-    let loaded = try await client.image(for: request)
-    #expect(loaded.bytes == second.bytes)
-    let stored = try client.cache.image(for: request)
-    #expect(stored?.bytes == second.bytes)
+    #expect(try await client.image(for: request).bytes == second.bytes)
+    #expect(try client.cache.image(for: request)?.bytes == second.bytes)
   }
 
   @Test(arguments: Backend.allCases)
   func `bytes that are no picture are refused, and the store stays as it is`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     let first = try await client.image(for: request)
     let error = await failure { () throws(ImageError) in
@@ -215,8 +183,7 @@ struct ImageCacheTests {
     }
     #expect(error?.code == .notAnImage)
     #expect(error?.url == request.url)
-    let stored = try client.cache.image(for: request)
-    #expect(stored?.bytes == first.bytes)
+    #expect(try client.cache.image(for: request)?.bytes == first.bytes)
   }
 
   @Test func `a put for a request that bypasses the store is refused`() async throws {
@@ -234,78 +201,55 @@ struct ImageCacheTests {
 
   @Test(arguments: Backend.allCases)
   func `the thumbnail of a request is removed alone`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let large = ImageRequest(url: backend.url("a"), size: 256)
     let small = ImageRequest(url: backend.url("a"), size: 64)
     _ = try await client.image(for: large)
     _ = try await client.image(for: small)
-    let wasStored = try await client.cache.remove(for: large)
-    #expect(wasStored)
+    #expect(try await client.cache.remove(for: large))
     let isStored = try await client.cache.remove(for: large)
     #expect(!isStored)
-    let gone = try client.cachedImage(for: large)
-    #expect(gone == nil)
-    let other = try client.cache.image(for: small)
-    #expect(other != nil)
+    #expect(try client.cachedImage(for: large) == nil)
+    #expect(try client.cache.image(for: small) != nil)
   }
 
   @Test(arguments: Backend.allCases)
   func `a URL is removed in every size and spelling, and fetched again`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     for size in [64, 256] { _ = try await client.image(for: backend.url("a"), size: size) }
     let count = backend.fetchCount(of: "a")
-    let removedCount = try await client.cache.remove("  " + backend.url("a"))
-    #expect(removedCount == 2)
-    let image = try await client.image(for: backend.url("a"), size: 256)
-    #expect(image.origin == .network)
+    #expect(try await client.cache.remove("  " + backend.url("a")) == 2)
+    #expect(try await client.image(for: backend.url("a"), size: 256).origin == .network)
     #expect(backend.fetchCount(of: "a") == count + 1)
   }
 
   @Test(arguments: Backend.allCases)
   func `a URL that was missing is fetched again after its removal`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving()
     let url = backend.url("a")
-    let error = await failure { () throws(ImageError) in
-      try await client.image(for: url, size: 64)
-    }
-    #expect(error?.httpStatus == 404)
+    #expect(await client.failure(of: ImageRequest(url: url, size: 64))?.httpStatus == 404)
     try backend.serve("a")
-    let removedCount = try await client.cache.remove(url)
-    #expect(removedCount == 0)
-    let image = try await client.image(for: url, size: 64)
-    #expect(image.origin == .network)
+    #expect(try await client.cache.remove(url) == 0)
+    #expect(try await client.image(for: url, size: 64).origin == .network)
   }
 
   @Test(arguments: Backend.allCases)
   func `what has expired is counted until it is removed`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.expiry = .after(.milliseconds(1))
     _ = try await client.image(for: request)
     var expiredCount = 0
     while expiredCount == 0 { expiredCount = try await client.cache.statistics().expiredCount }
-    let before = try await records(of: client)
-    #expect(before.count == 1)
-    let removedCount = try await client.cache.removeExpired()
-    #expect(removedCount == 1)
-    let after = try await records(of: client)
-    #expect(after.isEmpty)
+    #expect(try await records(of: client).count == 1)
+    #expect(try await client.cache.removeExpired() == 1)
+    #expect(try await records(of: client).isEmpty)
   }
 
   @Test func `reads go on while records are removed`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    try backend.serve("b")
-    let client = try backend.makeClient()
+    let (backend, client) = try RealBackend.serving("a", "b")
     let kept = ImageRequest(url: backend.url("a"))
     _ = try await client.image(for: kept)
     let readCount = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -340,8 +284,7 @@ struct ImageCacheTests {
 
   @Test func `a transport without a store says so`() async throws {
     let client = ImageClient(transport: Nothing())
-    let stored = try client.cache.image(for: "https://example.org/a")
-    #expect(stored == nil)
+    #expect(try client.cache.image(for: "https://example.org/a") == nil)
     let error = await failure { () throws(ImageError) in try await client.cache.statistics() }
     #expect(error?.code == .unsupportedOperation)
     #expect(error?.message == "Nothing has no store to change or list; use a CacheTransport")

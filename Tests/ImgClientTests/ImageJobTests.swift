@@ -10,18 +10,6 @@ import Testing
 /// Jobs as users of the library see them.
 @Suite(.timeLimit(.minutes(20)))
 struct ImageJobTests {
-  /// How a call fails; `nil` if it does not.
-  private func error<Value>(
-    of call: () async throws(ImageError) -> Value
-  ) async -> ImageError? {
-    do throws(ImageError) {
-      _ = try await call()
-      return nil
-    } catch {
-      return error
-    }
-  }
-
   /// The updates of a job, up to its end.
   private func updates(of id: ImageJob.ID, in jobs: ImageJobs) async throws -> [ImageJob] {
     try await jobs.updates(of: id).reduce(into: []) { $0.append($1) }
@@ -37,10 +25,7 @@ struct ImageJobTests {
   func `a job counts its URLs exactly and tells each result in the order of the list`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    try backend.serve("c")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a", "c")
     let urls = ["a", "missing", "c"].map(backend.url)
     let id = try await client.jobs.submit(urls, as: ImageJobRequest(size: 64))
     let updates = try await updates(of: id, in: client.jobs)
@@ -51,8 +36,7 @@ struct ImageJobTests {
     #expect([job.queued, job.running, job.fromCache, job.retryable] == [0, 0, 0, 0])
     #expect(job.fraction == 1)
     #expect(job.fetchedByteCount > 0)
-    let stored = try await client.jobs.job(id)
-    #expect(stored == job)
+    #expect(try await client.jobs.job(id) == job)
 
     let results = try await results(of: id, in: client.jobs)
     #expect(results.map(\.url) == urls)
@@ -61,37 +45,22 @@ struct ImageJobTests {
     #expect(failures == [results[1]])
     #expect(failures.first?.error?.httpStatus == 404)
     #expect(failures.first?.error?.url == urls[1])
-    guard case .done(let thumbnail) = results[2].outcome else {
+    guard case .done(let thumbnail, let isFromCache) = results[2].outcome else {
       Issue.record("\(results[2])")
       return
     }
-    #expect(thumbnail.isFromCache == false)
+    #expect(!isFromCache)
     let image = try client.cachedImage(for: ImageRequest(url: urls[2], size: 64))
     #expect(image?.width == thumbnail.width)
     #expect(image?.bytes.count == thumbnail.byteCount)
   }
 
   @Test(arguments: Backend.allCases)
-  func `a list that was fetched before comes from the store`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
-    for expected in 0...1 {
-      let id = try await client.jobs.submit([backend.url("a")])
-      let job = try #require(try await updates(of: id, in: client.jobs).last)
-      #expect(job.done == 1)
-      #expect(job.fromCache == expected)
-    }
-    #expect(backend.fetchCount(of: "a") == 1)
-  }
-
-  @Test(arguments: Backend.allCases)
   func `each of many jobs that are submitted at the same time ends once`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try backend.serving("a")
+    let jobs = client.jobs
     let url = backend.url("a")
     let ends = try await withThrowingTaskGroup { group in
       for number in 0..<200 {
@@ -118,16 +87,15 @@ struct ImageJobTests {
   func `two readers see the same end, and one that leaves does not disturb the other`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try backend.serving(inParts: "a")
+    let jobs = client.jobs
     let id = try await jobs.submit([backend.url("a")])
     let readers = (0..<3).map { _ in Task { try await updates(of: id, in: jobs) } }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
     readers[0].cancel()
     let error = await #expect(throws: ImageError.self) { try await readers[0].value }
     #expect(error?.code == .cancelled)
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     let ends = [try await readers[1].value.last, try await readers[2].value.last]
     #expect(ends[0] == ends[1])
     #expect(ends[0]?.state == .finished)
@@ -135,12 +103,8 @@ struct ImageJobTests {
 
   @Test(arguments: Backend.allCases)
   func `readers that leave leave nothing behind`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
-    var request = ImageJobRequest()
-    request.delay = .seconds(3_600)
-    let id = try await client.jobs.submit([backend.url("a")], as: request)
+    let (backend, client) = try backend.serving("a")
+    let id = try await client.jobs.submit([backend.url("a")], as: .delayed)
     // More than the coordinator serves to one client at the same time.
     for _ in 0..<1_100 {
       for try await job in client.jobs.updates(of: id) {
@@ -156,7 +120,8 @@ struct ImageJobTests {
     backend: Backend
   ) async throws {
     let backend = try backend.make()
-    let jobs = try backend.makeClient().jobs
+    let client = try backend.makeClient()
+    let jobs = client.jobs
     let submission = Mutex<Task<ImageJob.ID, any Error>?>(nil)
     let (started, start) = AsyncStream.makeStream(of: Void.self)
     let task = Task {
@@ -182,7 +147,8 @@ struct ImageJobTests {
     backend: Backend
   ) async throws {
     let backend = try backend.make()
-    let jobs = try backend.makeClient().jobs
+    let client = try backend.makeClient()
+    let jobs = client.jobs
     let id = try await jobs.submit(NumberedURLs(count: 30_000), as: .delayed)
     let job = try await jobs.job(id)
     #expect(job.total == 30_000)
@@ -199,13 +165,9 @@ struct ImageJobTests {
   func `a paused job continues where it was, and a cancelled one ends`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    try backend.serve("b")
-    let jobs = try backend.makeClient().jobs
-    var request = ImageJobRequest()
-    request.delay = .seconds(3_600)
-    let id = try await jobs.submit([backend.url("b")], as: request)
+    let (backend, client) = try backend.serving("b", inParts: "a")
+    let jobs = client.jobs
+    let id = try await jobs.submit([backend.url("b")], as: .delayed)
     #expect(try await jobs.pause(id).state == .paused)
     #expect(try await jobs.resume(id).state == .scheduled)
     #expect(try await jobs.setPriority(.veryHigh, of: id).priority == .veryHigh)
@@ -218,24 +180,22 @@ struct ImageJobTests {
     let other = try await jobs.submit([backend.url("a"), backend.url("b")])
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
     #expect(try await jobs.pause(other).state == .paused)
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
-    let resumed = try await jobs.resume(other)
-    #expect(resumed.total == 2)
+    backend.releaseAll("a")
+    #expect(try await jobs.resume(other).total == 2)
     #expect(try await updates(of: other, in: jobs).last?.done == 2)
     #expect(try await jobs.remove(other).done == 2)
-    let error = await error { () async throws(ImageError) in try await jobs.job(other) }
+    let error = await failure { () async throws(ImageError) in try await jobs.job(other) }
     #expect(error?.code == .unknownJob)
     #expect(error?.message == "there is no job \(other)")
   }
 
   @Test(arguments: Backend.allCases)
   func `a retry repeats failures`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try backend.serving("a")
+    let jobs = client.jobs
     let id = try await jobs.submit(["a", "b"].map(backend.url))
     #expect(try await updates(of: id, in: jobs).last?.failed == 1)
-    let refused = await error { () async throws(ImageError) in try await jobs.retry(id) }
+    let refused = await failure { () async throws(ImageError) in try await jobs.retry(id) }
     #expect(refused?.code == .wrongState)
     #expect(refused?.message.contains("no retryable failures") == true)
     try backend.serve("b")
@@ -248,12 +208,12 @@ struct ImageJobTests {
 
   @Test(arguments: Backend.allCases)
   func `a request that makes no sense says why`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try backend.serving()
+    let jobs = client.jobs
     func code(_ urls: [String], _ change: (inout ImageJobRequest) -> Void) async -> String? {
       var request = ImageJobRequest()
       change(&request)
-      let error = await error { [request] () async throws(ImageError) in
+      let error = await failure { [request] () async throws(ImageError) in
         try await jobs.submit(urls, as: request)
       }
       return error.map { "\($0.code): \($0.message)" }
@@ -275,7 +235,7 @@ struct ImageJobTests {
 
   @Test func `a transport without jobs is an error`() async throws {
     let client = ImageClient(transport: TransportWithoutJobs())
-    let error = await error { () async throws(ImageError) in
+    let error = await failure { () async throws(ImageError) in
       try await client.jobs.submit(["https://example.org/"])
     }
     #expect(error?.code == .unsupportedOperation)

@@ -8,29 +8,17 @@ import Testing
 /// Loads as users of the library see them.
 @Suite(.timeLimit(.minutes(20)))
 struct ImageLoadingTests {
-  /// How a load fails; `nil` if it does not.
-  private func code(of request: ImageRequest, by client: ImageClient) async -> ImageError.Code? {
-    do throws(ImageError) {
-      _ = try await client.image(for: request)
-      return nil
-    } catch {
-      return error.code
-    }
-  }
-
   @Test(arguments: Backend.allCases)
   func `a thumbnail comes from the network, then from memory, and for other clients from the store`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let first = try await client.image(for: backend.url("a"), size: 256)
     #expect(first.origin == .network)
     #expect([first.width, first.height] == [256, 192])
     #expect([first.source.width, first.source.height] == [320, 240])
-    #expect(first.type == .jpeg)
-    #expect(first.source.type == .jpeg)
+    #expect(first.format == .jpeg)
+    #expect(first.source.format == .jpeg)
     #expect(first.source.byteCount > 0)
     let second = try await client.image(for: backend.url("a"), size: 256)
     #expect(second.origin == .memory)
@@ -72,9 +60,7 @@ struct ImageLoadingTests {
   func `a URL, as text or of Foundation, stands for a request of the standard size`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let text = backend.url("a")
     let url = try #require(URL(string: text))
     let image = try await client.image(for: text)
@@ -82,6 +68,8 @@ struct ImageLoadingTests {
     let kept = try client.cachedImage(for: ImageRequest(url: text))
     #expect(kept?.bytes == image.bytes)
     #expect(try await client.image(for: url) == kept)
+    #expect(try await client.image(for: url, size: 256) == kept)
+    #expect(ImageRequest(url: url, size: 64) == ImageRequest(url: text, size: 64))
     for phases in [client.phases(for: text), client.phases(for: url)] {
       var last: ImagePhase?
       for await phase in phases { last = phase }
@@ -95,8 +83,7 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a URL without a picture fails with its status`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving()
     let url = backend.url("missing")
     let error = await #expect(throws: ImageError.self) {
       try await client.image(for: url, size: 64)
@@ -108,27 +95,11 @@ struct ImageLoadingTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a URL of Foundation and a size are a request`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
-    let url = try #require(URL(string: backend.url("a")))
-    #expect(try await client.image(for: url, size: 256).width == 256)
-    #expect(ImageRequest(url: url, size: 256) == ImageRequest(url: backend.url("a"), size: 256))
-    let missing = url.appending(path: "missing")
-    let error = await #expect(throws: ImageError.self) {
-      try await client.image(for: missing, size: 256)
-    }
-    #expect(error?.url == missing.absoluteString)
-  }
-
-  @Test(arguments: Backend.allCases)
   func `a request that makes no sense says why, and asks nobody`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
-    #expect(await code(of: "ftp://example.org/a", by: client) == .unsupportedScheme)
+    let (backend, client) = try backend.serving()
+    #expect(await client.failure(of: "ftp://example.org/a")?.code == .unsupportedScheme)
     var request = ImageRequest(url: backend.url("a"), size: 0)
-    #expect(await code(of: request, by: client) == .invalidRequest)
+    #expect(await client.failure(of: request)?.code == .invalidRequest)
     request.variant = ImageVariant(size: 64, mode: .fit, crop: .centre)
     let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
     #expect(
@@ -137,28 +108,24 @@ struct ImageLoadingTests {
     #expect(error?.url == request.url)
     request.variant = .standard
     request.headers = [.init("a b", "c")]
-    #expect(await code(of: request, by: client) == .invalidRequest)
+    #expect(await client.failure(of: request)?.code == .invalidRequest)
     #expect(backend.fetchCount(of: "a") == 0)
   }
 
   @Test(arguments: Backend.allCases)
   func `tasks that load the same at the same time share one fetch`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let url = backend.url("a")
     let loads = (0..<50).map { _ in Task { try await client.image(for: url, size: 256) } }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     for load in loads { #expect(try await load.value.width == 256) }
     #expect(backend.fetchCount(of: "a") == 1)
   }
 
   @Test(arguments: Backend.allCases)
   func `a task that is cancelled ends its own load alone`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let url = backend.url("a")
     let other = Task { try await client.image(for: url, size: 256) }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
@@ -166,7 +133,7 @@ struct ImageLoadingTests {
     cancelled.cancel()
     let error = await #expect(throws: ImageError.self) { try await cancelled.value }
     #expect(error?.code == .cancelled)
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     #expect(try await other.value.width == 256)
     #expect(backend.fetchCount(of: "a") == 1)
   }
@@ -175,9 +142,7 @@ struct ImageLoadingTests {
   func `a fetch ends when the last task that waits for it is cancelled`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let url = backend.url("a")
     let loads = (0..<3).map { _ in Task { try await client.image(for: url, size: 256) } }
     #expect(try await eventually { backend.activeFetchCount == 1 })
@@ -191,9 +156,7 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a task that was cancelled before asks nobody`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let url = backend.url("a")
     let load = Task {
       // Until the cancellation.
@@ -208,9 +171,7 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a load that is cancelled in its delay costs nothing`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.delay = .seconds(3_600)
     let load = Task { [request] in try await client.image(for: request) }
@@ -224,9 +185,7 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a load that takes longer than its timeout fails`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     var request = ImageRequest(url: backend.url("a"))
     request.timeout = .milliseconds(100)
     let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
@@ -237,19 +196,17 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `the cache policy decides who answers`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.cachePolicy = .cacheOnly
-    #expect(await code(of: request, by: client) == .notCached)
+    #expect(await client.failure(of: request)?.code == .notCached)
     #expect(backend.fetchCount(of: "a") == 0)
     request.cachePolicy = .bypass
     #expect(try await client.image(for: request).origin == .network)
     #expect(try await client.image(for: request).origin == .network)
     #expect(backend.fetchCount(of: "a") == 2)
     request.cachePolicy = .cacheOnly
-    #expect(await code(of: request, by: client) == .notCached)
+    #expect(await client.failure(of: request)?.code == .notCached)
     request.cachePolicy = .cacheElseLoad
     #expect(try await client.image(for: request).origin == .network)
     request.cachePolicy = .reload
@@ -261,9 +218,7 @@ struct ImageLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `what is fetched again takes the place of what memory had`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     let first = try await client.image(for: request)
     try backend.serveAnother("a")
@@ -311,18 +266,12 @@ struct LocalSourceTests {
 /// Loads from origins that ask for a pause.
 @Suite(.timeLimit(.minutes(20)))
 struct RetryAfterTests {
-  private func error(_ request: ImageRequest, _ backend: RealBackend) async throws -> ImageError {
-    let client = try backend.makeClient()
-    return try #require(
-      await #expect(throws: ImageError.self) { try await client.image(for: request) })
-  }
-
   @Test func `a load does not wait for a pause that is longer than its timeout`() async throws {
     let backend = try RealBackend(["ATTEMPTS": "3"])
     backend.origin.serve("/a", .status(429, retryAfter: "200"))
     var request = ImageRequest(url: backend.url("a"))
     request.timeout = .seconds(150)
-    let error = try await error(request, backend)
+    let error = try #require(await backend.makeClient().failure(of: request))
     #expect(error.code == .httpStatus)
     #expect(error.httpStatus == 429)
     #expect(error.isRetryable)
@@ -335,7 +284,7 @@ struct RetryAfterTests {
     var request = ImageRequest(url: backend.url("a"))
     request.timeout = .seconds(300)
     request.maximumRetryAfter = .seconds(1)
-    #expect(try await error(request, backend).retryAt != nil)
+    #expect(try await backend.makeClient().failure(of: request)?.retryAt != nil)
     #expect(backend.fetchCount(of: "a") == 1)
   }
 
@@ -343,6 +292,6 @@ struct RetryAfterTests {
   func `a maximum that makes no sense is an error`(maximum: Duration) async throws {
     var request = ImageRequest(url: "https://example.org/a")
     request.maximumRetryAfter = maximum
-    #expect(try await error(request, RealBackend()).code == .invalidRequest)
+    #expect(try await RealBackend().makeClient().failure(of: request)?.code == .invalidRequest)
   }
 }

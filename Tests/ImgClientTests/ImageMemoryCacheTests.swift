@@ -8,8 +8,8 @@ import Testing
 struct ImageMemoryCacheTests {
   private func image(_ byteCount: Int, expiresIn seconds: Double = 60) -> LoadedImage {
     LoadedImage(
-      bytes: [UInt8](repeating: 7, count: byteCount), type: .jpeg, width: 1, height: 1,
-      source: .init(type: .jpeg, width: 1, height: 1, byteCount: 1),
+      bytes: [UInt8](repeating: 7, count: byteCount), format: .jpeg, width: 1, height: 1,
+      source: SourcePicture(format: .jpeg, width: 1, height: 1, byteCount: 1),
       expiresAt: .now + seconds, origin: .network)
   }
 

@@ -42,9 +42,7 @@ struct ImagePhaseTests {
   func `a load is empty, then loading with more and more bytes, then there`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     var phases: [ImagePhase] = []
     var step = 0
     for await phase in client.phases(for: backend.url("a")) {
@@ -63,9 +61,7 @@ struct ImagePhaseTests {
 
   @Test(arguments: Backend.allCases)
   func `an incremental load has previews and no progress`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     var request = ImageRequest(url: backend.url("a"))
     request.isIncremental = true
     var phases: [ImagePhase] = []
@@ -83,44 +79,30 @@ struct ImagePhaseTests {
 
   @Test(arguments: Backend.allCases)
   func `an image that is at hand is the only phase`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let image = try await client.image(for: backend.url("a"), size: 256)
     for client in [client, try backend.makeClient()] {
-      var phases: [ImagePhase] = []
-      for await phase in client.phases(for: backend.url("a")) { phases.append(phase) }
-      #expect(phases.map(\.image?.bytes) == [image.bytes])
+      #expect(await client.phases(for: backend.url("a")).all.map(\.image?.bytes) == [image.bytes])
     }
   }
 
   @Test(arguments: Backend.allCases)
   func `a load that fails is empty, then failed`(backend: Backend) async throws {
-    let backend = try backend.make()
-    let client = try backend.makeClient()
-    var phases: [ImagePhase] = []
-    for await phase in client.phases(for: backend.url("missing")) { phases.append(phase) }
+    let (backend, client) = try backend.serving()
+    let phases = await client.phases(for: backend.url("missing")).all
     #expect(phases.first == .empty)
     #expect(phases.last?.error?.code == .httpStatus)
     #expect(phases.count == 2)
-    phases = []
-    for await phase in client.phases(for: "nonsense://") { phases.append(phase) }
-    #expect(phases.map(\.error?.code) == [.unsupportedScheme])
+    #expect(await client.phases(for: "nonsense://").all.map(\.error?.code) == [.unsupportedScheme])
   }
 
   @Test(arguments: Backend.allCases)
   func `the cancellation of its reader ends a load with a last phase`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let url = backend.url("a")
-    let reader = Task {
-      var phases: [ImagePhase] = []
-      for await phase in client.phases(for: url) { phases.append(phase) }
-      return phases
-    }
+    let reader = Task { await client.phases(for: url).all }
     #expect(try await eventually { backend.activeFetchCount == 1 })
     reader.cancel()
     let phases = await reader.value
@@ -131,9 +113,7 @@ struct ImagePhaseTests {
 
   @Test(arguments: Backend.allCases)
   func `a load that nobody reads any more ends`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     for await phase in client.phases(for: backend.url("a")) where phase != .empty {
       #expect(backend.activeFetchCount == 1)
       break
@@ -163,9 +143,7 @@ struct ImagePhaseReaderTests {
   func `an actor sees a load begin, and end with an image or an error`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let screen = Screen()
     let url = backend.url("a")
     let reader = Task { await screen.show(client.phases(for: url)) }
@@ -174,7 +152,7 @@ struct ImagePhaseReaderTests {
     #expect(image == nil)
     #expect(error == nil)
     #expect(await screen.isLoading)
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     await reader.value
     #expect(await screen.image?.width == 256)
     #expect(await screen.error == nil)
@@ -187,9 +165,7 @@ struct ImagePhaseReaderTests {
 
   @Test(arguments: Backend.allCases) @MainActor
   func `a reader of the main actor gets phases and images there`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var phases: [ImagePhase] = []
     for await phase in client.phases(for: backend.url("a")) {
       MainActor.preconditionIsolated("phases arrive on the actor of their reader")
@@ -221,9 +197,7 @@ struct ImagePhaseReaderTests {
 
   @Test(arguments: Backend.allCases)
   func `a delay holds up a hit, too`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     _ = try await client.image(for: request)
     request.delay = .seconds(3_600)
@@ -272,7 +246,7 @@ struct PhaseRelayTests {
 
   @Test func `a preview is shown once`() async {
     func preview(_ number: Int) -> ImagePreview {
-      ImagePreview(number: number, bytes: [], type: .png, width: 1, height: 1)
+      ImagePreview(number: number, bytes: [], format: .png, width: 1, height: 1)
     }
     relay.publish(.preview(preview(2)))
     #expect(await relay.next() == .preview(preview(2)))

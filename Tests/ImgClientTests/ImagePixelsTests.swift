@@ -97,16 +97,14 @@ struct ConcurrencyLimitTests {
 
   @Test func `a task that is cancelled does not wait, and takes no place`() async {
     let limit = ConcurrencyLimit(1)
-    let first = await limit.enter()
-    #expect(first)
+    #expect(await limit.enter())
     let cancelled = Task { await limit.enter() }
     cancelled.cancel()
     let entered = await cancelled.value
     #expect(!entered)
     let waiting = Task { await limit.enter() }
     limit.leave()
-    let hasEntered = await waiting.value
-    #expect(hasEntered)
+    #expect(await waiting.value)
   }
 }
 
@@ -116,18 +114,14 @@ struct PixelLoadingTests {
   private func error(of image: LoadedImage, frame: Int = 0, by client: ImageClient) async
     -> ImageError?
   {
-    do throws(ImageError) {
-      _ = try await client.pixels(of: image, frame: frame)
-      return nil
-    } catch {
-      return error
+    await failure { () async throws(ImageError) in try await client.pixels(of: image, frame: frame)
     }
   }
 
   /// A thumbnail made by hand.
   private func image(_ bytes: [UInt8], width: Int = 256, height: Int = 192) -> LoadedImage {
     LoadedImage(
-      bytes: bytes, type: .jpeg, width: width, height: height, source: LoadedImage.sample.source,
+      bytes: bytes, format: .jpeg, width: width, height: height, source: LoadedImage.sample.source,
       origin: .network)
   }
 
@@ -135,9 +129,7 @@ struct PixelLoadingTests {
   func `pixels show the thumbnail, and come from memory the second time`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     #expect(client.memoryCache?.pixels(for: request) == nil)
     let pixels = try await client.pixels(for: request)
@@ -157,9 +149,7 @@ struct PixelLoadingTests {
   func `bytes that are no image have no pixels, and others are not affected`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let whole = try await client.image(for: backend.url("a"), size: 256)
     let bytes = backend is RealBackend ? Array(whole.bytes.prefix(whole.bytes.count / 2)) : []
     #expect(await error(of: image(bytes), by: client)?.code == .corruptImage)
@@ -168,9 +158,7 @@ struct PixelLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a frame that the image does not have is an error`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving("a")
     let image = try await client.image(for: backend.url("a"), size: 256)
     for frame in [1, -1, Int.max] {
       #expect(await error(of: image, frame: frame, by: client)?.code == .frameOutOfRange)
@@ -179,9 +167,7 @@ struct PixelLoadingTests {
 
   @Test(arguments: Backend.allCases)
   func `a load for pixels ends when its task is cancelled`(backend: Backend) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     let load = Task { try await client.pixels(for: request) }
     #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
@@ -250,15 +236,12 @@ struct PixelLoadingTests {
         #expect(pixels.resembles(colour, at: 32, 24), "\(format) \(number)")
       }
       #expect(await error(of: image, frame: 3, by: client)?.code == .frameOutOfRange)
-      let first = try await client.pixels(for: request)
-      #expect(first.resembles(colours[0], at: 32, 24))
+      #expect(try await client.pixels(for: request).resembles(colours[0], at: 32, 24))
     }
   }
 
   @Test func `hundreds of tasks have pixels decoded at the same time`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try RealBackend.serving("a")
     let image = try await client.image(for: backend.url("a"), size: 64)
     let decodes = (0..<300).map { _ in Task { try await client.pixels(of: image) } }
     let first = try await decodes[0].value
@@ -266,9 +249,7 @@ struct PixelLoadingTests {
   }
 
   @Test func `pixels are decoded over the next connection when one was lost`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try RealBackend.serving("a")
     let image = try await client.image(for: backend.url("a"), size: 64)
     unsafe try backend.cluster.killCoordinator()
     unsafe try backend.cluster.start()

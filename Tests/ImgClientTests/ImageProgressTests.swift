@@ -78,10 +78,6 @@ struct ImagePreviewTests {
     return request
   }
 
-  private func recordCount(of client: ImageClient) async throws -> Int {
-    try await client.cache.statistics().recordCount
-  }
-
   @Test(arguments: ArrivingPicture.Form.allCases)
   func `each preview is nearer to the thumbnail than the one before`(
     form: ArrivingPicture.Form
@@ -108,39 +104,5 @@ struct ImagePreviewTests {
     }
     #expect(zip(differences, differences.dropFirst()).allSatisfy { $0 > $1 }, "\(differences)")
     #expect(differences.allSatisfy { $0 > 0 })
-  }
-
-  @Test(arguments: Backend.allCases)
-  func `a picture is stored when it is complete, not when it has previews`(
-    backend: Backend
-  ) async throws {
-    #expect(!ImageRequest(url: "https://example.org/").isIncremental)
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
-    let request = incremental(backend.url("a"))
-    var previewCount = 0
-    for await phase in client.phases(for: request) {
-      if case .preview(let preview) = phase {
-        previewCount += 1
-        #expect(try await recordCount(of: client) == 0)
-        #expect(client.memoryCache?.statistics.count == 0)
-        backend.release("a", step: preview.number - 1)
-      }
-    }
-    #expect(previewCount == RealBackend.stepCount)
-    #expect(try await recordCount(of: client) == 1)
-  }
-
-  @Test func `a picture whose connection breaks off is not stored`() async throws {
-    let backend = try RealBackend()
-    let picture = try ArrivingPicture(.progressiveJPEG)
-    backend.origin.serve(
-      "/a", .body(picture.bytes, delivery: .cut(after: picture.bytes.count * 9 / 10)))
-    let client = try backend.makeClient()
-    var last: ImagePhase?
-    for await phase in client.phases(for: incremental(backend.url("a"))) { last = phase }
-    #expect(last?.error?.code == .truncatedBody)
-    #expect(try await recordCount(of: client) == 0)
   }
 }

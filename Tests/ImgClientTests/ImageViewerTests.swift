@@ -12,15 +12,9 @@ struct ImageViewerTests {
     try backend.serve("fast")
     let viewer = ImageViewer(client: try backend.makeClient())
     let slow = viewer.show(ImageRequest(url: backend.url("slow")))
-    let reader = Task {
-      var phases: [ImagePhase] = []
-      for await phase in slow { phases.append(phase) }
-      return phases
-    }
+    let reader = Task { await slow.all }
     #expect(try await eventually { backend.activeFetchCount == 1 })
-    var shown: [ImagePhase] = []
-    for await phase in viewer.show(ImageRequest(url: backend.url("fast"))) { shown.append(phase) }
-    #expect(shown.last?.image?.width == 256)
+    #expect(await viewer.show(ImageRequest(url: backend.url("fast"))).all.last?.image?.width == 256)
     let phases = await reader.value
     #expect(phases.last?.error?.code == .cancelled)
     #expect(phases.allSatisfy { $0.image == nil })
@@ -32,9 +26,7 @@ struct ImageViewerTests {
   func `a place that shows nothing any more leaves the load of another place alone`(
     backend: Backend
   ) async throws {
-    let backend = try backend.make()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try backend.serving(inParts: "a")
     let viewers = [ImageViewer(client: client), ImageViewer(client: client)]
     // The one that goes on begins the fetch. If the other one began it, its end could come before this one joins.
     let shown = Task { [viewer = viewers[1], url = backend.url("a")] in
@@ -44,7 +36,7 @@ struct ImageViewerTests {
     let cleared = viewers[0].show(ImageRequest(url: backend.url("a")))
     viewers[0].clear()
     #expect(await cleared.all.last?.error?.code == .cancelled)
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     #expect(await shown.value.last?.image?.width == 256)
     #expect(viewers.map(\.discardedCount) == [1, 0])
     #expect(backend.fetchCount(of: "a") == 1)
@@ -83,9 +75,7 @@ struct ImageViewerTests {
     let viewer = ImageViewer(client: ImageClient(transport: cluster))
     let phases = viewer.show("https://example.org/a")
     viewer.clear()
-    var read: [ImagePhase] = []
-    for await phase in phases { read.append(phase) }
-    #expect(read.map(\.error?.code) == [.cancelled])
+    #expect(await phases.all.map(\.error?.code) == [.cancelled])
     #expect(cluster.fetchCount(of: "https://example.org/a") == 0)
     #expect(viewer.discardedCount == 1)
   }
@@ -211,8 +201,10 @@ struct ImagePlaceholderTests {
     #expect([pixel.red, pixel.green, pixel.blue].allSatisfy { (120...140).contains($0) })
     #expect(pixels == ImagePixels(width: 5, height: 3, filledWith: pixel))
     let image = LoadedImage(
-      bytes: [1], type: .jpeg, width: 1, height: 1, source: LoadedImage.sample.source,
-      thumbHash: Self.gray, origin: .network)
+      bytes: [1], format: .jpeg, width: 1, height: 1,
+      source: SourcePicture(
+        format: .jpeg, width: 320, height: 240, byteCount: 500, thumbHash: Self.gray),
+      origin: .network)
     #expect(image.averageColour == .init(red: pixel.red, green: pixel.green, blue: pixel.blue))
     #expect(image.placeholder == .thumbHash(Self.gray))
     #expect(LoadedImage.sample.placeholder == .none)

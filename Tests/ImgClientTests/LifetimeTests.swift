@@ -178,15 +178,6 @@ struct DescriptorShortageTests {
     return before
   }
 
-  private static func error(of client: ImageClient, _ request: ImageRequest) async -> ImageError? {
-    do throws(ImageError) {
-      _ = try await client.image(for: request)
-      return nil
-    } catch {
-      return error
-    }
-  }
-
   /// Another process runs out of descriptors, so that no other test does.
   @Test func `loads fail, hits do not, and loads go on when descriptors are there again`()
     async throws
@@ -204,7 +195,7 @@ struct DescriptorShortageTests {
       #expect(try await client.image(for: "\(baseURL)/stored", size: 256).origin == .store)
       let limit = try Self.setLimit(nil)
       for _ in 1...2 {
-        let error = await Self.error(of: client, ImageRequest(url: "\(baseURL)/a"))
+        let error = await client.failure(of: ImageRequest(url: "\(baseURL)/a"))
         #expect(error?.code == .disconnected)
         #expect(error?.isRetryable == true)
         #expect(error?.message.contains("open") == true, "\(String(describing: error))")
@@ -238,7 +229,7 @@ struct DescriptorShortageTests {
         for descriptor in taken.suffix(count) { close(descriptor) }
         let client = try? ImageClient(configuration)
         if let client {
-          codes.append(await Self.error(of: client, ImageRequest(url: "\(baseURL)/\(count)"))?.code)
+          codes.append(await client.failure(of: ImageRequest(url: "\(baseURL)/\(count)"))?.code)
         }
         for descriptor in taken.dropLast(count) { close(descriptor) }
         _ = try Self.setLimit(limit)

@@ -15,29 +15,6 @@ import Testing
 /// Clients of coordinators that are missing, come back, or are of another version, and of a damaged store.
 @Suite(.timeLimit(.minutes(20)))
 struct ReconnectionTests {
-  private func error(of client: ImageClient, _ url: String) async -> ImageError? {
-    do throws(ImageError) {
-      _ = try await client.image(for: url, size: 256)
-      return nil
-    } catch {
-      return error
-    }
-  }
-
-  @Test func `a load goes on when the coordinator was killed and is started again`() async throws {
-    let backend = try RealBackend()
-    try backend.serveInParts("a")
-    let client = try backend.makeClient()
-    let url = backend.url("a")
-    let load = Task { try await client.image(for: url, size: 256) }
-    #expect(try await eventually { backend.fetchCount(of: "a") == 1 })
-    unsafe try backend.cluster.killCoordinator()
-    unsafe try backend.cluster.start()
-    #expect(try await eventually { backend.fetchCount(of: "a") == 2 })
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
-    #expect(try await load.value.width == 256)
-  }
-
   @Test func `a load that waits when the coordinator is stopped goes on with the next one`()
     async throws
   {
@@ -53,7 +30,7 @@ struct ReconnectionTests {
     #expect(
       try await eventually { unsafe try backend.cluster.client().answer(.status).viewers == 2 })
     let stop = unsafe try backend.cluster.begin(["stop"])
-    for step in 0..<RealBackend.stepCount { backend.release("held", step: step) }
+    backend.releaseAll("held")
     #expect(try await held.value.width == 256)
     #expect(try await eventually { !stop.isRunning })
     unsafe try backend.cluster.start()
@@ -76,9 +53,7 @@ struct ReconnectionTests {
     unsafe try backend.cluster.killCoordinator()
     unsafe try backend.cluster.start()
     #expect(try await eventually { held.allSatisfy { backend.fetchCount(of: $0) == 2 } })
-    for name in held {
-      for step in 0..<RealBackend.stepCount { backend.release(name, step: step) }
-    }
+    for name in held { backend.releaseAll(name) }
     for load in loads { #expect(await load.value.map(\.image?.width) == [256]) }
   }
 
@@ -90,7 +65,8 @@ struct ReconnectionTests {
     configuration.startsCoordinator = true
     configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
     let client = try ImageClient(configuration)
-    let data = try dataURL(PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png))
+    let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
+    let data = "data:image/png;base64,\(Data(picture).base64EncodedString())"
     for size in 2...4 {
       #expect(try await client.image(for: data, size: size).width == size)
       let coordinator = try cluster.client().coordinatorProcessID
@@ -99,25 +75,10 @@ struct ReconnectionTests {
     }
   }
 
-  private func dataURL(_ picture: [UInt8]) -> String {
-    "data:image/png;base64,\(Data(picture).base64EncodedString())"
-  }
-
-  @Test func `a client that lost its coordinator finds the next one`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    try backend.serve("b")
-    let client = try backend.makeClient()
-    _ = try await client.image(for: backend.url("a"), size: 256)
-    unsafe try backend.cluster.killCoordinator()
-    unsafe try backend.cluster.start()
-    #expect(try await client.image(for: backend.url("b"), size: 256).origin == .network)
-  }
-
   @Test func `no coordinator is an error that says how to start one`() async throws {
     let cluster = try Cluster(isStarted: false)
     let client = try ImageClient(cluster.configuration)
-    let error = await error(of: client, "https://example.org/a")
+    let error = await client.failure(of: "https://example.org/a")
     #expect(error?.code == .unreachable)
     #expect(error?.isRetryable == true)
     #expect(error?.url == "https://example.org/a")
@@ -133,22 +94,11 @@ struct ReconnectionTests {
     _ = try await backend.makeClient().image(for: url, size: 256)
     var configuration = unsafe backend.cluster.configuration
     unsafe try backend.cluster.killCoordinator()
-    let hit = try await ImageClient(configuration).image(for: url, size: 256)
-    #expect(hit.origin == .store)
+    #expect(try await ImageClient(configuration).image(for: url, size: 256).origin == .store)
     let directory = try TestDirectory()
     configuration.dataDirectory = directory.path
-    #expect(await error(of: try ImageClient(configuration), url)?.code == .unreachable)
-  }
-
-  @Test func `a client that may starts a coordinator`() async throws {
-    let cluster = try Cluster(isStarted: false)
-    var configuration = cluster.configuration
-    configuration.startsCoordinator = true
-    configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
-    let client = try ImageClient(configuration)
-    let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
-    let image = try await client.image(for: dataURL(picture), size: 4)
-    #expect([image.width, image.height] == [4, 4])
+    let elsewhere = try ImageClient(configuration)
+    #expect(await elsewhere.failure(of: ImageRequest(url: url))?.code == .unreachable)
   }
 
   @Test func `a coordinator of another version is an error that says what to do`() async throws {
@@ -160,7 +110,7 @@ struct ReconnectionTests {
       ClusterConfiguration(
         socketPath: directory.file("socket"), dataDirectory: directory.file("data"),
         startsCoordinator: false))
-    let error = await error(of: client, "https://example.org/a")
+    let error = await client.failure(of: "https://example.org/a")
     #expect(error?.code == .versionMismatch)
     #expect(error?.isRetryable == false)
     #expect(error?.message.contains("imgctl 0.0.1 (protocol 1)") == true)
@@ -181,14 +131,7 @@ struct ReconnectionTests {
       for number in 0..<3_000 {
         var request = ImageRequest(url: "https://example.org/\(number)")
         request.cachePolicy = .cacheOnly
-        group.addTask { [request] () -> ImageError.Code? in
-          do throws(ImageError) {
-            _ = try await client.image(for: request)
-            return nil
-          } catch {
-            return error.code
-          }
-        }
+        group.addTask { [request] in await client.failure(of: request)?.code }
       }
       return await group.reduce(into: []) { $0.append($1) }
     }
@@ -262,9 +205,8 @@ struct JobReconnectionTests {
   @Test func `a watch goes on however often the coordinator is killed and started again`()
     async throws
   {
-    let backend = try RealBackend()
-    try backend.serveInParts("a")
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try RealBackend.serving(inParts: "a")
+    let jobs = client.jobs
     let id = try await jobs.submit([backend.url("a")])
     let updates = Mutex<[ImageJob]>([])
     let watch = Task {
@@ -281,15 +223,15 @@ struct JobReconnectionTests {
       unsafe try backend.cluster.killCoordinator()
       unsafe try backend.cluster.start()
     }
-    for step in 0..<RealBackend.stepCount { backend.release("a", step: step) }
+    backend.releaseAll("a")
     try await watch.value
     let ends = updates.withLock { $0.filter(\.hasEnded) }
     #expect(ends.map(\.done) == [1])
   }
 
   @Test func `a watch fails if the coordinator does not come back`() async throws {
-    let backend = try RealBackend()
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try RealBackend.serving()
+    let jobs = client.jobs
     let id = try await jobs.submit([backend.url("a")], as: .delayed)
     let (firsts, first) = AsyncStream.makeStream(of: Void.self)
     let watch = Task {
@@ -342,9 +284,7 @@ struct JobReconnectionTests {
   }
 
   @Test func `a list that is made slowly does not delay loads`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    let client = try backend.makeClient()
+    let (backend, client) = try RealBackend.serving("a")
     let url = backend.url("a")
     let gate = try BlockingQueue<Void>(capacity: 1)
     let list = NumberedURLs(count: 2_000) { number in
@@ -352,16 +292,15 @@ struct JobReconnectionTests {
       if number == 1_500 { _ = gate.take(upTo: 1) }
     }
     let submission = Task { try await client.jobs.submit(list, as: .delayed) }
-    let image = try await client.image(for: url, size: 64)
-    #expect(image.width == 64)
+    #expect(try await client.image(for: url, size: 64).width == 64)
     gate.close()
     let id = try await submission.value
     #expect(try await client.jobs.job(id).total == 2_000)
   }
 
   @Test func `a job encodes as imgctl prints it, without the values of headers`() async throws {
-    let backend = try RealBackend()
-    let jobs = try backend.makeClient().jobs
+    let (backend, client) = try RealBackend.serving()
+    let jobs = client.jobs
     var request = ImageJobRequest.delayed
     request.headers = [.init("Authorization", "secret")]
     request.name = "list"

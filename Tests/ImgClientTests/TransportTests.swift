@@ -193,18 +193,4 @@ struct ImageErrorTests {
     let cancelled = Failure(stage: .queue, code: .cancelled, detail: "")
     #expect(ImageError(cancelled, url: nil).code == .cancelled)
   }
-
-  @Test func `every failure code of a picture is a code of the library`() {
-    let codes = Set(Failure.Code.allCases.map { ImageError.Code(rawValue: $0.rawValue) })
-    let known: Set<ImageError.Code> = [
-      .invalidURL, .unsupportedScheme, .blockedAddress, .blockedOrigin, .dnsFailure,
-      .connectFailure, .proxyFailure, .tlsFailure, .timeout, .tooManyRedirects, .httpStatus,
-      .invalidResponse,
-      .tooLarge, .truncatedBody, .optedOut, .blockedPath, .unreadableFile, .notAnImage,
-      .unsupportedFormat, .tooManyPixels, .tooManyFrames, .frameOutOfRange, .unsupportedAnimation,
-      .corruptImage, .decodeTimeout, .decodeCrash, .outOfMemory, .storeFull, .notCached, .cancelled,
-      .internal,
-    ]
-    #expect(codes == known)
-  }
 }

@@ -78,14 +78,14 @@ import Testing
 
 /// What the commands that change one job print.
 @Suite(.timeLimit(.minutes(20))) struct JobChangeCommandTests {
-  private static let commands: [(String, [String], JobChange, JobRecord.State, String)] = [
+  private static let commands: [(String, [String], ImageJobChange, JobRecord.State, String)] = [
     (
       "pause", [], .pause, .paused,
       "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"
     ),
     ("resume", [], .resume, .queued, "job 7 continues after 0 of 20\n"),
     ("cancel", [], .cancel, .cancelled, "job 7 cancelled: 0 done, 0 failed, 0 cancelled\n"),
-    ("priority", ["2"], .prioritise(2), .queued, "job 7 has priority 0\n"),
+    ("priority", ["2"], .setPriority(.veryHigh), .queued, "job 7 has priority 0\n"),
   ]
 
   private func run(
@@ -119,7 +119,7 @@ import Testing
     let json = try await run(command, rest + ["--json"], state)
     #expect(json.exitCode == .success)
     #expect(json.messages.isEmpty)
-    #expect(try json.decodedLines(JobStatus.self) == [.sample(7, state)])
+    #expect(try json.decodedLines(ImageJob.self) == [.sample(7, state)])
     #expect(
       json.requests
         == [
@@ -132,7 +132,7 @@ import Testing
   func `--json prints an object for each change that is seen, and the end once`(
     command: String
   ) async throws {
-    let seen: [JobStatus] = [
+    let seen: [ImageJob] = [
       .sample(7, .queued), .sample(7, .queued), .sample(7, .paused), .sample(7),
     ]
     let result = try await ScriptedCoordinator().run([command, "7", "--json"]) { request in
@@ -141,7 +141,7 @@ import Testing
     }
     #expect(result.exitCode == .success)
     // Changes that come at the same time may be one.
-    let printed = try result.decodedLines(JobStatus.self)
+    let printed = try result.decodedLines(ImageJob.self)
     #expect(printed.last == .sample(7))
     #expect(Set(printed).count == printed.count)
     let positions = printed.compactMap { seen.lastIndex(of: $0) }
@@ -170,7 +170,7 @@ import Testing
       }
     }
     #expect(result.exitCode == .success)
-    #expect(try result.decodedLines(JobStatus.self) == [.sample(7)])
+    #expect(try result.decodedLines(ImageJob.self) == [.sample(7)])
   }
 }
 
@@ -179,7 +179,7 @@ import Testing
   /// remove some.
   private func run(
     _ commandLine: [String], refusing refused: [UInt64] = [],
-    _ code: RequestRefusal.Code = .wrongState
+    _ code: Failure.Code = .wrongState
   ) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
@@ -217,8 +217,8 @@ import Testing
     #expect(result.messages == sentence)
   }
 
-  @Test(arguments: [RequestRefusal.Code.wrongState, .unknownJob])
-  func `remove by age skips refused jobs`(code: RequestRefusal.Code) async throws {
+  @Test(arguments: [Failure.Code.wrongState, .unknownJob])
+  func `remove by age skips refused jobs`(code: Failure.Code) async throws {
     let result = try await run(["remove", "--older-than", "1d"], refusing: [2], code)
     #expect(result.exitCode == .success)
     #expect(asked(result) == [3, 2, 1])
@@ -258,7 +258,7 @@ import Testing
   @Test func `remove --json prints the last status of each removed job`() async throws {
     let result = try await run(["remove", "1", "2", "3", "--json"], refusing: [2])
     #expect(result.exitCode == .wrongUse)
-    #expect(try result.decodedLines(JobStatus.self) == [.sample(1), .sample(3)])
+    #expect(try result.decodedLines(ImageJob.self) == [.sample(1), .sample(3)])
     #expect(result.messages.contains(#""message":"imgctl: job 2 is refused""#))
   }
 }
@@ -294,7 +294,7 @@ import Testing
 
   @Test func `--quiet keeps results`() async throws {
     let quiet = try await run("-q", "wait", "7", "--json")
-    #expect(try quiet.decodedLines(JobStatus.self) == [.sample(7, .damaged)])
+    #expect(try quiet.decodedLines(ImageJob.self) == [.sample(7, .damaged)])
   }
 
   @Test func `--quiet keeps errors`() async throws {

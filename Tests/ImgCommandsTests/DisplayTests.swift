@@ -99,7 +99,7 @@ import Testing
     _ state: JobRecord.State, done: Int = 0, failed: Int = 0, retryable: Int = 0,
     cancelled: Int = 0, damaged: Int = 0, isLenient: Bool = false, isDelayed: Bool = false,
     isCancelling: Bool = false
-  ) -> JobStatus {
+  ) -> ImageJob {
     var counts = JobCounts(total: 20)
     counts.done = done
     counts.damaged = damaged
@@ -113,7 +113,7 @@ import Testing
       state: state, counts: counts, submittedAt: WallTime(rawValue: 0),
       startedAt: isDelayed ? nil : WallTime(rawValue: 1_000),
       finishedAt: hasEnded ? WallTime(rawValue: 5_000) : nil)
-    return JobStatus(record, isDelayed: isDelayed, isCancelling: isCancelling)
+    return ImageJob(record, isDelayed: isDelayed, isCancelling: isCancelling)
   }
 
   @Test func `the summary of a successful job has its counts and its duration`() {
@@ -155,14 +155,14 @@ import Testing
   }
 
   /// - Parameter diskByteCount: of a disk that is nearly full.
-  private func tooLarge(_ pinPolicy: PinPolicy, diskByteCount: Int64? = nil) -> JobStatus {
+  private func tooLarge(_ pinPolicy: PinPolicy, diskByteCount: Int64? = nil) -> ImageJob {
     let record = JobRecord(
       id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), pinPolicy: pinPolicy,
       state: .queued, counts: JobCounts(total: 60_000), submittedAt: WallTime(rawValue: 0))
     let report = StoreReport(
       budgetByteCount: 400 << 20, diskByteCount: diskByteCount, pinnedByteCount: 0, pinningJobs: [])
     let shortage = StoreShortage(record, store: report, budgetByteCount: 0)
-    return JobStatus(record, wait: Wait(.storePinned), shortage: shortage)
+    return ImageJob(record, wait: Wait(.storePinned), shortage: shortage)
   }
 
   @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
@@ -256,7 +256,7 @@ import Testing
     /// The cells behind the age of each job.
     func lastCells(_ records: JobRecord...) -> [[String]] {
       var table = JobListing(at: WallTime(rawValue: 60_000))
-      for record in records { table.add(JobStatus(record)) }
+      for record in records { table.add(ImageJob(record)) }
       return table.rendered.split(separator: "\n").map { line in
         line.split(separator: "submitted").last?.split(separator: " ago").last?
           .split(separator: "  ").map { String($0.trimmingPrefix(" ")) } ?? []
@@ -281,7 +281,7 @@ import Testing
     var table = JobListing(at: WallTime(rawValue: 60_000))
     table.add(status(.queued))
     table.add(
-      JobStatus(
+      ImageJob(
         JobRecord(
           id: JobID(rawValue: 8), options: RequestOptions(variant: .standard), state: .queued,
           submittedAt: WallTime(rawValue: 0)), wait: wait))
@@ -292,7 +292,7 @@ import Testing
   }
 
   @Test func `progress names the state of a job that does not run`() {
-    func line(_ status: JobStatus) -> String {
+    func line(_ status: ImageJob) -> String {
       var bar = ProgressBar(self.status(.queued, done: 2), at: .seconds(0))
       bar.update(status, at: .seconds(2))
       return bar.plainLine
@@ -421,6 +421,6 @@ import Testing
       result.messages
         == #"{"error":{"code":"wrong_state","message":"imgctl: job 1 is queued"},"schema":1}"#
         + "\n")
-    #expect(try result.decodedLines(JobStatus.self) == [.sample(2)])
+    #expect(try result.decodedLines(ImageJob.self) == [.sample(2)])
   }
 }

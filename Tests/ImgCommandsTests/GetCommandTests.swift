@@ -129,7 +129,8 @@ struct ThumbnailSearchTests {
           key: ContentKey(name, variant: .standard), url: url.text,
           thumbnail: Thumbnail(
             format: .jpeg, width: 4, height: 3, byteCount: Self.bytes.count, isDamaged: isDamaged),
-          sourceFormat: .png, sourceWidth: 40, sourceHeight: 30, sourceByteCount: 900,
+          source: SourcePicture(
+            format: .png, width: 40, height: 30, byteCount: 900),
           retention: Retention(after: .seconds(3_600)), bytes: Self.bytes)
       ], at: .now)
   }
@@ -239,14 +240,14 @@ struct DownloadTextTests {
   func `a download of a known length has a percentage, rounded down`(
     received: Int, expected: Int, text: String
   ) {
-    let progress = BodyProgress(receivedByteCount: received, expectedByteCount: expected)
+    let progress = ImageProgress(receivedByteCount: received, expectedByteCount: expected)
     #expect(HumanText.download(progress) == text)
   }
 
   @Test func `a download of unknown length has what has arrived`() {
-    #expect(HumanText.download(BodyProgress(receivedByteCount: 655_360)) == "640 KiB")
+    #expect(HumanText.download(ImageProgress(receivedByteCount: 655_360)) == "640 KiB")
     // No origin sends more than it declares.
-    let empty = BodyProgress(receivedByteCount: 10, expectedByteCount: 0)
+    let empty = ImageProgress(receivedByteCount: 10, expectedByteCount: 0)
     #expect(HumanText.download(empty) == "10 B")
   }
 }

@@ -4,11 +4,11 @@ import ImgModel
 import Testing
 
 extension ProgressBar {
-  init(_ status: JobStatus, at elapsed: Duration) {
+  init(_ status: ImageJob, at elapsed: Duration) {
     self.init(status, at: elapsed, wall: WallTime(rawValue: 0))
   }
 
-  mutating func update(_ status: JobStatus, at elapsed: Duration) {
+  mutating func update(_ status: ImageJob, at elapsed: Duration) {
     update(status, at: elapsed, wall: WallTime(rawValue: 0))
   }
 }
@@ -17,13 +17,13 @@ extension ProgressBar {
   private func status(
     done: Int, failed: Int = 0, fromCache: Int = 0, bytes: Int64 = 0, total: Int = 1_000,
     state: JobRecord.State = .queued, wait: Wait? = nil
-  ) -> JobStatus {
+  ) -> ImageJob {
     var counts = JobCounts(total: total)
     counts.done = done
     counts.failed = failed
     counts.fromCache = fromCache
     counts.bytesFetched = bytes
-    return JobStatus(
+    return ImageJob(
       JobRecord(
         id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: state,
         counts: counts, submittedAt: WallTime(rawValue: 0), startedAt: WallTime(rawValue: 0)),
@@ -157,8 +157,8 @@ extension ProgressBar {
 
 /// Which states of a job become lines.
 @Suite struct LineCadenceTests {
-  private func status(_ done: Int, _ state: JobRecord.State = .queued) -> JobStatus {
-    JobStatus(
+  private func status(_ done: Int, _ state: JobRecord.State = .queued) -> ImageJob {
+    ImageJob(
       JobRecord(
         id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), state: state,
         counts: counts(done), submittedAt: WallTime(rawValue: 0)))
@@ -171,7 +171,7 @@ extension ProgressBar {
   }
 
   /// The seconds at which a line comes.
-  private func lines(_ states: [(second: Double, JobStatus)]) -> [Double] {
+  private func lines(_ states: [(second: Double, ImageJob)]) -> [Double] {
     var cadence = LineCadence()
     return states.filter { cadence.takes($0.1, at: .seconds($0.second)) }.map(\.second)
   }
@@ -213,8 +213,8 @@ extension ProgressBar {
         authorityFile: nil, requiresSandbox: false))
   }
 
-  private func job(queued: Int) -> JobStatus {
-    JobStatus(
+  private func job(queued: Int) -> ImageJob {
+    ImageJob(
       JobRecord(
         id: JobID(rawValue: 7), options: RequestOptions(variant: .standard),
         counts: JobCounts(total: queued), submittedAt: WallTime(rawValue: 0)))

@@ -117,11 +117,11 @@ final class ScriptedCoordinator: Sendable {
   }
 }
 
-extension JobStatus {
+extension ImageJob {
   /// A job of twenty lines as it may be seen.
-  static func sample(_ number: UInt64, _ state: JobRecord.State = .finished) -> JobStatus {
+  static func sample(_ number: UInt64, _ state: JobRecord.State = .finished) -> ImageJob {
     let hasEnded = state == .finished || state == .cancelled
-    return JobStatus(
+    return ImageJob(
       JobRecord(
         id: JobID(rawValue: number), name: nil, options: RequestOptions(variant: .standard),
         state: state, counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0),

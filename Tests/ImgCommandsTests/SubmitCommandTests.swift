@@ -58,7 +58,7 @@ import Testing
       switch request {
       case .submitEnd(let end):
         [.submitted(Submitted(id: end.id, job: record.id, total: 100_000))]
-      case .job(let request): [.job(JobReply(id: request.id, status: JobStatus(record)))]
+      case .job(let request): [.job(JobReply(id: request.id, status: ImageJob(record)))]
       default: []
       }
     }

@@ -17,7 +17,7 @@ struct JobRequestsTests {
     client = try parts.greetedClient()
   }
 
-  private func change(_ job: JobID, _ change: JobChange) throws -> CoordinatorReply? {
+  private func change(_ job: JobID, _ change: ImageJobChange) throws -> CoordinatorReply? {
     try client.ask(.change(ChangeRequest(id: client.newRequest(), job: job, change: change)))
   }
 
@@ -124,7 +124,7 @@ struct JobRequestsTests {
   private var change: PendingChanges.Change {
     PendingChanges.Change(
       requester: Requester(client: ClientID(rawValue: 1), request: RequestID(rawValue: 1)),
-      status: JobStatus(.damaged(job)))
+      status: ImageJob(.damaged(job)))
   }
 
   @Test func `a job's change is pending until it is removed`() {
@@ -141,7 +141,7 @@ struct JobRequestsTests {
   @Test func `a second change of a job is a bug of the caller`() async {
     await #expect(processExitsWith: .failure) {
       let job = JobID(rawValue: 1)
-      let change = PendingChanges.Change(requester: nil, status: JobStatus(.damaged(job)))
+      let change = PendingChanges.Change(requester: nil, status: ImageJob(.damaged(job)))
       var changes = PendingChanges()
       changes.add(change, of: job)
       changes.add(change, of: job)

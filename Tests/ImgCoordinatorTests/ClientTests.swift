@@ -207,10 +207,10 @@ extension Identifier: ExpressibleByIntegerLiteral {
 
   private func request(_ number: UInt64) -> RequestID { RequestID(rawValue: number) }
 
-  private func status(_ job: UInt64, done: Int = 0) -> JobStatus {
+  private func status(_ job: UInt64, done: Int = 0) -> ImageJob {
     var counts = JobCounts(total: 20)
     counts.done = done
-    return JobStatus(
+    return ImageJob(
       JobRecord(
         id: JobID(rawValue: job), options: RequestOptions(variant: .standard), state: .queued,
         counts: counts, submittedAt: WallTime(rawValue: 0)))

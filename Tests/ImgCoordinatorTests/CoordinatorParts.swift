@@ -217,7 +217,7 @@ extension CoordinatorReply {
   }
 
   /// The job that it shows; `nil` when it shows none.
-  var job: JobStatus? {
+  var job: ImageJob? {
     if case .job(let reply) = self { reply.status } else { nil }
   }
 }

@@ -6,11 +6,7 @@ import Testing
 
 /// Portable anymaps of every kind, and damaged ones.
 @Suite(.timeLimit(.minutes(20))) struct AnymapTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// A row of pixels.
   private func row(_ header: String, _ samples: [UInt8]) throws -> [Raster.Pixel] {

@@ -5,11 +5,7 @@ import Testing
 
 /// Bitmaps of Windows and OS/2, pixel by pixel.
 @Suite(.timeLimit(.minutes(20))) struct BitmapTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// Rows that no row of the file is as long as, in so many colours at most.
   ///
@@ -208,9 +204,7 @@ import Testing
     let rendered = try fixture.thumbnailer.thumbnail(
       of: BitmapWriter(.info, .blueGreenRed).file(raster), as: .standard)
     #expect(rendered.source == SourceFacts(format: .bmp, width: 37, height: 23, frames: 1))
-    var limits = Limits()
-    limits.maxPixels = 37 * 23 - 1
-    let strict = try ThumbnailFixture(limits: limits)
+    let strict = ThumbnailFixture(maxPixels: 37 * 23 - 1)
     for header in BitmapWriter.Header.allCases {
       let file = BitmapWriter(header, .blueGreenRed).file(raster)
       #expect(strict.failureCode(of: file) == .tooManyPixels)
@@ -238,11 +232,7 @@ import Testing
 
 /// Bitmaps that are not whole, or of a kind that is not decoded.
 @Suite(.timeLimit(.minutes(20))) struct BitmapDamageTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// Noise in 16 colours, of which no part is transparent.
   private static let raster = Raster(width: 13, height: 7) { x, y in

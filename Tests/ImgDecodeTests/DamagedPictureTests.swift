@@ -14,12 +14,8 @@ import Testing
 /// in them, and a few changed bits in a JPEG or a GIF, are another valid picture; and where by
 /// chance as many blocks come out of a scan's data with a hole as without one, no decoder can tell.
 @Suite(.timeLimit(.minutes(20))) struct DamageTests {
-  private let fixture: ThumbnailFixture
+  private let fixture = ThumbnailFixture()
   private static let seedCount: UInt64 = 8
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
 
   private static let shortened: [Damage] = [.cut, .cutAndClosed, .holeDropped]
   private static let moved: [Damage] = shortened + [.restZeroed, .holeZeroed]
@@ -44,8 +40,7 @@ import Testing
   ) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
     let variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
-    let whole = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    let intact = try fixture.reader.raster(of: whole.bytes)
+    let intact = try fixture.raster(of: picture, as: variant)
     for seed in 0..<Self.seedCount {
       var random = SeededGenerator(seed: seed)
       let damaged = damage.applied(to: picture, using: &random)
@@ -190,12 +185,11 @@ import Testing
 
 /// Damaged pictures of which a part is wanted.
 @Suite(.timeLimit(.minutes(20))) struct LenientTests {
-  private let fixture: ThumbnailFixture
+  private let fixture = ThumbnailFixture()
   /// Of the size of the pictures, and lossless.
   private let variant: Variant
 
   init() throws {
-    fixture = try ThumbnailFixture()
     variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
 
@@ -312,9 +306,7 @@ import Testing
   }
 
   @Test func `limits and formats do not become lenient`() throws {
-    var limits = Limits()
-    limits.maxPixels = 1_000
-    let strict = try ThumbnailFixture(limits: limits)
+    let strict = ThumbnailFixture(maxPixels: 1_000)
     for format in [PictureFormat.jpeg, .png, .tiff] {
       #expect(try strict.failureCode(of: damaged(format), isLenient: true) == .tooManyPixels)
     }

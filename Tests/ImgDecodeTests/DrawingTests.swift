@@ -7,11 +7,7 @@ import Testing
 
 /// What an SVG may contain.
 @Suite(.timeLimit(.minutes(20))) struct DrawingTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// A drawing of so many elements with its root.
   private func drawing(elementCount: Int) -> [UInt8] {
@@ -85,9 +81,7 @@ import Testing
   // MARK: - Pictures inside
 
   @Test func `the pictures inside are under the limit of pixels together`() throws {
-    var limits = Limits()
-    limits.maxPixels = 2_000
-    let fixture = try ThumbnailFixture(limits: limits)
+    let fixture = ThumbnailFixture(maxPixels: 2_000)
     let variant = try Variant(ImageVariant(width: 32, height: 32))
     for (format, type) in [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")] {
       let picture = try fixture.maker.card(index: 1, width: 40, height: 30, format: format)
@@ -168,8 +162,7 @@ import Testing
     let file = try directory.write(fixture.maker.card(index: 1, format: .png), to: "card.png")
     let variant = try Variant(ImageVariant(width: 32, height: 24, format: .png))
     let pixel = { (drawing: [UInt8]) in
-      let rendered = try fixture.thumbnailer.thumbnail(of: drawing, as: variant)
-      return try fixture.reader.raster(of: rendered.bytes)[4, 4]
+      return try fixture.raster(of: drawing, as: variant)[4, 4]
     }
     let card = try fixture.maker.card(index: 1, format: .png)
     #expect(try pixel(Drawing.svg(Drawing.image(embedding: card))).alpha == 255)

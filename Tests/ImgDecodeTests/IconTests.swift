@@ -5,11 +5,7 @@ import Testing
 
 /// Icons and cursors of Windows.
 @Suite(.timeLimit(.minutes(20))) struct IconTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// A square in one colour of each pixel's place, its left columns transparent.
   private static func raster(
@@ -158,9 +154,7 @@ import Testing
   // MARK: - Limits
 
   @Test func `the size in the headers is limited, not that in the directory`() throws {
-    var limits = Limits()
-    limits.maxPixels = 20 * 20
-    let strict = try ThumbnailFixture(limits: limits)
+    let strict = ThumbnailFixture(maxPixels: 20 * 20)
     for part in [part(side: 21), try png(side: 21, blue: 1)] {
       let small = IconWriter([self.part(side: 16), .init(width: 1, height: 1, part.bytes)])
       #expect(strict.failureCode(of: small.bytes) == .tooManyPixels)

@@ -7,11 +7,7 @@ import Testing
 
 /// What a thumbnail keeps of its file beside the pixels.
 @Suite(.timeLimit(.minutes(20))) struct KeptDataTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private static let xmp = """
     <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF \
@@ -224,14 +220,8 @@ import Testing
 }
 
 @Suite struct WebPContainerTests {
-  private let maker: PictureMaker
-  private let reader: PictureReader
-
-  init() throws {
-    let runtime = try VipsRuntime.start()
-    maker = PictureMaker(runtime: runtime)
-    reader = PictureReader(runtime: runtime)
-  }
+  private let maker = ThumbnailFixture().maker
+  private let reader = ThumbnailFixture().reader
 
   @Test(arguments: [true, false])
   func `metadata is removed and the picture stays`(hasAlpha: Bool) throws {
@@ -269,11 +259,7 @@ import Testing
 
 /// Pictures that lie in memory with other bytes around them.
 @Suite(.timeLimit(.minutes(20))) struct PictureInPlaceTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   @Test(arguments: PictureFormat.allCases)
   func `a picture in place has the same thumbnail as one by itself`(
@@ -301,7 +287,7 @@ import Testing
     let picture = try fixture.maker.card(index: 1, format: .png)
     for width in [16, 64] {
       let variant = try Variant(ImageVariant(width: width, height: width))
-      let rendered = try fixture.thumbnailer.thumbnail(of: picture.span, as: variant)
+      let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
       #expect(rendered.thumbnail.width == width)
     }
   }
@@ -321,6 +307,6 @@ import Testing
   }
 
   private func thumbnail(of range: Range<Int>, in bytes: [UInt8]) throws -> RenderedThumbnail {
-    try fixture.thumbnailer.thumbnail(of: bytes.span.extracting(range), as: .standard)
+    try fixture.thumbnailer.thumbnail(of: Array(bytes[range]), as: .standard)
   }
 }

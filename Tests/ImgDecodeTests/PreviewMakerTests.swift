@@ -7,13 +7,12 @@ import Testing
 
 /// Pictures whose end has not arrived.
 @Suite(.timeLimit(.minutes(20))) struct PreviewMakerTests {
-  private let fixture: ThumbnailFixture
+  private let fixture = ThumbnailFixture()
   private let maker: PreviewMaker
   /// Of the size of the pictures, and lossless.
   private let variant: Variant
 
   init() throws {
-    fixture = try ThumbnailFixture()
     maker = PreviewMaker(runtime: try VipsRuntime.start(), limits: Limits())
     variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
@@ -124,11 +123,7 @@ import Testing
 
 /// HEIF files with a preview, as cameras and telephones write them.
 @Suite(.timeLimit(.minutes(20))) struct PreviewTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   /// The preview has other colours, so that a thumbnail shows what it was made from.
   private func file(_ aperture: HEIFWithPreview.Aperture? = nil) throws -> [UInt8] {

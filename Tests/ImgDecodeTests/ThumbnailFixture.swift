@@ -11,11 +11,19 @@ struct ThumbnailFixture {
   let maker: PictureMaker
   let reader: PictureReader
 
-  init(limits: Limits = Limits()) throws {
-    let runtime = try VipsRuntime.start()
+  init(limits: Limits = Limits()) {
+    guard let runtime = try? VipsRuntime.start() else {
+      preconditionFailure("libvips does not start, so no picture can be made")
+    }
     thumbnailer = Thumbnailer(runtime: runtime, limits: limits)
     maker = PictureMaker(runtime: runtime)
     reader = PictureReader(runtime: runtime)
+  }
+
+  init(maxPixels: Int64) {
+    var limits = Limits()
+    limits.maxPixels = maxPixels
+    self.init(limits: limits)
   }
 
   /// The code of the failure that `bytes` end in; `nil` when they give a thumbnail.
@@ -60,6 +68,13 @@ extension ThumbnailFixture {
   /// The pixels that a picture of at most 1,000 × 1,000 is decoded to.
   func raster(of picture: [UInt8], isLenient: Bool = false) throws -> Raster {
     let variant = try Variant(ImageVariant(width: 1_000, height: 1_000, format: .png))
+    return try raster(of: picture, as: variant, isLenient: isLenient)
+  }
+
+  /// The pixels of a thumbnail.
+  func raster(
+    of picture: [UInt8], as variant: Variant, isLenient: Bool = false
+  ) throws -> Raster {
     let rendered = try thumbnailer.thumbnail(of: picture, as: variant, isLenient: isLenient)
     return try reader.raster(of: rendered.bytes)
   }

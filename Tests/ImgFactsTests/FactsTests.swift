@@ -84,7 +84,7 @@ import Testing
       return Int(state >> 33) % bound
     }
     for file in Samples.all.sorted(by: { $0.key < $1.key }).map(\.value) {
-      for _ in 0..<500 {
+      for _ in 0..<100 {
         var copy = file
         for _ in 0...random(4) {
           copy[random(copy.count)] = [0, 0xFF, 0x7F, 0x80, UInt8(random(256))][random(5)]

@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func `a body waits for memory only where most of it is handed out`() {
-    for id in 1...3 as ClosedRange<UInt64> { budgets.begin(id) }
+    for id in [1, 2, 3] as [TransferID] { budgets.begin(id) }
     #expect(budgets.grow(2, to: BodyCharge(byteCount: 30)))
     #expect(budgets.prefersFiles)
     budgets.end(2, isHandedOut: true)
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func `a body that waited for both budgets holds up no other in files`() {
-    for id in 1...3 as ClosedRange<UInt64> { budgets.begin(id) }
+    for id in [1, 2, 3] as [TransferID] { budgets.begin(id) }
     #expect(budgets.grow(1, to: BodyCharge(byteCount: 1, isOfFile: true)))
     #expect(!budgets.grow(2, to: BodyCharge(byteCount: 60)))
     #expect(!budgets.grow(2, to: BodyCharge(byteCount: 2_000, isOfFile: true)))
@@ -98,7 +98,7 @@ import Testing
     }
     let paths = (1...8).map { String(repeating: "a", count: $0) }
     let ids = try paths.map { try fetcher.start("\(origin.baseURL)/\($0)") }
-    var givenBack: Set<UInt64> = []
+    var givenBack: Set<TransferID> = []
     var peak = 0
 
     try fetcher.run {

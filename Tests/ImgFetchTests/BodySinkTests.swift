@@ -332,7 +332,7 @@ extension BodyBuffer {
       origin.serve("/\(number)", .body(picture))
       return try fetcher.start("\(origin.baseURL)/\(number)")
     }
-    var givenBack: Set<UInt64> = []
+    var givenBack: Set<TransferID> = []
     var peak = 0
     try fetcher.run {
       peak = max(peak, fetcher.pool.heldFileByteCount)

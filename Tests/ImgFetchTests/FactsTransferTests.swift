@@ -204,7 +204,9 @@ extension Fetcher {
     unlessMatching validators: Validators? = nil
   ) throws -> FinishedTransfer {
     let id = try start(url) { id, url in
-      pool.startFacts(extent, id, url: url, as: options, unlessMatching: validators)
+      pool.start(
+        id, url: url, part: extent == .all ? .allFacts : .facts, as: options,
+        unlessMatching: validators)
     }
     return try end(of: id)
   }

@@ -1,5 +1,5 @@
 import Dispatch
-import ImgModel
+public import ImgModel
 import ImgSystem
 import SeededRandom
 import Testing
@@ -10,12 +10,12 @@ import Testing
 final class Fetcher {
   let pool: TransferPool
   private let poller: Poller
-  private(set) var finished: [UInt64: FinishedTransfer] = [:]
+  private(set) var finished: [TransferID: FinishedTransfer] = [:]
   /// Where the redirects led that waited for a decision.
   private(set) var redirects: [String] = []
   /// Whether they are followed.
   var followsRedirects = true
-  private var nextID: UInt64 = 1
+  private var lastNumber: UInt64 = 0
 
   private static let runtime = Result { () throws(CurlError) in try CurlRuntime.start() }
   private static let tokenBase: UInt64 = 7 << 32
@@ -47,12 +47,12 @@ final class Fetcher {
   func start(
     _ url: String, as options: FetchOptions = .standard, resuming partial: PartialBody? = nil,
     unlessMatching validators: Validators? = nil, begunAt: ContinuousClock.Instant = .now
-  ) throws -> UInt64 {
-    defer { nextID += 1 }
-    pool.start(
-      nextID, url: try ImageURL(line: url), as: options, resuming: partial,
-      unlessMatching: validators, begunAt: begunAt)
-    return nextID
+  ) throws -> TransferID {
+    try start(url) { id, url in
+      pool.start(
+        id, url: url, as: options, resuming: partial, unlessMatching: validators,
+        begunAt: begunAt)
+    }
   }
 
   /// Fetches one URL to its end; `turn` is called after each turn of the loop.
@@ -65,20 +65,20 @@ final class Fetcher {
   }
 
   /// Has a transfer started under the next number.
-  func start(_ url: String, _ start: (UInt64, ImageURL) -> Void) throws -> UInt64 {
-    defer { nextID += 1 }
-    start(nextID, try ImageURL(line: url))
-    return nextID
+  func start(_ url: String, _ start: (TransferID, ImageURL) -> Void) throws -> TransferID {
+    let url = try ImageURL(line: url)
+    lastNumber += 1
+    let id = TransferID(rawValue: lastNumber)
+    start(id, url)
+    return id
   }
 
   /// Fetches the robots.txt of the URL's origin.
   func fetchRobots(of url: String) throws -> FinishedTransfer {
-    defer { nextID += 1 }
-    pool.startRobots(nextID, of: try ImageURL(parsing: url))
-    return try end(of: nextID)
+    try end(of: try start(url) { pool.startRobots($0, of: $1) })
   }
 
-  func end(of id: UInt64, turn: () -> Void = {}) throws -> FinishedTransfer {
+  func end(of id: TransferID, turn: () -> Void = {}) throws -> FinishedTransfer {
     try run {
       turn()
       return finished[id] != nil
@@ -202,4 +202,11 @@ func headFields(_ lines: [String]) -> HeadFields {
   var fields = HeadFields()
   for line in lines { fields.take(line: Array("\(line)\r\n".utf8)) }
   return fields
+}
+
+extension Identifier: ExpressibleByIntegerLiteral {
+  /// The thing of this number.
+  public init(integerLiteral value: UInt64) {
+    self.init(rawValue: value)
+  }
 }

@@ -96,16 +96,6 @@ import Testing
     #expect(origin.counters("/b").ranges.isEmpty)
   }
 
-  @Test func `a 304 to a range request restarts the transfer`() throws {
-    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .status(304), resource()]))
-    let fetcher = try Fetcher()
-    let transfer = try fetcher.fetch(url, resuming: partialBody(fetcher))
-    #expect(transfer.body?.holds(picture) == true)
-    #expect(transfer.isObsolete)
-    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
-    #expect(origin.counters("/a").requests == 3)
-  }
-
   @Test func `without room for the partial body, the whole is fetched`() throws {
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
     origin.serve("/b", .body(noise(500_000)))

@@ -204,20 +204,19 @@ import Testing
 
 /// The requests that follow one another for the same picture.
 @Suite(.timeLimit(.minutes(20))) struct TransferRequestTests {
-  private let url: ParsedURL
+  private let url: TransferURL
   private let secret: HeaderFields
 
   init() throws {
-    url = try ParsedURL(text: "http://a.example/a")
+    url = try TransferURL(ImageURL(parsing: "http://a.example/a"))
     secret = try HeaderFields([HeaderField(name: "X-Key", value: "secret")])
   }
 
   private func redirected(_ location: String) throws -> TransferRequest {
-    let start = try ImageURL(parsing: "http://a.example/a")
-    let request = TransferRequest(for: start, options: FetchOptions(headers: secret))
+    let request = try TransferRequest(for: url.image, options: FetchOptions(headers: secret))
       .onFreshConnection(after: TransferHistory())
-    let target = try RedirectTarget(location, from: url, status: 302)
-    return request.redirected(to: target, from: url, after: TransferHistory(headByteCount: 9))
+    let target = try TransferURL(redirectedTo: location, from: url, status: 302)
+    return request.redirected(to: target, after: TransferHistory(headByteCount: 9))
   }
 
   @Test func `a redirect within an origin keeps the client's header fields`() throws {
@@ -241,28 +240,27 @@ import Testing
       try HeaderField(name: "authorization", value: "secret", onlyTo: $0)
     }
     let options = FetchOptions(headers: try HeaderFields(fields))
-    var (from, request) = (
-      url, TransferRequest(for: try ImageURL(parsing: "http://a.example/a"), options: options)
-    )
+    var request = try TransferRequest(for: url.image, options: options)
     #expect(try request.headers(with: .whole()) != nil)
     for (location, isSent) in [
       ("/b", true), ("http://b.example/", false), ("http://a.example:80/", true),
       ("http://a.example:81/", false), ("https://a.example/", false), ("http://a.example/c", true),
     ] {
-      let target = try RedirectTarget(location, from: from, status: 302)
-      request = request.redirected(to: target, from: from, after: request.history)
+      let target = try TransferURL(redirectedTo: location, from: request.url, status: 302)
+      request = request.redirected(to: target, after: request.history)
       #expect(try (request.headers(with: .whole()) != nil) == isSent, "\(location)")
-      from = target.parsedURL
     }
   }
 
   @Test(arguments: ["ftp://a.example/", "file:///etc/passwd", "javascript:alert(1)"])
   func `a redirect leads to http and https alone`(location: String) {
-    #expect(throws: Failure.self) { try RedirectTarget(location, from: url, status: 302) }
+    #expect(throws: Failure.self) {
+      try TransferURL(redirectedTo: location, from: url, status: 302)
+    }
   }
 
   @Test func `a restart counts what the partial body took, and resumes nothing`() throws {
-    var request = TransferRequest(for: try ImageURL(parsing: "http://a.example/a"))
+    var request = try TransferRequest(for: url.image)
     request.history.bodyByteCount = 10
     var history = request.history
     history.bodyByteCount += 5

@@ -189,13 +189,6 @@ import Testing
     #expect(failure?.code == .invalidResponse)
   }
 
-  @Test func `a file whose compression is broken is a failure`() throws {
-    let origin = try TestOrigin()
-    serve(origin, noise(1_000), as: "gzip")
-    let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
-    #expect(failure?.code == .invalidResponse)
-  }
-
   @Test func `a file that inflates without end comes in as far as it counts`() throws {
     let origin = try TestOrigin()
     serve(origin, Compressed.twoMillionZeros, as: "gzip")
@@ -243,7 +236,6 @@ import Testing
   func `these directives do not forbid it`(value: String) {
     #expect(RobotsTag.optOut(in: value) == nil)
   }
-
 }
 
 /// Pictures whose origins forbid their use.

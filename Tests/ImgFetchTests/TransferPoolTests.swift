@@ -18,7 +18,7 @@ import Testing
 
   @Test func `transfers that wait continue in the next turn, the oldest first`() {
     let turns = LoopTurns()
-    for id in [9, 3, 5] as [UInt64] { _ = turns.wait(id) }
+    for id in [9, 3, 5] as [TransferID] { _ = turns.wait(id) }
     turns.end(5)
     #expect(turns.isAnyWaiting)
     #expect(turns.begin() == [3, 9])

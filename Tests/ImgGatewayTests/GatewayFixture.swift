@@ -18,14 +18,14 @@ struct GatewayFixture {
   }
 
   /// A picture of the origin, which has been stored for an hour and expires in an hour.
-  func serve(_ url: String, bytes: [UInt8] = [1, 2, 3], type: ImageType = .jpeg) {
-    cluster.serve(url, Self.image(bytes: bytes, type: type))
+  func serve(_ url: String, bytes: [UInt8] = [1, 2, 3], format: ImageFormat = .jpeg) {
+    cluster.serve(url, Self.image(bytes: bytes, format: format))
   }
 
-  static func image(bytes: [UInt8], type: ImageType = .jpeg) -> LoadedImage {
+  static func image(bytes: [UInt8], format: ImageFormat = .jpeg) -> LoadedImage {
     LoadedImage(
-      bytes: bytes, type: type, width: 4, height: 2,
-      source: LoadedImage.Source(type: .png, width: 40, height: 20, byteCount: 400),
+      bytes: bytes, format: format, width: 4, height: 2,
+      source: SourcePicture(format: .png, width: 40, height: 20, byteCount: 400),
       origin: .network)
   }
 

@@ -273,7 +273,8 @@ struct HTTPStatusTests {
       (.connectFailure, 502), (.proxyFailure, 502), (.tlsFailure, 502), (.tooManyRedirects, 502),
       (.invalidResponse, 502),
       (.truncatedBody, 502), (.unreachable, 503), (.versionMismatch, 503), (.disconnected, 503),
-      (.refused, 503), (.storeFailure, 503), (.storeFull, 503), (.timeout, 504), (.internal, 500),
+      (.unavailable, 503), (.notPermitted, 503), (.storeDamaged, 503), (.storeFailure, 503),
+      (.storeFull, 503), (.timeout, 504), (.internal, 500),
     ] as [(ImageError.Code, Int)])
   func `a failure has the status that tells its cause`(code: ImageError.Code, status: Int) {
     #expect(HTTPStatus(ImageError(code: code, message: "")).rawValue == status)

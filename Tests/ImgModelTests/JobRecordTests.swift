@@ -58,13 +58,13 @@ import Testing
     #expect(counts.finished == 3)
   }
 
-  private static let table: [(JobRecord.State, JobChange, Expectation)] = [
+  private static let table: [(JobRecord.State, ImageJobChange, Expectation)] = [
     (.submitting, .pause, .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .resume, .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .cancel, .refused("job 3 is submitting; nothing is left to cancel")),
     (.submitting, .retry(includesFinal: false), refusedRetry("submitting")),
     (.submitting, .retry(includesFinal: true), refusedRetry("submitting")),
-    (.submitting, .prioritise(2), .refused("job 3 is submitting; it has no waiting URLs")),
+    (.submitting, .setPriority(.veryHigh), .refused("job 3 is submitting; it has no waiting URLs")),
     (.submitting, .remove, .refused("job 3 is submitting; cancel it first")),
 
     (.queued, .pause, .becomes(.paused)),
@@ -72,7 +72,7 @@ import Testing
     (.queued, .cancel, .becomes(.cancelled)),
     (.queued, .retry(includesFinal: false), refusedRetry("running")),
     (.queued, .retry(includesFinal: true), refusedRetry("running")),
-    (.queued, .prioritise(2), .becomes(.queued)),
+    (.queued, .setPriority(.veryHigh), .becomes(.queued)),
     (.queued, .remove, .refused("job 3 is running; cancel it first")),
 
     (.paused, .pause, .refused("job 3 is paused already")),
@@ -80,7 +80,7 @@ import Testing
     (.paused, .cancel, .becomes(.cancelled)),
     (.paused, .retry(includesFinal: false), refusedRetry("paused")),
     (.paused, .retry(includesFinal: true), refusedRetry("paused")),
-    (.paused, .prioritise(2), .becomes(.paused)),
+    (.paused, .setPriority(.veryHigh), .becomes(.paused)),
     (.paused, .remove, .refused("job 3 is paused; cancel it first")),
 
     (.finished, .pause, .refused("job 3 is finished; it has no waiting URLs")),
@@ -88,7 +88,7 @@ import Testing
     (.finished, .cancel, .refused("job 3 is finished; nothing is left to cancel")),
     (.finished, .retry(includesFinal: false), .becomes(.queued)),
     (.finished, .retry(includesFinal: true), .becomes(.queued)),
-    (.finished, .prioritise(2), .refused("job 3 is finished; it has no waiting URLs")),
+    (.finished, .setPriority(.veryHigh), .refused("job 3 is finished; it has no waiting URLs")),
     (.finished, .remove, .becomes(.finished)),
 
     (.cancelled, .pause, .refused("job 3 is cancelled; it has no waiting URLs")),
@@ -96,7 +96,7 @@ import Testing
     (.cancelled, .cancel, .refused("job 3 is cancelled; nothing is left to cancel")),
     (.cancelled, .retry(includesFinal: false), .becomes(.queued)),
     (.cancelled, .retry(includesFinal: true), .becomes(.queued)),
-    (.cancelled, .prioritise(2), .refused("job 3 is cancelled; it has no waiting URLs")),
+    (.cancelled, .setPriority(.veryHigh), .refused("job 3 is cancelled; it has no waiting URLs")),
     (.cancelled, .remove, .becomes(.cancelled)),
   ]
 
@@ -106,7 +106,7 @@ import Testing
 
   @Test(arguments: table)
   func `each change in each state is a transition or a refusal`(
-    state: JobRecord.State, change: JobChange, expectation: Expectation
+    state: JobRecord.State, change: ImageJobChange, expectation: Expectation
   ) throws {
     let before = Self.record(state)
     var record = before
@@ -190,11 +190,11 @@ import Testing
 
   @Test func `a change of priority changes only the priority`() throws {
     var record = Self.record(.queued)
-    try record.apply(.prioritise(-2), at: Self.changedAt)
+    try record.apply(.setPriority(.veryLow), at: Self.changedAt)
     var expected = Self.record(.queued)
     #expect(record.options.priority == -2)
-    try expected.apply(.prioritise(0), at: Self.changedAt)
-    try record.apply(.prioritise(0), at: Self.changedAt)
+    try expected.apply(.setPriority(.normal), at: Self.changedAt)
+    try record.apply(.setPriority(.normal), at: Self.changedAt)
     #expect(record == expected)
   }
 
@@ -238,15 +238,15 @@ import Testing
   }
 }
 
-@Suite struct JobStatusTests {
+@Suite struct ImageJobTests {
   private func status(
     _ state: JobRecord.State, isStarted: Bool = false, isDelayed: Bool = false,
     isCancelling: Bool = false
-  ) -> JobStatus.State {
+  ) -> ImageJob.State {
     let record = JobRecord(
       id: JobID(rawValue: 3), options: RequestOptions(variant: .standard), state: state,
       submittedAt: WallTime(rawValue: 0), startedAt: isStarted ? WallTime(rawValue: 1) : nil)
-    return JobStatus(record, isDelayed: isDelayed, isCancelling: isCancelling).state
+    return ImageJob(record, isDelayed: isDelayed, isCancelling: isCancelling).state
   }
 
   @Test func `a job has one of seven visible states`() {
@@ -268,10 +268,10 @@ import Testing
     let record = JobRecord(
       id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, priority: 1),
       state: .queued, counts: counts, submittedAt: WallTime(rawValue: 0))
-    let status = JobStatus(record, running: 4)
+    let status = ImageJob(record, running: 4)
     #expect(status.queued == 1)
     #expect(status.retryable == 1)
-    #expect(status.priority == 1)
+    #expect(status.priority == .high)
     #expect(
       status.total == status.queued + status.running + status.done + status.failed
         + status.cancelled)

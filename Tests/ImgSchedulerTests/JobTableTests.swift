@@ -145,7 +145,7 @@ import Testing
     let ids = [add(1), add(2)]
     #expect(nextStartTag() == ids[0])
     jobs.enqueue(ids[0])
-    jobs.apply(.prioritise(2), to: ids[0], at: wall, now: now)
+    jobs.apply(.setPriority(.veryHigh), to: ids[0], at: wall, now: now)
     #expect(jobs[ids[0]]?.record.options.priority == 2)
     #expect(nextStartTag() == ids[0])
     #expect(nextStartTag() == ids[1])

@@ -292,8 +292,8 @@ import Testing
     #expect(cluster.endedJobs[job]?.state == .cancelled)
   }
 
-  @Test(arguments: [JobChange.cancel, .pause])
-  func `a job goes on where it was when its change cannot be made durable`(change: JobChange) {
+  @Test(arguments: [ImageJobChange.cancel, .pause])
+  func `a job goes on where it was when its change cannot be made durable`(change: ImageJobChange) {
     let (cluster, job) = cluster()
     cluster.isJournalHeld = true
     #expect(cluster.change(job, change))
@@ -328,12 +328,12 @@ import Testing
     cluster.isJournalHeld = true
     cluster.change(job, .resume)
     cluster.refuseChanges()
-    cluster.change(job, .prioritise(3))
+    cluster.change(job, .setPriority(.veryHigh))
     cluster.refuseChanges()
     cluster.isJournalHeld = false
     cluster.deliverJournal()
     #expect(cluster.status(job)?.state == .paused)
-    #expect(cluster.status(job)?.priority == 0)
+    #expect(cluster.status(job)?.priority == .normal)
     #expect(cluster.fetchStarts == (1...3).map { url($0) })
     cluster.change(job, .resume)
     cluster.finishEverything()
@@ -373,8 +373,8 @@ import Testing
     let cluster = ClusterModel.started(transfers: 1, credits: .few)
     let first = cluster.submit((1...8).map { url($0) })
     cluster.submit((11...13).map { url($0) })
-    cluster.change(first, .prioritise(-1))
-    #expect(cluster.status(first)?.priority == -1)
+    cluster.change(first, .setPriority(.low))
+    #expect(cluster.status(first)?.priority == .low)
     let starts = cluster.startsUntilIdle()
     #expect(starts.suffix(6).allSatisfy { $0 < 10 }, "\(starts)")
   }

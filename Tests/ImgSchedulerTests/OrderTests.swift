@@ -153,11 +153,11 @@ import Testing
     let (cluster, _) = clusterWithLongJob(hostCount: 100)
     let short = cluster.submit(shortURLs(12))
     #expect(nextStarts(4, of: cluster).count { $0 } == 2)
-    cluster.change(short, .prioritise(2))
+    cluster.change(short, .setPriority(.veryHigh))
     #expect(nextStarts(4, of: cluster) == [true, true, true, true])
-    cluster.change(short, .prioritise(-2))
+    cluster.change(short, .setPriority(.veryLow))
     #expect(nextStarts(10, of: cluster).allSatisfy { !$0 })
-    cluster.change(short, .prioritise(0))
+    cluster.change(short, .setPriority(.normal))
     #expect(nextStarts(8, of: cluster).count { $0 } == 4)
   }
 
@@ -165,7 +165,7 @@ import Testing
     let (cluster, _) = clusterWithLongJob(hostCount: 1)
     let short = cluster.submit(shortURLs(30), priority: -1)
     _ = nextStarts(50, of: cluster)
-    cluster.change(short, .prioritise(0))
+    cluster.change(short, .setPriority(.normal))
     #expect(nextStarts(10, of: cluster).count { $0 } == 5)
   }
 }

@@ -241,9 +241,9 @@ import Testing
 
   @Test func `when the high one becomes low the URL is low, and back`() {
     let (cluster, high) = cluster()
-    cluster.change(high, .prioritise(-2))
+    cluster.change(high, .setPriority(.veryLow))
     #expect(cluster.scheduler.work.all.allSatisfy { $0.urgency.priority < 2 })
-    cluster.change(high, .prioritise(1))
+    cluster.change(high, .setPriority(.high))
     #expect(cluster.startsUntilIdle() == [2, 3, 1])
   }
 
@@ -254,8 +254,8 @@ import Testing
     cluster.submit([url(1), url(2)])
     let high = cluster.submit([url(2)], variant: .small, priority: 2)
     cluster.answerLookups()
-    cluster.change(high, .prioritise(-2))
-    cluster.change(high, .prioritise(2))
+    cluster.change(high, .setPriority(.veryLow))
+    cluster.change(high, .setPriority(.veryHigh))
     #expect(cluster.startsUntilIdle() == [2, 1])
     #expect(cluster.attachedCount == 1)
   }

@@ -147,7 +147,7 @@ import Testing
   }
 
   private func arrived(_ byteCount: Int, for lease: LeaseID, at worker: WorkerID) -> Event {
-    let progress = BodyProgress(receivedByteCount: byteCount, expectedByteCount: 10_000)
+    let progress = ImageProgress(receivedByteCount: byteCount, expectedByteCount: 10_000)
     let entry = ProgressReport.Entry(lease: lease, progress: progress)
     return .fromWorker(worker, .progress(ProgressReport(entries: [entry])))
   }

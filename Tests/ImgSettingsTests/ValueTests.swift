@@ -303,28 +303,6 @@ import Testing
     }
   }
 
-  /// Against a calendar that knows only how long months are.
-  @Test(arguments: [0, 1600, 9600])
-  func `consecutive dates are one day apart in all leap years`(firstYear: Int64) throws {
-    var expected = try #require(CivilDate(year: firstYear, month: 1, day: 1)).daysSince1970
-    #expect((expected + 719_528).isMultiple(of: 146_097), "whole periods of 400 years from year 0")
-    for year in firstYear..<firstYear + 400 {
-      let isLeapYear = year % (year % 100 == 0 ? 400 : 4) == 0
-      for month in Int64(1)...12 {
-        let length: Int64 =
-          month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
-        for day in 1...length {
-          guard CivilDate(year: year, month: month, day: day)?.daysSince1970 == expected else {
-            Issue.record("\(year)-\(month)-\(day) is not day \(expected)")
-            return
-          }
-          expected += 1
-        }
-        #expect(CivilDate(year: year, month: month, day: length + 1) == nil)
-      }
-    }
-  }
-
   @Test(
     arguments: [
       ("31556926s", .after(.seconds(31_556_926))),

@@ -68,7 +68,7 @@ struct AccessBitsTests {
   @Test func `a process continues with a larger file that replaced its own`() throws {
     let holder = try open(budgetByteCount: 1)
     let key = try ContentKey(picture: 1)
-    var counters = StoreCounters()
+    var counters = CacheStatistics.Counters()
     counters.hits = 3
     holder.add(counters)
     let larger = try open(budgetByteCount: 1 << 30)
@@ -124,11 +124,11 @@ struct AccessRecorderTests {
 
   @Test func `look-ups set the bits of their hits, and count everything else as a miss`() throws {
     let keys = try (1...3).map { try ContentKey(picture: $0) }
-    let found = StoredThumbnail(
-      key: keys[1], url: "https://example.org/2.jpg",
-      thumbnail: Thumbnail(format: .jpeg, width: 4, height: 3, byteCount: 9), storedAt: .now,
-      expiresAt: .now(plusSeconds: 60), lifetime: .zero, sourceFormat: .png, sourceWidth: 40,
-      sourceHeight: 30, decodePath: .general, thumbHash: nil, sourceByteCount: 900, terms: .none)
+    let found = CacheRecord(
+      id: keys[1], name: "https://example.org/2.jpg", kind: .thumbnail,
+      thumbnail: Thumbnail(format: .jpeg, width: 4, height: 3, byteCount: 9),
+      source: SourcePicture(format: .png, width: 40, height: 30, byteCount: 900),
+      storageTime: .now, expiryTime: .now(plusSeconds: 60))
     recorder.record(keys, [.miss, .hit(found), .stale(.expired)])
     #expect(counted() == [1, 2])
     #expect(keys.map { bits.isSet(for: $0) } == [false, true, false])
@@ -153,23 +153,6 @@ struct SecondChanceTests {
   init() throws {
     directory = try TestDirectory()
     path = directory.path + "/store"
-  }
-
-  @Test(arguments: [10, 20])
-  func `300 thumbnails of 100 kB keep to a budget with the newest present and the oldest evicted`(
-    mebibytes: Int
-  ) throws {
-    let budget = Int64(mebibytes) << 20
-    let store = try ThumbnailStore(directory, budgetByteCount: budget)
-    for group in 0..<20 {
-      let numbers = group * 15..<group * 15 + 15
-      try store.put(numbers.map { try NewThumbnail(large: $0, byteCount: 100_000) }, at: .now)
-      #expect(try store.summary().occupiedByteCount <= budget)
-    }
-    let kept = try kept(in: store, of: 0..<300)
-    #expect(kept == Array(300 - kept.count..<300))
-    #expect(kept.count >= mebibytes * 6)
-    #expect(try store.statistics(at: .now).mapByteCount > budget)
   }
 
   @Test func `accessed thumbnails survive others`() throws {
@@ -198,9 +181,9 @@ struct SecondChanceTests {
     let store = try fullStore()
     for number in 0..<Self.count { _ = try store.lookup(ContentKey(picture: number), at: .now) }
     try overflow(store)
-    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try store.size().occupiedByteCount <= Self.budget)
     #expect(try kept(in: store, of: 1_000..<1_040).count == 40)
-    #expect(try store.verifiedEntryCounts() == [try store.summary().entryCount])
+    #expect(try store.verifiedEntryCounts() == [try store.size().recordCount])
   }
 
   @Test func `an access in another process counts, also in one that only reads`() async throws {

@@ -53,10 +53,10 @@ struct CompactionTests {
     // Those that the copy's own commits leave.
     #expect(after.freePageCount < 20)
     #expect(
-      after.summary
-        == StoreSummary(
-          entryCount: 100, occupiedByteCount: after.summary.occupiedByteCount,
-          budgetByteCount: 512 << 20, diskByteCount: after.summary.diskByteCount))
+      try shared.current().size()
+        == CacheSize(
+          recordCount: 100, occupiedByteCount: after.occupiedByteCount,
+          budgetByteCount: 512 << 20, diskByteCount: after.diskByteCount))
     #expect(after.counters == before.counters)
     #expect(after.mapByteCount == before.mapByteCount)
     for number in 0..<100 {
@@ -76,8 +76,8 @@ struct CompactionTests {
     let before = try shared.current().statistics(at: .now)
     try shared.reset()
     let after = try shared.current().statistics(at: .now)
-    #expect(after.summary.entryCount == 0)
-    #expect(after.summary.budgetByteCount == before.summary.budgetByteCount)
+    #expect(after.recordCount == 0)
+    #expect(after.budgetByteCount == before.budgetByteCount)
     #expect(after.fileByteCount < before.fileByteCount / 3)
     #expect(after.counters == before.counters)
     #expect(try names == ["store", "store.lock"])

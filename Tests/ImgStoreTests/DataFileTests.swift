@@ -263,7 +263,7 @@ private struct BudgetRun {
   mutating func makeChanges(_ changeCount: Int) throws {
     for _ in 0..<changeCount {
       try makeChange()
-      let summary = try store.summary()
+      let summary = try store.size()
       #expect(summary.occupiedByteCount <= summary.budgetByteCount)
     }
   }

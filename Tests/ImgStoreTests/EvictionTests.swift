@@ -20,16 +20,17 @@ struct EvictionTests {
     for group in 0..<100 {
       try store.put(pictures(ofGroup: group), at: .now)
       let statistics = try store.statistics(at: .now)
-      #expect(statistics.summary.occupiedByteCount <= Self.budget)
-      if statistics.summary.entryCount <= previousCount {
+      #expect(statistics.occupiedByteCount <= Self.budget)
+      if statistics.recordCount <= previousCount {
         evictionCount += 1
-        #expect(statistics.summary.occupiedByteCount <= Self.budget / 10 * 7)
+        #expect(statistics.occupiedByteCount <= Self.budget / 10 * 7)
         // The slice of the walk keeps it from dropping much more.
-        #expect(statistics.summary.occupiedByteCount > Self.budget / 10 * 5)
+        #expect(statistics.occupiedByteCount > Self.budget / 10 * 5)
       }
-      previousCount = statistics.summary.entryCount
+      previousCount = statistics.recordCount
     }
     #expect(evictionCount > 2)
+    #expect(try store.statistics(at: .now).mapByteCount > Self.budget)
     // What is left are the newest, without a gap.
     for number in 0..<600 {
       let isKept = try store.bytes(ofPicture: number) != nil
@@ -45,12 +46,12 @@ struct EvictionTests {
     }
     // Storing them does not evict yet.
     try store.put(expired, at: .now(plusSeconds: -2))
-    #expect(try store.summary().entryCount == 110)
+    #expect(try store.size().recordCount == 110)
     try store.put((110..<140).map { try picture($0) }, at: .now)
     let counters = try #require(try store.statistics(at: .now).counters)
     #expect(counters.expiredRemovals == 20)
     #expect(try store.statistics(at: .now).expiredCount == 0)
-    #expect(try store.summary().entryCount == 120 - Int(counters.evictions))
+    #expect(try store.size().recordCount == 120 - Int(counters.evictions))
     #expect(try store.bytes(ofPicture: 89) != nil)
   }
 
@@ -62,7 +63,7 @@ struct EvictionTests {
       picture: 1_000, byteCount: 400_000, expiresAt: .now(plusSeconds: 1))
     try store.put([shortLived], at: .now)
     #expect(try store.bytes(ofPicture: 1_000) == shortLived.bytes)
-    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try store.size().occupiedByteCount <= Self.budget)
   }
 
   @Test func `large thumbnails that follow many small ones keep the budget`() throws {
@@ -75,7 +76,7 @@ struct EvictionTests {
     for start in stride(from: 20_000, to: 20_040, by: 8) {
       try store.put(
         (start..<start + 8).map { try NewThumbnail(large: $0, byteCount: 1 << 20) }, at: .now)
-      #expect(try store.summary().occupiedByteCount <= budget)
+      #expect(try store.size().occupiedByteCount <= budget)
     }
   }
 
@@ -89,7 +90,7 @@ struct EvictionTests {
     }
     #expect(error?.isFull == true)
     #expect(error?.reason == .tooLarge)
-    #expect(try store.summary().entryCount == 0)
+    #expect(try store.size().recordCount == 0)
   }
 
   @Test func `a group larger than the budget is refused as a whole`() throws {
@@ -99,11 +100,11 @@ struct EvictionTests {
     let error = #expect(throws: StoreError.self) { try store.put(group, at: .now) }
     // No fault of the disk, and of none that comes later.
     #expect(error?.reason == .tooLarge)
-    #expect(try store.summary().entryCount == 1)
+    #expect(try store.size().recordCount == 1)
     // Each alone fits, in place of the ones before.
     for thumbnail in group { try store.put([thumbnail], at: .now) }
     #expect(try store.bytes(ofPicture: 101) != nil)
-    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try store.size().occupiedByteCount <= Self.budget)
   }
 
   @Test func `the next puts shrink a store to a smaller budget`() throws {
@@ -112,11 +113,11 @@ struct EvictionTests {
       try store.put((0..<1_900).map { try NewThumbnail(large: $0, byteCount: 7_000) }, at: .now)
     }
     let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
-    var before = try store.summary().occupiedByteCount
+    var before = try store.size().occupiedByteCount
     var putCount = 0
     while before > Self.budget {
       try store.put([NewThumbnail(picture: 10_000 + putCount)], at: .now)
-      let after = try store.summary().occupiedByteCount
+      let after = try store.size().occupiedByteCount
       #expect(after < before)
       before = after
       putCount += 1
@@ -151,7 +152,7 @@ struct EvictionTests {
     // Each a third of the map, so that the fourth finds no page that was never used.
     for round in 0..<6 {
       try store.put((0..<45).map { try picture(45 * round + $0) }, at: .now)
-      #expect(try store.summary().entryCount == 45)
+      #expect(try store.size().recordCount == 45)
       try store.reset()
     }
   }
@@ -164,7 +165,7 @@ struct EvictionTests {
     }
     #expect(error?.isFull == true)
     #expect(error?.code == .mapFull)
-    #expect(try store.summary().entryCount == 1)
+    #expect(try store.size().recordCount == 1)
     // And the store goes on working.
     try store.put([NewThumbnail(picture: 3)], at: .now)
     #expect(try store.bytes(ofPicture: 3) != nil)
@@ -206,21 +207,22 @@ struct RenewalTests {
       staleIfErrorUntil: .now(plusSeconds: 2), fields: fields)
   }
 
-  private func put(_ number: Int, _ fields: String = "etag: \"1\"") throws -> StoredThumbnail {
+  private func put(_ number: Int, _ fields: String = "etag: \"1\"") throws -> CacheRecord {
     let plain = try NewThumbnail(picture: number)
     let new = NewThumbnail(
-      key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
-      sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      key: plain.key, url: plain.url, thumbnail: plain.thumbnail,
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: plain.retention, terms: Self.terms(fields), bytes: plain.bytes)
     try store.put([new], at: .now)
     return try #require(try facts(number))
   }
 
-  private func facts(_ number: Int) throws -> StoredThumbnail? {
+  private func facts(_ number: Int) throws -> CacheRecord? {
     try store.facts(of: [ContentKey(picture: number)], at: .now)[0]
   }
 
-  private func renewal(_ record: StoredThumbnail, _ fields: String = "etag: \"1\"") -> Renewal {
+  private func renewal(_ record: CacheRecord, _ fields: String = "etag: \"1\"") -> Renewal {
     Renewal(
       of: record, terms: Self.terms(fields, until: 50),
       retention: Retention(after: .seconds(600)))
@@ -232,11 +234,11 @@ struct RenewalTests {
     let record = try put(1)
     #expect(record.terms == Self.terms("etag: \"1\""))
     let access = ThumbnailAccess(
-      key: record.key, retention: Retention(after: .seconds(900)), at: .now)
+      key: record.id, retention: Retention(after: .seconds(900)), at: .now)
     try store.extend([access])
     let extended = try #require(try facts(1))
     #expect(extended.terms == record.terms)
-    #expect(extended.expiresAt == .now(plusSeconds: 900))
+    #expect(extended.expiryTime == .now(plusSeconds: 900))
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
   }
 
@@ -247,7 +249,7 @@ struct RenewalTests {
     #expect(try store.renew([renewal(record, "")], at: later))
     let renewed = try #require(try facts(1))
     #expect(renewed.thumbnail.isDamaged)
-    #expect(renewed.storedAt == later)
+    #expect(renewed.storageTime == later)
   }
 
   @Test func `a renewed record has new terms and a new storage time, and keeps its bytes`() throws {
@@ -256,8 +258,8 @@ struct RenewalTests {
     #expect(try store.renew([request], at: later))
     let renewed = try #require(try facts(1))
     #expect(renewed.terms == request.terms)
-    #expect(renewed.storedAt == later)
-    #expect(renewed.expiresAt == later.advanced(by: .seconds(600)))
+    #expect(renewed.storageTime == later)
+    #expect(renewed.expiryTime == later.advanced(by: .seconds(600)))
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
     #expect(try store.defects().isEmpty)
     // A concurrent revalidation of the same record.
@@ -269,7 +271,7 @@ struct RenewalTests {
     let request = Renewal(
       of: record, terms: record.terms, retention: Retention(after: .seconds(1)))
     #expect(try store.renew([request], at: .now))
-    #expect(try facts(1)?.expiresAt == record.expiresAt)
+    #expect(try facts(1)?.expiryTime == record.expiryTime)
   }
 
   @Test func `a record that was removed, expired or replaced is not renewed`() throws {

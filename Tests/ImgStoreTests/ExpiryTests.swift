@@ -19,7 +19,7 @@ struct ExpiryTests {
 
   private func facts(
     ofPicture number: Int = 1, at now: WallTime = .now
-  ) throws -> StoredThumbnail? {
+  ) throws -> CacheRecord? {
     guard case .hit(let facts) = try store.lookup(ContentKey(picture: number), at: now) else {
       return nil
     }
@@ -28,7 +28,7 @@ struct ExpiryTests {
 
   /// How long after the tests' present the thumbnail expires.
   private func expiry(ofPicture number: Int = 1, at now: WallTime = .now) throws -> Duration? {
-    try facts(ofPicture: number, at: now).map { WallTime.now.duration(to: $0.expiresAt) }
+    try facts(ofPicture: number, at: now).map { WallTime.now.duration(to: $0.expiryTime) }
   }
 
   private func put(_ retention: Retention, at now: WallTime = .now) throws {
@@ -57,15 +57,15 @@ struct ExpiryTests {
     let storedAt = WallTime.now(plusSeconds: -77)
     try put(Retention(after: duration), at: storedAt)
     let facts = try #require(try facts())
-    #expect(facts.storedAt == storedAt)
-    #expect(facts.storedAt.duration(to: facts.expiresAt) == duration)
+    #expect(facts.storageTime == storedAt)
+    #expect(facts.storageTime.duration(to: facts.expiryTime) == duration)
     #expect(facts.lifetime == .zero)
   }
 
   @Test func `an expiry date does not change, even in the past`() throws {
     let date = WallTime.now(plusSeconds: 500)
     try put(Retention(until: date))
-    #expect(try facts()?.expiresAt == date)
+    #expect(try facts()?.expiryTime == date)
     try store.put(
       [NewThumbnail(picture: 2, expiresAt: .now(plusSeconds: -5))], at: .now)
     #expect(try expiry(ofPicture: 2) == nil)
@@ -93,8 +93,8 @@ struct ExpiryTests {
     #expect(try store.removeExpired(at: .now(plusSeconds: 99), limit: 10) == 0)
     let date = WallTime.now(plusSeconds: 200)
     try access(Retention(until: date), at: .now(plusSeconds: 99))
-    #expect(try facts()?.expiresAt == date)
-    #expect(try facts()?.storedAt == .now)
+    #expect(try facts()?.expiryTime == date)
+    #expect(try facts()?.storageTime == .now)
     try expectSound()
     #expect(try store.removeExpired(at: date, limit: 10) == 1)
     #expect(try store.verifiedEntryCounts() == [0])
@@ -120,8 +120,8 @@ struct ExpiryTests {
     try access(Retention(after: Self.day, sliding: .milliseconds(7)), at: .now)
     #expect(try store.bytes(ofPicture: 1) == new.bytes)
     let after = try store.statistics(at: .now)
-    #expect(after.thumbnailByteCount == before.thumbnailByteCount)
-    #expect(after.oldestStoredAt == before.oldestStoredAt)
+    #expect(after.byteCount == before.byteCount)
+    #expect(after.oldestStorageTime == before.oldestStorageTime)
     let arrivals = try store.environment.read { transaction throws(StoreError) in
       try store.tables.arrivals(from: 0, limit: 9, transaction).entries.map(\.key)
     }
@@ -170,7 +170,7 @@ struct ExpiryTests {
     try access(more, at: .now(plusSeconds: 9))
     #expect(try expiry() == .seconds(100))
     try access(picture: 2, more, at: .now)
-    #expect(try store.summary().entryCount == 1)
+    #expect(try store.size().recordCount == 1)
     try expectSound()
   }
 
@@ -244,7 +244,7 @@ struct ExpiryTests {
       }
       for (number, kept) in model {
         let found = try facts(ofPicture: number, at: .now(plusSeconds: kept.expiresAt - 1))
-        #expect(found?.expiresAt == .now(plusSeconds: kept.expiresAt), "seed \(seed)")
+        #expect(found?.expiryTime == .now(plusSeconds: kept.expiresAt), "seed \(seed)")
         #expect(found?.lifetime == .seconds(kept.lifetime), "seed \(seed)")
       }
       try expectSound()

@@ -28,11 +28,11 @@ struct JournalChangeTests {
     #expect(try journal.job(id)?.state == .paused)
     try change(.resume)
     #expect(try journal.job(id)?.state == .queued)
-    try change(.prioritise(2))
+    try change(.setPriority(.veryHigh))
     #expect(try journal.job(id)?.options.priority == 2)
     try journal.apply(.finish(id, at: .now))
     let finished = try journal.job(id)
-    try change(.pause, .resume, .cancel, .prioritise(-1))
+    try change(.pause, .resume, .cancel, .setPriority(.low))
     #expect(try journal.job(id) == finished)
   }
 
@@ -191,7 +191,7 @@ struct JournalChangeTests {
     ])
   }
 
-  private func change(_ changes: JobChange...) throws {
+  private func change(_ changes: ImageJobChange...) throws {
     try journal.apply(changes.map { .change(id, $0, at: .now) })
   }
 

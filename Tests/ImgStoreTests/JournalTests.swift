@@ -320,13 +320,13 @@ private struct JobModel {
   mutating func step(
     of id: JobID, _ random: inout SeededGenerator
   ) -> [JournalOperation] {
-    let change: JobChange
+    let change: ImageJobChange
     switch random.next() % 32 {
     case 0..<2: change = .pause
     case 2..<5: change = .resume
     case 5: change = .cancel
     case 6..<10: change = .retry(includesFinal: random.next() % 2 == 0)
-    case 10: change = random.next() % 8 == 0 ? .remove : .prioritise(1)
+    case 10: change = random.next() % 8 == 0 ? .remove : .setPriority(.high)
     default: return outcomesAtRandom(of: id, &random)
     }
     if !isRemoved { apply(change) }
@@ -350,7 +350,7 @@ private struct JobModel {
     return operations
   }
 
-  private mutating func apply(_ change: JobChange) {
+  private mutating func apply(_ change: ImageJobChange) {
     switch change {
     case .pause where state == .queued: state = .paused
     case .resume where state == .paused: state = .queued

@@ -29,7 +29,7 @@ struct PinTests {
     try put(100..<600)
     #expect(try present(of: 0..<50).count == 50)
     #expect(try present(of: 580..<600).count == 20)
-    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try store.size().occupiedByteCount <= Self.budget)
     #expect(try store.report().pinningJobs == [Self.job])
 
     try store.unpin(try keys(0..<10), for: Self.job)
@@ -37,7 +37,7 @@ struct PinTests {
     #expect(try present(of: 0..<50) == Array(10..<50))
     var cursor = PinCursor()
     while try !store.unpinPart(of: Self.job, at: &cursor) {}
-    #expect(try store.statistics(at: .now).pinned == PinTotals())
+    #expect(try store.statistics(at: .now).pinnedCount == 0)
     try put(1_000..<1_400)
     #expect(try present(of: 0..<50).isEmpty)
     #expect(try store.defects().isEmpty)

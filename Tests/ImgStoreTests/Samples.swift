@@ -75,8 +75,9 @@ extension NewThumbnail {
       url: "https://example.org/\(number).jpg",
       thumbnail: Thumbnail(
         format: .webp, width: 256, height: 171, byteCount: bytes.count, isDamaged: isDamaged),
-      sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667,
-      sourceByteCount: 3_141_592, retention: retention, replaces: replaced, bytes: bytes)
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592), retention: retention,
+      replaces: replaced, bytes: bytes)
   }
 
   /// When it expires if it is stored in the tests' present.

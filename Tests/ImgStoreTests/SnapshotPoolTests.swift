@@ -76,10 +76,10 @@ struct SnapshotPoolTests {
     let slotCount = Int(Environment.Options.maximumReaders)
     try withSnapshots(slotCount - 1) { () throws in
       #expect(try store.bytes(ofPicture: 1) != nil)
-      let error = #expect(throws: StoreError.self) { try store.summary() }
+      let error = #expect(throws: StoreError.self) { try store.size() }
       #expect(error?.reason == .tooManyReaders)
     }
-    #expect(try store.summary().entryCount == 1)
+    #expect(try store.size().recordCount == 1)
   }
 
   /// Runs `body` while so many snapshots exist.
@@ -310,7 +310,7 @@ struct SeveralProcessesTests {
         directory: path, access: .readWrite(budgetByteCount: 64 << 20))
       let new = try NewThumbnail(picture: 1)
       try store.environment.write { transaction throws(StoreError) in
-        var counters = StoreCounters()
+        var counters = CacheStatistics.Counters()
         try store.tables.put(new, at: .now, transaction, counting: &counters)
         _exit(0)
       }

@@ -51,7 +51,7 @@ struct StoreOpeningTests {
     let store = try ThumbnailStore(
       directory: directory.path + "/store", access: .readOnly)
     #expect(try store.bytes(ofPicture: 1) != nil)
-    #expect(try store.summary().budgetByteCount == 64 << 20)
+    #expect(try store.size().budgetByteCount == 64 << 20)
     #expect(try store.statistics(at: .now).mapByteCount == 1 << 30)
   }
 
@@ -112,23 +112,6 @@ struct StoreOpeningTests {
     }
   }
 
-  @Test func `a store of a newer release is refused with a sentence`() throws {
-    do {
-      let store = try ThumbnailStore(directory)
-      try store.environment.write { transaction throws(StoreError) in
-        let meta = try transaction.openDatabase("meta", isCreated: false)
-        try transaction.put([8, 0, 0, 0], for: Array("schema".utf8), in: meta)
-      }
-    }
-    for access in [ThumbnailStore.Access.readOnly, .readWrite(budgetByteCount: 1 << 20)] {
-      let error = #expect(throws: StoreError.self) {
-        try ThumbnailStore(directory: directory.path + "/store", access: access)
-      }
-      #expect(error?.reason == .newerVersion)
-      #expect(error?.description.contains("newer release") == true)
-    }
-  }
-
   @Test(arguments: [1, 2, 3, 4, 5] as [UInt8])
   func `a store of an older release is absent to readers, and replaced by a writer`(
     schema: UInt8
@@ -150,7 +133,7 @@ struct StoreOpeningTests {
     do {
       let store = try ThumbnailStore(directory)
       #expect(store.replacedSchema == UInt32(schema))
-      #expect(try store.statistics(at: .now).summary.entryCount == 0)
+      #expect(try store.statistics(at: .now).recordCount == 0)
       try store.put([NewThumbnail(picture: 2)], at: .now)
     }
     let store = try ThumbnailStore(directory)

@@ -51,7 +51,7 @@ struct StoreRepairTests {
     #expect(events.all.first?.description.hasPrefix("the store in \(path) was damaged") == true)
     try put(1, in: store)
     #expect(try store.current().bytes(ofPicture: 1) != nil)
-    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(try store.current().statistics(at: .now).recordCount == 1)
     #expect(events.all.count == 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
     #expect(names == ["store", "store.lock"])
@@ -115,7 +115,7 @@ struct StoreRepairTests {
       }
     }
     try put(1, in: store)
-    #expect(try store.current().statistics(at: .now).summary.entryCount == 1)
+    #expect(try store.current().statistics(at: .now).recordCount == 1)
     #expect(events.all.isEmpty)
   }
 
@@ -199,7 +199,11 @@ struct StoreRepairTests {
     }
     let file = URL(filePath: path + "/data.mdb")
     var bytes = try Data(contentsOf: file)
-    #expect(throws: StoreError.self) { try open() }
+    for access in [Self.writing, .readOnly] {
+      let error = #expect(throws: StoreError.self) { try open(access) }
+      #expect(error?.reason == .newerVersion)
+      #expect(error?.description.contains("newer release") == true)
+    }
     // The version in both pages at the start: behind a header of 16 bytes and the magic number.
     for page in [0, 4_096] { bytes[page + 20] = 99 }
     try bytes.write(to: file)

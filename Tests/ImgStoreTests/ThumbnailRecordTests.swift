@@ -12,11 +12,11 @@ struct ThumbnailRecordTests {
     let facts = try #require(verifiedFacts(of: record, key: new.key))
     #expect(
       facts
-        == StoredThumbnail(
-          key: new.key, url: new.url, thumbnail: new.thumbnail, storedAt: .now,
-          expiresAt: new.expiresAt, lifetime: .milliseconds(5), sourceFormat: .jpeg,
-          sourceWidth: 4_000, sourceHeight: 2_667, decodePath: .general,
-          thumbHash: nil, sourceByteCount: 3_141_592, terms: new.terms))
+        == CacheRecord(
+          id: new.key, name: new.url, kind: .thumbnail, thumbnail: new.thumbnail,
+          source: SourcePicture(format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
+          storageTime: .now, expiryTime: new.expiresAt, lifetime: .milliseconds(5),
+          terms: new.terms))
     #expect(Array(record.suffix(new.bytes.count)) == new.bytes)
     #expect(record.count == ThumbnailRecord.byteCount(of: new))
   }
@@ -26,7 +26,7 @@ struct ThumbnailRecordTests {
       let new = try isDamaged ? NewThumbnail(damaged: 7) : NewThumbnail(picture: 7)
       let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
       #expect(facts.thumbnail.isDamaged == isDamaged)
-      #expect(facts.url == new.url)
+      #expect(facts.name == new.url)
     }
   }
 
@@ -34,11 +34,13 @@ struct ThumbnailRecordTests {
     let plain = try NewThumbnail(picture: 7)
     for decodePath in [DecodePath.general, .planar] {
       let new = NewThumbnail(
-        key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
-        sourceWidth: 4_000, sourceHeight: 2_667, decodePath: decodePath, sourceByteCount: 1,
+        key: plain.key, url: plain.url, thumbnail: plain.thumbnail,
+        source: SourcePicture(
+          format: .jpeg, width: 4_000, height: 2_667, byteCount: 1, decodePath: decodePath,
+          thumbHash: nil),
         retention: plain.retention, bytes: plain.bytes)
       let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
-      #expect(facts.decodePath == decodePath)
+      #expect(facts.source.decodePath == decodePath)
       #expect(!facts.thumbnail.isDamaged)
     }
   }
@@ -50,12 +52,14 @@ struct ThumbnailRecordTests {
     let hash = try #require(ThumbHash(bytes: bytes))
     let plain = try NewThumbnail(picture: 7)
     let new = NewThumbnail(
-      key: plain.key, url: plain.url, thumbnail: plain.thumbnail, sourceFormat: .jpeg,
-      sourceWidth: 4_000, sourceHeight: 2_667, thumbHash: hash, sourceByteCount: 1,
+      key: plain.key, url: plain.url, thumbnail: plain.thumbnail,
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 2_667, byteCount: 1, decodePath: .general,
+        thumbHash: hash),
       retention: plain.retention, bytes: plain.bytes)
     let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
-    #expect(facts.thumbHash == hash)
-    #expect(facts.url == new.url && facts.thumbnail == new.thumbnail)
+    #expect(facts.source.thumbHash == hash)
+    #expect(facts.name == new.url && facts.thumbnail == new.thumbnail)
     #expect(Array(record(of: new).suffix(new.bytes.count)) == new.bytes)
   }
 
@@ -132,7 +136,7 @@ struct ThumbnailRecordTests {
     let extended = try #require(facts.extended(by: Retention(until: until), at: .now))
     let after = ThumbnailRecord.copy(of: before.span, keptAs: extended)
     #expect(verifiedFacts(of: after, key: new.key) == extended)
-    #expect(extended.expiresAt == until)
+    #expect(extended.expiryTime == until)
     let changed = before.indices.filter { before[$0] != after[$0] }
     #expect(changed.allSatisfy { $0 < 8 || (56..<64).contains($0) })
   }
@@ -147,7 +151,7 @@ struct ThumbnailRecordTests {
   }
 
   /// A span cannot pass through `#expect`.
-  private func verifiedFacts(of record: [UInt8], key: ContentKey) -> StoredThumbnail? {
+  private func verifiedFacts(of record: [UInt8], key: ContentKey) -> CacheRecord? {
     ThumbnailRecord.verifiedFacts(of: record.span, key: key)
   }
 }
@@ -187,6 +191,20 @@ struct ContentKeyTests {
     ] {
       #expect(ContentKey(other) == nil, "\(other)")
     }
+  }
+
+  @Test func `a key follows the one before it, and the first has none before it`() {
+    let keys = [
+      ContentKey(0, 0, 0, 0), ContentKey(0, 0, 0, 1), ContentKey(0, 0, 1, 0),
+      ContentKey(7, 0, 0, 0), ContentKey(.max, .max, .max, .max),
+    ]
+    #expect(
+      keys.map(\.predecessor) == [
+        nil, keys[0], ContentKey(0, 0, 0, .max), ContentKey(6, .max, .max, .max),
+        ContentKey(.max, .max, .max, .max - 1),
+      ])
+    #expect(keys.shuffled().sorted() == keys)
+    #expect(keys.sorted { $0.description < $1.description } == keys)
   }
 
   @Test func `a key can be converted to bytes and back`() {
@@ -303,7 +321,7 @@ struct ContentKeyTests {
       try put(number, byteCount: 400_000, at: .now(plusSeconds: Int64(number)))
       let statistics = try store.statistics(at: .now)
       #expect(statistics.partialByteCount <= Self.budget / 8)
-      #expect(statistics.summary.occupiedByteCount <= Self.budget)
+      #expect(statistics.occupiedByteCount <= Self.budget)
     }
     let now = WallTime.now(plusSeconds: 20)
     #expect(try (0..<20).filter { try count(of: $0, at: now) != nil } == [15, 16, 17, 18, 19])
@@ -321,7 +339,7 @@ struct ContentKeyTests {
     for number in 0..<200 {
       try store.put([NewThumbnail(large: number, byteCount: 100_000)], at: .now)
       try put(number, at: .now(plusSeconds: Int64(number % 7)))
-      #expect(try store.summary().occupiedByteCount <= Self.budget)
+      #expect(try store.size().occupiedByteCount <= Self.budget)
     }
     #expect(try count(of: 199, at: .now(plusSeconds: 7)) == 100_000)
     #expect(try store.bytes(ofPicture: 199) != nil)
@@ -333,7 +351,7 @@ struct ContentKeyTests {
     try store.put([NewThumbnail(large: 1, byteCount: Int(Self.budget) - 400_000)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
     #expect(try count(of: 1) == nil)
-    #expect(try store.summary().occupiedByteCount <= Self.budget)
+    #expect(try store.size().occupiedByteCount <= Self.budget)
   }
 
   // MARK: - Removal

@@ -24,10 +24,10 @@ struct ThumbnailStoreTests {
       Issue.record("no hit")
       return
     }
-    #expect(facts.url == new.url)
+    #expect(facts.name == new.url)
     #expect(facts.thumbnail == new.thumbnail)
-    #expect(facts.storedAt == .now)
-    #expect(facts.expiresAt == new.expiresAt)
+    #expect(facts.storageTime == .now)
+    #expect(facts.expiryTime == new.expiresAt)
     #expect(try store.bytes(ofPicture: 1) == new.bytes)
   }
 
@@ -47,7 +47,7 @@ struct ThumbnailStoreTests {
       Issue.record("no hit")
       return
     }
-    #expect(facts.key == keys[1])
+    #expect(facts.id == keys[1])
   }
 
   @Test func `a thumbnail is a hit until the millisecond before it expires`() throws {
@@ -67,7 +67,7 @@ struct ThumbnailStoreTests {
     #expect(try store.bytes(ofPicture: 1) == nil)
     #expect(try store.removeStale([key], at: .now) == 1)
     #expect(try store.lookup(key, at: .now) == .miss)
-    #expect(try store.statistics(at: .now).thumbnailByteCount == 0)
+    #expect(try store.statistics(at: .now).byteCount == 0)
   }
 
   @Test func `removing a record with a damaged expiry also removes its index entry`() throws {
@@ -78,8 +78,8 @@ struct ThumbnailStoreTests {
     }
     #expect(try store.removeStale([key], at: .now) == 1)
     let statistics = try store.statistics(at: .now)
-    #expect(statistics.summary.entryCount == 1)
-    #expect(statistics.thumbnailByteCount == 1_000)
+    #expect(statistics.recordCount == 1)
+    #expect(statistics.byteCount == 1_000)
   }
 
   // MARK: - Replacing
@@ -90,9 +90,9 @@ struct ThumbnailStoreTests {
     try store.put([newer], at: .now(plusSeconds: 1))
     #expect(try store.bytes(ofPicture: 1) == newer.bytes)
     let statistics = try store.statistics(at: .now)
-    #expect(statistics.summary.entryCount == 1)
-    #expect(statistics.thumbnailByteCount == 20)
-    #expect(statistics.oldestStoredAt == .now(plusSeconds: 1))
+    #expect(statistics.recordCount == 1)
+    #expect(statistics.byteCount == 20)
+    #expect(statistics.oldestStorageTime == .now(plusSeconds: 1))
   }
 
   @Test(arguments: [(100, 200), (200, 100)] as [(Int64, Int64)])
@@ -170,9 +170,9 @@ struct ThumbnailStoreTests {
     try store.put((1...50).map { try NewThumbnail(picture: $0) }, at: .now)
     try store.reset()
     let statistics = try store.statistics(at: .now)
-    #expect(statistics.summary.entryCount == 0)
-    #expect(statistics.thumbnailByteCount == 0)
-    #expect(statistics.oldestStoredAt == nil)
+    #expect(statistics.recordCount == 0)
+    #expect(statistics.byteCount == 0)
+    #expect(statistics.oldestStorageTime == nil)
     try store.put([NewThumbnail(picture: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
   }
@@ -185,7 +185,7 @@ struct ThumbnailStoreTests {
     try store.put(pictures, at: .now)
     var listed: [ContentKey] = []
     try store.forEach { thumbnail in
-      listed.append(thumbnail.key)
+      listed.append(thumbnail.id)
       return true
     }
     #expect(listed.map(\.description) == pictures.map(\.key.description).sorted())
@@ -207,18 +207,20 @@ struct ThumbnailStoreTests {
       [NewThumbnail(picture: 2, byteCount: 700, expiresAt: .now(plusSeconds: 1))],
       at: .now(plusSeconds: -5))
     let statistics = try store.statistics(at: .now(plusSeconds: 1))
-    #expect(statistics.summary.entryCount == 2)
+    #expect(statistics.recordCount == 2)
     #expect(statistics.expiredCount == 1)
-    #expect(statistics.thumbnailByteCount == 5_700)
-    #expect(statistics.oldestStoredAt == .now(plusSeconds: -5))
-    #expect(statistics.summary.budgetByteCount == 64 << 20)
+    #expect(statistics.byteCount == 5_700)
+    #expect(statistics.oldestStorageTime == .now(plusSeconds: -5))
+    #expect(statistics.budgetByteCount == 64 << 20)
     #expect(statistics.mapByteCount == 1 << 30)
     #expect(statistics.freeByteCount == Int64(statistics.freePageCount) * 4_096)
-    #expect(statistics.fileByteCount >= statistics.summary.occupiedByteCount)
-    #expect(try store.summary() == statistics.summary)
+    #expect(statistics.fileByteCount >= statistics.occupiedByteCount)
+    let size = try store.size()
+    #expect(size.recordCount == 2)
+    #expect(size.occupiedByteCount == statistics.occupiedByteCount)
     // Two overflow pages, five tables of one page, the directory, and the two meta pages; the pages
     // freed by the first commits take one more.
-    #expect((9...11).contains(statistics.summary.occupiedByteCount / 4_096))
+    #expect((9...11).contains(statistics.occupiedByteCount / 4_096))
   }
 
   /// Changes a record behind the store's back.
@@ -290,7 +292,7 @@ struct StoreCountersTests {
     for number in [1, 2] {
       let found = try store.withThumbnail(
         ContentKey(picture: number), at: .now, recordingAccess: recording
-      ) { facts, _ in facts.url }
+      ) { facts, _ in facts.name }
       #expect((found != nil) == (number == 1))
     }
     #expect(try counters.hits == hits)
@@ -325,7 +327,7 @@ struct StoreCountersTests {
   @Test func `a change that fails counts nothing`() throws {
     let huge = try NewThumbnail(large: 1, byteCount: 64 << 20)
     #expect(throws: StoreError.self) { try store.put([NewThumbnail(picture: 2), huge], at: .now) }
-    #expect(try counters == StoreCounters())
+    #expect(try counters == CacheStatistics.Counters())
   }
 
   @Test func `every process adds to the same counters`() async throws {
@@ -348,11 +350,11 @@ struct StoreCountersTests {
     let after = try store.statistics(at: .now)
     #expect(after.freePageCount >= before.freePageCount + 100)
     #expect(after.fileByteCount >= before.fileByteCount)
-    let pageCounts = after.summary.occupiedByteCount / 4_096 + Int64(after.freePageCount)
+    let pageCounts = after.occupiedByteCount / 4_096 + Int64(after.freePageCount)
     #expect(pageCounts * 4_096 == Int64(try store.environment.dataFile.pagesByteCount()))
   }
 
-  private var counters: StoreCounters {
+  private var counters: CacheStatistics.Counters {
     get throws { try #require(try store.statistics(at: .now).counters) }
   }
 

@@ -49,7 +49,7 @@ struct VerificationTests {
     #expect(try verify(isRepairing: true).count >= found.count)
     #expect(try verify() == [])
     #expect(try store.verifiedEntryCounts().count == 1)
-    #expect(try store.summary().entryCount >= 599)
+    #expect(try store.size().recordCount >= 599)
     #expect(
       try store.statistics(at: .now).counters?.damagedRemovals
         == ([.flippedBit, .cutRecord].contains(damage) ? 1 : 0))
@@ -136,7 +136,7 @@ struct DamagedIndexTests {
     try inflict(damage)
     for group in 1..<12 {
       try store.put(pictures(group * 100..<group * 100 + 40), at: .now)
-      #expect(try store.summary().occupiedByteCount <= Self.budget)
+      #expect(try store.size().occupiedByteCount <= Self.budget)
       #expect(try store.bytes(ofPicture: group * 100 + 39) != nil)
     }
     // Every other picture of the first ones has gone.

@@ -132,7 +132,7 @@ import Testing
     let reply = CoordinatorReply.progress(
       ProgressReply(
         id: RequestID(rawValue: 7),
-        progress: BodyProgress(receivedByteCount: 1, expectedByteCount: 2)))
+        progress: ImageProgress(receivedByteCount: 1, expectedByteCount: 2)))
     let payload = try payload(of: reply)
     #expect(
       String(decoding: payload, as: UTF8.self)

@@ -87,8 +87,10 @@ enum GoldenMessages {
   }()
 
   static let uncached = UncachedThumbnail(
-    thumbnail: thumbnail, sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 3_000,
-    thumbHash: thumbHash, sourceByteCount: 2_345_678,
+    thumbnail: thumbnail,
+    source: SourcePicture(
+      format: .jpeg, width: 4_000, height: 3_000, byteCount: 2_345_678, decodePath: .general,
+      thumbHash: thumbHash),
     failure: Failure(stage: .store, code: .storeFull, detail: "the store is full"), timings: timings
   )
 
@@ -224,9 +226,9 @@ enum GoldenMessages {
         ProgressReport(entries: [
           .init(
             lease: lease,
-            progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
+            progress: ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
           .init(
-            lease: LeaseID(rawValue: 18), progress: BodyProgress(receivedByteCount: 1_460)),
+            lease: LeaseID(rawValue: 18), progress: ImageProgress(receivedByteCount: 1_460)),
         ])),
       "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
       "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
@@ -348,12 +350,12 @@ enum GoldenMessages {
   }
 
   /// Each change of a job, by the name of its golden file.
-  private static let changes: [String: JobChange] = [
+  private static let changes: [String: ImageJobChange] = [
     "change_pause": .pause,
     "change_resume": .resume,
     "change_cancel": .cancel,
     "change_retry": .retry(includesFinal: true),
-    "change_prioritise": .prioritise(-2),
+    "change_prioritise": .setPriority(.veryLow),
     "change_remove": .remove,
   ]
 
@@ -365,7 +367,7 @@ enum GoldenMessages {
     record.count(.done(thumbnail, fromCache: false, bytesFetched: 81_920))
     record.count(.done(thumbnail, fromCache: true, bytesFetched: 0))
     record.count(.failed(failure))
-    let status = JobStatus(record, running: 2)
+    let status = ImageJob(record, running: 2)
     let delayed = JobRecord(
       id: job, options: RequestOptions(variant: .standard, priority: 1, delay: .milliseconds(250)),
       order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
@@ -378,8 +380,8 @@ enum GoldenMessages {
       "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
       "job": .job(JobReply(id: request, status: status)),
       "job_waiting": .job(
-        JobReply(id: request, status: JobStatus(record, running: 2, wait: wait))),
-      "job_delayed": .job(JobReply(id: request, status: JobStatus(delayed, isDelayed: true))),
+        JobReply(id: request, status: ImageJob(record, running: 2, wait: wait))),
+      "job_delayed": .job(JobReply(id: request, status: ImageJob(delayed, isDelayed: true))),
       "results": .results(
         ResultsPage(
           id: request,
@@ -399,9 +401,9 @@ enum GoldenMessages {
       "progress": .progress(
         ProgressReply(
           id: request,
-          progress: BodyProgress(receivedByteCount: 16_384, expectedByteCount: 81_920))),
+          progress: ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920))),
       "progress_unknown_length": .progress(
-        ProgressReply(id: request, progress: BodyProgress(receivedByteCount: 16_384))),
+        ProgressReply(id: request, progress: ImageProgress(receivedByteCount: 16_384))),
       "waiting": .waiting(WaitReply(id: request, wait: wait)),
       "forgotten": .forgotten(PlainRequest(id: request)),
       "detached": .detached(PlainRequest(id: request)),

@@ -203,17 +203,6 @@ struct FetchTasksTests {
   }
 }
 
-/// The transfers whose partial bodies are being stored.
-struct BrokenTransfersTests {
-  @Test func `leases wait for the partial body of their transfer`() {
-    var broken = BrokenTransfers()
-    broken.wait([1, 2], for: 1)
-    broken.wait([3], for: 3)
-    #expect(broken.finish(1) == [1, 2])
-    #expect(broken.finish(3) == [3])
-  }
-}
-
 /// The messages of one turn.
 struct WorkerReportTests {
   @Test func `the messages of a turn have a fixed order, hosts first and results last`() {
@@ -267,17 +256,18 @@ struct WorkerReportTests {
 /// What is stored of a picture, and what is reported of it.
 struct RecordMakerTests {
   private static let now = WallTime(rawValue: 1_800_000_000_000)
-  private static let original = OriginalFacts(
-    picture: Thumbnail(format: .png, width: 640, height: 480, byteCount: 25),
-    sourceByteCount: 99, storedAt: now.advanced(by: .seconds(-100)),
-    expiresAt: now.advanced(by: .seconds(20)),
+  private static let original = CacheRecord(
+    id: ContentKey(0, 0, 0, 1), name: "https://a.example/1.png", kind: .original,
+    thumbnail: Thumbnail(format: .png, width: 640, height: 480, byteCount: 25),
+    source: SourcePicture(format: .png, width: 640, height: 480, byteCount: 99),
+    storageTime: now.advanced(by: .seconds(-100)), expiryTime: now.advanced(by: .seconds(20)),
     terms: ReuseTerms(
       freshUntil: .distantFuture, staleWhileRevalidateUntil: .distantPast,
       staleIfErrorUntil: .distantPast, fields: ""))
 
   private func maker(
     _ request: ThumbnailRequest = .sample, body: SourceBody = SourceBody(),
-    thumbHash: ThumbHash? = nil, original: OriginalFacts? = nil, localByteCount: Int? = nil
+    thumbHash: ThumbHash? = nil, original: CacheRecord? = nil, localByteCount: Int? = nil
   ) throws -> RecordMaker {
     RecordMaker(
       try order(1, request), body: body,
@@ -290,17 +280,17 @@ struct RecordMakerTests {
   @Test func `a thumbnail from a stored original does not outlive it for that reason`() throws {
     let record = try maker(original: Self.original).thumbnailRecords(at: Self.now)[0]
     // A minute from the download is over, one from now is longer than the original stays.
-    #expect(record.retention.expiresAt(storedAt: Self.now) == Self.original.expiresAt)
+    #expect(record.retention.expiresAt(storedAt: Self.now) == Self.original.expiryTime)
     #expect(record.terms == Self.original.terms)
-    #expect(record.sourceByteCount == 99)
+    #expect(record.source.byteCount == 99)
   }
 
   @Test func `each thumbnail is stored with the ThumbHash, an original without`() throws {
     let hash = try #require(
       ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)))
     let maker = try maker(thumbHash: hash)
-    #expect(maker.thumbnailRecords(at: Self.now).map(\.thumbHash) == [hash, hash])
-    #expect(maker.originalRecord.thumbHash == nil)
+    #expect(maker.thumbnailRecords(at: Self.now).map(\.source.thumbHash) == [hash, hash])
+    #expect(maker.originalRecord.source.thumbHash == nil)
   }
 
   @Test func `a confirmed original counts as a download`() throws {
@@ -319,11 +309,11 @@ struct RecordMakerTests {
           Thumbnail(format: .png, width: 640, height: 480, byteCount: 7), fromCache: false,
           bytesFetched: 3))
     let stored = try maker(request, original: Self.original).outcome(bytesFetched: 0)
-    #expect(stored == .done(Self.original.picture, fromCache: true, bytesFetched: 0))
+    #expect(stored == .done(Self.original.thumbnail, fromCache: true, bytesFetched: 0))
   }
 
   @Test func `a picture that was read from a file has its length`() throws {
     let record = try maker(localByteCount: 12).thumbnailRecords(at: Self.now)[0]
-    #expect(record.sourceByteCount == 12)
+    #expect(record.source.byteCount == 12)
   }
 }

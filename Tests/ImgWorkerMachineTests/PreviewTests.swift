@@ -15,7 +15,7 @@ struct PreviewTests {
   }
 
   private mutating func grow(_ byteCount: Int, _ transfer: TransferID = 1) -> [String] {
-    driver.handle(.bodyGrew(transfer, to: BodyProgress(receivedByteCount: byteCount)))
+    driver.handle(.bodyGrew(transfer, to: ImageProgress(receivedByteCount: byteCount)))
   }
 
   /// - Returns: the effects of the end of the preview.
@@ -201,7 +201,7 @@ struct ProgressTests {
   private mutating func grow(
     _ byteCount: Int, of length: Int? = 5_000, _ transfer: TransferID = 1
   ) {
-    let progress = BodyProgress(receivedByteCount: byteCount, expectedByteCount: length)
+    let progress = ImageProgress(receivedByteCount: byteCount, expectedByteCount: length)
     #expect(driver.handle(.bodyGrew(transfer, to: progress)) == [])
   }
 

@@ -120,7 +120,7 @@ struct SharedTransfersTests {
     #expect(transfers.bodyToStore(of: 1) == nil)
     _ = transfers.receive(Self.body, by: 1)
     #expect(transfers.bodyToStore(of: 1) == 1)
-    transfers.bodyStored(by: 1)
+    transfers.update(1) { $0.bodyStored() }
     #expect(transfers.bodyToStore(of: 1) == nil)
     #expect(transfers.bodyToStore(of: 9) == nil)
   }
@@ -151,7 +151,9 @@ struct SharedTransfersTests {
     try start(1)
     let redirect = Redirect(url: try ImageURL(parsing: "http://b.example/"), leavesHost: true)
     #expect(transfers.takeSlotWait(1, at: .now) == nil)
-    transfers.waitForSlot(1, redirect, since: .now)
+    transfers.update(1) {
+      $0.waitForSlot(SharedTransfer.SlotWait(redirect: redirect, since: .now))
+    }
     #expect(transfers.takeSlotWait(1, at: .now)?.redirect == redirect)
     #expect(transfers.takeSlotWait(1, at: .now) == nil)
     #expect(transfers.takeSlotWait(9, at: .now) == nil)

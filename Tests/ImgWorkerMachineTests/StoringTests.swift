@@ -136,7 +136,7 @@ struct StoringTests {
     #expect(driver.uncached[1]?.made.failure == nil)
     #expect(driver.uncached[1]?.isStoreDegraded == false)
     #expect(driver.uncached[1]?.bytesFetched == 30)
-    #expect(driver.uncached[1]?.made.sourceByteCount == 40)
+    #expect(driver.uncached[1]?.made.source.byteCount == 40)
     driver.handle(.uncachedSent(1))
     #expect(driver.endTurn().isEmpty)
   }

@@ -24,13 +24,9 @@ import Testing
     _ lease: LeaseID, _ url: String, limits: Limits = Limits()
   ) throws -> Outcome? {
     let worker = try RunningWorker(limits: limits)
-    try worker.send(
-      .decode(
-        Batch(
-          ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
-          isUrgent: false, items: [Assignment(lease: lease, url: ImageURL(parsing: url).text)])))
-    let outcome = try worker.messages(untilEnded: 1).outcomes[lease]
-    let found = try worker.lookUp([Assignment(lease: 9, url: ImageURL(parsing: url).text)])
+    let text = try ImageURL(parsing: url).text
+    let outcome = try worker.outcome(of: .decode(Batch(lease, text, width: 256)))
+    let found = try worker.lookUp([Assignment(lease: 9, url: text)])
     #expect(found.hits.isEmpty == (outcome?.width == nil))
     return outcome
   }
@@ -76,18 +72,14 @@ import Testing
     return try worker.messages(untilEnded: 1)
   }
 
-  private func entryCount(_ worker: RunningWorker) throws -> Int {
-    try worker.store.current().summary().entryCount
-  }
-
   @Test func `an upload without a URL is sent uncached and not stored`() throws {
     let worker = try RunningWorker()
     let said = try upload(picture, as: nil, keep: .all, to: worker)
     #expect(said.uncached[1]?.made.failure == nil)
-    #expect(said.uncached[1]?.made.sourceByteCount == Int64(picture.count))
+    #expect(said.uncached[1]?.made.source.byteCount == picture.count)
     #expect(said.uncached[1]?.bytesFetched == 0)
     #expect(said.pictures[1]?.isEmpty == false)
-    #expect(try entryCount(worker) == 0)
+    #expect(try worker.entryCount() == 0)
   }
 
   @Test(arguments: [nil, url])
@@ -98,7 +90,7 @@ import Testing
     #expect([made.thumbnail.width, made.thumbnail.height] == [256, 192])
     #expect(made.thumbnail.byteCount == 256 * 192 * 4)
     #expect(said.pictures[1]?.count == 256 * 192 * 4)
-    #expect(try entryCount(worker) == 0)
+    #expect(try worker.entryCount() == 0)
   }
 
   @Test(arguments: [(Keep.thumbnail, 1), (.original, 1), (.all, 2)])
@@ -106,13 +98,9 @@ import Testing
     let worker = try RunningWorker()
     let said = try upload(picture, as: Self.url, keep: keep, to: worker)
     #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
-    #expect(try entryCount(worker) == count)
-    guard keep.includesOriginal else { return }
-    let key = ContentKey(originalOf: PictureName(try ImageURL(parsing: Self.url)))
-    let stored = try worker.store.current().withThumbnail(key, at: worker.now) { _, bytes in
-      bytes.indices.map { bytes[$0] }
-    }
-    #expect(stored == picture)
+    #expect(try worker.entryCount() == count)
+    let original = try worker.original(of: ImageURL(parsing: Self.url))
+    #expect(original == (keep.includesOriginal ? picture : nil))
   }
 
   @Test func `an upload that is not an image fails, and the stored thumbnail stays`() throws {
@@ -145,12 +133,7 @@ import Testing
   }
 
   private func decode(_ url: String, _ worker: RunningWorker) throws -> Outcome? {
-    try worker.send(
-      .decode(
-        Batch(
-          ThumbnailRequest(variant: .standard), retention: Retention(after: .seconds(60)),
-          isUrgent: false, items: [Assignment(lease: 1, url: url)])))
-    return try worker.messages(untilEnded: 1).outcomes[1]
+    try worker.outcome(of: .decode(Batch(1, url, width: 256)))
   }
 
   @Test func `a file is decoded and stored, and decoded again each time it is asked for`() throws {
@@ -160,14 +143,13 @@ import Testing
     #expect(outcome?.width == 256)
     #expect(outcome?.bytesFetched == 0)
     #expect(outcome?.isFromCache == false)
-    let summary = try worker.store.current().summary()
-    #expect(summary.entryCount == 1)
+    #expect(try worker.entryCount() == 1)
     // It is a miss, because it may have changed.
     #expect(try worker.lookUp([Assignment(lease: 9, url: url("a.jpg"))]).misses == [9])
     let small = try PictureMaker.start().card(index: 2, width: 40, height: 30)
     try FileIO.replace(path: "\(directory.path)/a.jpg", with: small)
     #expect(try decode(url("a.jpg"), worker)?.width == 40)
-    #expect(try worker.store.current().summary().entryCount == 1)
+    #expect(try worker.entryCount() == 1)
   }
 
   @Test func `a file that may not or cannot be read fails with its code`() throws {
@@ -177,11 +159,8 @@ import Testing
     #expect(try decode(url("junk"), worker)?.failureCode == .notAnImage)
     #expect(try decode(url("none"), worker)?.failureCode == .unreadableFile)
     let missing = try decode("file:///etc/none", RunningWorker(allowedDirectories: ["/"]))
-    guard case .failed(let failure, _) = missing else {
-      Issue.record("\(String(describing: missing))")
-      return
-    }
-    #expect(failure.detail.hasPrefix("open /etc/none: No such file"), "\(failure.detail)")
+    let detail = try #require(missing?.failure?.detail)
+    #expect(detail.hasPrefix("open /etc/none: No such file"), "\(detail)")
     #expect(try decode("file:///dev/zero", worker)?.failureCode == .blockedPath)
     // A name that begins like that of the directory is another.
     #expect(try decode("file://\(directory.path)2/a.jpg", worker)?.failureCode == .blockedPath)

@@ -29,7 +29,8 @@ struct ExpirySweepTests {
       return NewThumbnail(
         key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 100),
-        sourceFormat: .jpeg, sourceWidth: 640, sourceHeight: 480, sourceByteCount: 10_000,
+        source: SourcePicture(
+          format: .jpeg, width: 640, height: 480, byteCount: 10_000),
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 100))
     }
     try store.current().put(thumbnails, at: moment.advanced(by: .seconds(-10)))
@@ -41,7 +42,7 @@ struct ExpirySweepTests {
   }
 
   private func entryCount() throws -> Int {
-    try store.current().summary().entryCount
+    try store.current().size().recordCount
   }
 
   @Test func `expired records go in batches with pauses between them, and the others stay`() throws
@@ -106,7 +107,7 @@ struct ExpirySweepTests {
       }
     }
     let statistics = try store.current().statistics(at: now)
-    #expect(statistics.summary.entryCount == 10)
+    #expect(statistics.recordCount == 10)
     #expect(statistics.counters?.expiredRemovals == 2_000)
   }
 
@@ -122,13 +123,13 @@ struct ExpirySweepTests {
 
   @Test func `the store thread sweeps while there is always something to write`() throws {
     try put(0..<10, expiringAt: now)
-    let thread = try StoreThread(
-      store: store, credits: Credits(lookups: 1, leases: 8, decodeQueueTarget: 1), inbox: Mailbox())
+    var driver = try StoreDriver(
+      store, credits: Credits(lookups: 1, leases: 8, decodeQueueTarget: 1), inbox: Mailbox())
     let other = ContentKey(originalOf: PictureName(text: "https://example.org/other.jpg"))
-    thread.sweep(at: now)
-    for _ in 0..<1_000 { thread.removeStale(other) }
+    driver.write(.sweep(now))
+    for _ in 0..<1_000 { driver.write(.removeStale(other)) }
     // What is queued is worked off without a pause.
-    thread.finish()
+    driver.finish()
     #expect(try entryCount() == 0)
   }
 
@@ -137,8 +138,8 @@ struct ExpirySweepTests {
   {
     try put(0..<300, expiringAt: now)
     let credits = Credits(lookups: 1, leases: 8, decodeQueueTarget: 1)
-    let thread = try StoreThread(store: store, credits: credits, inbox: Mailbox())
-    thread.sweep(at: now)
+    var driver = try StoreDriver(store, credits: credits, inbox: Mailbox())
+    driver.write(.sweep(now))
     let deadline = ContinuousClock.now + .seconds(60)
     while try entryCount() > 0, ContinuousClock.now < deadline {
       ThisProcess.pause(for: .milliseconds(5))
@@ -146,8 +147,8 @@ struct ExpirySweepTests {
     #expect(try entryCount() == 0)
     // Fifty batches: it would take ten seconds.
     try put(0..<12_800, expiringAt: now)
-    thread.sweep(at: now)
-    thread.finish()
+    driver.write(.sweep(now))
+    driver.finish()
     #expect(try entryCount() > 0)
   }
 }

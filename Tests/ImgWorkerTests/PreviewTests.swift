@@ -81,25 +81,6 @@ import Testing
     try worker.thumbnail(of: origin.baseURL + path, as: variant)
   }
 
-  @Test func `nothing is shown of a body of which no previews are wanted`() throws {
-    let picture = try ArrivingPicture(.interlacedPNG)
-    origin.serve("/a", .body(picture.bytes, delivery: .steps(picture.steps)))
-    origin.serve("/b", .body(picture.bytes, delivery: .steps(picture.steps)))
-    let worker = try RunningWorker()
-    try worker.send(.fetch(fetch([1])))
-    try worker.send(.fetch(fetch([2], "/b")))
-    try want([2], of: worker)
-    // As long as the other body takes for two previews.
-    var said = RunningWorker.Said()
-    for step in 0..<2 {
-      said = try worker.messages(after: said) { $0.previews[2]?.count ?? 0 > step }
-      for path in ["/a", "/b"] { origin.release(path, step: step) }
-    }
-    for path in ["/a", "/b"] { origin.release(path, step: 2) }
-    said = try worker.messages(after: said) { $0.uncached.count == 2 }
-    #expect(said.previews.keys.sorted() == [2])
-  }
-
   @Test func `a body that is cut after a preview leaves nothing in the store`() throws {
     let picture = try ArrivingPicture(.progressiveJPEG)
     origin.serve(
@@ -112,24 +93,6 @@ import Testing
     said = try worker.messages(after: said) { $0.outcomes[1] != nil }
     #expect(said.outcomes[1]?.failureCode == .truncatedBody)
     #expect(try worker.lookUp([Assignment(lease: 9, url: origin.baseURL + "/a")]).misses == [9])
-  }
-
-  @Test func `a WebP has no preview, and its decoder stays`() throws {
-    let webp = try PictureMaker.start().scene(width: 320, height: 240, format: .webp)
-    let picture = try ArrivingPicture(.interlacedPNG)
-    origin.serve("/a", .body(webp, delivery: .steps([webp.count / 2])))
-    origin.serve("/b", .body(picture.bytes, delivery: .steps(picture.steps)))
-    let worker = try RunningWorker()
-    try worker.send(.fetch(fetch([1])))
-    try want([1], of: worker)
-    try worker.send(.fetch(fetch([2], "/b")))
-    try want([2], of: worker)
-    // The other body comes second, so that the first has had its turn.
-    var said = try worker.messages { $0.previews[2] != nil }
-    origin.release("/a")
-    for step in picture.steps.indices { origin.release("/b", step: step) }
-    said = try worker.messages(after: said) { $0.uncached.count == 2 }
-    #expect(said.previews[1] == nil)
   }
 
   @Test func `a body in a file is shown, too`() throws {
@@ -167,12 +130,7 @@ import Testing
   }
 
   private func fetch(_ lease: LeaseID, keep: Keep = .thumbnail) throws {
-    try worker.send(
-      .fetch(
-        Batch(
-          ThumbnailRequest(variant: .standard, keep: keep),
-          retention: Retention(after: .seconds(60)), isUrgent: true,
-          items: [Assignment(lease: lease, url: origin.baseURL + "/a")])))
+    try worker.send(.fetch(Batch(lease, origin.baseURL + "/a", keep: keep)))
   }
 
   private func want(_ lease: LeaseID) throws {
@@ -221,14 +179,6 @@ import Testing
     #expect(progress.last?.receivedByteCount == picture.count)
     #expect(progress.allSatisfy { $0.expectedByteCount == picture.count })
   }
-
-  @Test func `the facts of a picture have no progress`() throws {
-    origin.serve("/a", .body(picture))
-    try fetch(1, keep: .facts)
-    try want(1)
-    let said = try worker.messages(untilEnded: 1)
-    #expect(said.progress.isEmpty)
-  }
 }
 
 /// Thumbnails that are not in the store: the worker sends their bytes to the coordinator.
@@ -269,7 +219,7 @@ import Testing
     let thumbnail = result.made.thumbnail
     let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: said.pictures[1] ?? [])
     #expect([raster.width, raster.height] == [thumbnail.width, thumbnail.height])
-    #expect([result.made.sourceWidth, result.made.sourceHeight] == [320, 240])
+    #expect([result.made.source.width, result.made.source.height] == [320, 240])
     #expect(result.bytesFetched == picture.count)
     #expect(result.made.failure?.code == .storeFull)
     #expect(result.made.failure?.isRetryable == true)

@@ -135,6 +135,12 @@ final class RunningWorker {
     return said
   }
 
+  /// The outcome of the only lease of an assignment.
+  func outcome(of assignment: CoordinatorMessage) throws -> Outcome? {
+    try send(assignment)
+    return try messages(untilEnded: 1).outcomes.values.first
+  }
+
   /// Returns when the worker has handled what it was sent before.
   func waitUntilHandled() throws {
     _ = try lookUp([])
@@ -195,13 +201,24 @@ final class RunningWorker {
 
   var now: WallTime { .now }
 
+  /// How many records the store has.
+  func entryCount() throws -> Int { try store.current().size().recordCount }
+
+  /// The stored original of a URL; `nil` if there is none.
+  func original(of url: ImageURL) throws -> [UInt8]? {
+    let key = ContentKey(originalOf: PictureName(url))
+    return try store.current().withThumbnail(key, at: now) { _, bytes in
+      unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+  }
+
   /// Puts an original into the store.
   func keepOriginal(of url: ImageURL, _ bytes: [UInt8]) throws {
     let facts = Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count)
     let new = NewThumbnail(
       key: ContentKey(originalOf: PictureName(url)), url: url.text, thumbnail: facts,
-      sourceFormat: .jpeg,
-      sourceWidth: 1, sourceHeight: 1, sourceByteCount: Int64(bytes.count),
+      source: SourcePicture(
+        format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
       retention: Retention(after: .seconds(60)), bytes: bytes)
     try store.current().put([new], at: now)
   }
@@ -228,10 +245,27 @@ final class RunningWorker {
     var pictures: [LeaseID: [UInt8]] = [:]
     /// The bytes of previews, in their order.
     var previews: [LeaseID: [[UInt8]]] = [:]
-    var progress: [LeaseID: [BodyProgress]] = [:]
+    var progress: [LeaseID: [ImageProgress]] = [:]
   }
 
   struct Unexpected: Error {}
+}
+
+extension Batch {
+  /// An assignment of one URL for a square thumbnail of at most that width.
+  init(
+    _ lease: LeaseID, _ url: String, width: Int = 64, isLenient: Bool = false,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false,
+    retention: Duration = .seconds(60), takesStale: Bool = false
+  ) throws {
+    let request = ThumbnailRequest(
+      variant: try Variant(ImageVariant(width: width, height: width)), isLenient: isLenient,
+      keep: keep,
+      fetch: fetch, bypassesStore: bypassesStore)
+    self.init(
+      request, retention: Retention(after: retention), isUrgent: false,
+      items: [Assignment(lease: lease, url: url)], takesStale: takesStale)
+  }
 }
 
 /// The parts of an outcome; `nil` of one that has no such part.
@@ -255,9 +289,11 @@ extension Outcome {
     if case .done(_, let isFromCache, _) = self { isFromCache } else { nil }
   }
 
-  var failureCode: Failure.Code? {
-    if case .failed(let failure, _) = self { failure.code } else { nil }
+  var failure: Failure? {
+    if case .failed(let failure, _) = self { failure } else { nil }
   }
+
+  var failureCode: Failure.Code? { failure?.code }
 }
 
 extension Identifier: ExpressibleByIntegerLiteral {

@@ -22,12 +22,8 @@ import Testing
     url = origin.baseURL + "/a"
   }
 
-  /// An assignment of the URL whose thumbnail is this wide.
-  private func batch(_ lease: LeaseID, url: String? = nil, width: Int = 64) throws -> Batch {
-    Batch(
-      ThumbnailRequest(variant: try Variant(ImageVariant(width: width, height: width))),
-      retention: Retention(after: .seconds(60)), isUrgent: false,
-      items: [Assignment(lease: lease, url: url ?? self.url)])
+  private func batch(_ lease: LeaseID, width: Int = 64) throws -> Batch {
+    try Batch(lease, url, width: width)
   }
 
   @Test func `one transfer serves several variants, and its bytes are counted once`() throws {
@@ -42,40 +38,6 @@ import Testing
     #expect(said.outcomes[1]?.bytesFetched == picture.count)
     #expect(said.outcomes[2]?.bytesFetched == 0)
     #expect(origin.counters("/a").requests == 1)
-  }
-
-  @Test func `each fetch starts a transfer of its own`() throws {
-    try worker.send(.fetch(batch(1)))
-    try worker.send(.fetch(batch(2)))
-    try worker.waitUntilHandled()
-    origin.release("/a")
-    let said = try worker.messages(untilEnded: 2)
-    #expect(said.outcomes.values.map(\.bytesFetched) == [picture.count, picture.count])
-    #expect(origin.counters("/a").requests == 2)
-  }
-
-  @Test func `a failure reaches every lease of the transfer`() throws {
-    origin.serve("/a", .response(Response(status: 404, body: picture, delivery: .hold)))
-    try worker.send(.fetch(batch(1)))
-    try worker.send(.attach(batch(2)))
-    try worker.waitUntilHandled()
-    origin.release("/a")
-    let said = try worker.messages(untilEnded: 2)
-    #expect(said.outcomes.values.map(\.failureCode) == [.httpStatus, .httpStatus])
-    #expect(said.outcomes[1]?.bytesFetched == picture.count)
-    #expect(said.outcomes[2]?.bytesFetched == 0, "the body was sent once")
-    #expect(said.transferred.isEmpty)
-  }
-
-  @Test func `the transfer goes on when the lease that began it is cancelled`() throws {
-    try worker.send(.fetch(batch(1)))
-    try worker.send(.attach(batch(2)))
-    try worker.send(.cancel(LeaseList(leases: [1])))
-    #expect(try worker.messages(untilEnded: 1).outcomes == [1: .cancelled])
-    origin.release("/a")
-    let said = try worker.messages(untilEnded: 1)
-    #expect(said.transferred == [2])
-    #expect(said.outcomes[2]?.bytesFetched == picture.count)
   }
 
   @Test func `the transfer is aborted when its last lease is cancelled`() throws {
@@ -102,17 +64,6 @@ import Testing
       #expect(said.outcomes[LeaseID(rawValue: first)]?.bytesFetched == picture.count)
     }
   }
-
-  @Test func `an attach after its transfer is released, and one without a URL fails`() throws {
-    origin.release("/a")
-    try worker.send(.fetch(batch(1)))
-    #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(1))
-    try worker.send(.attach(batch(2)))
-    try worker.send(.attach(batch(3, url: "mailto:a")))
-    let said = try worker.messages(untilEnded: 2)
-    #expect(said.released == [2])
-    #expect(said.outcomes[3]?.failureCode == .unsupportedScheme)
-  }
 }
 
 /// Pictures whose transfers break off, from one attempt to the next.
@@ -136,21 +87,11 @@ import Testing
       Resource(picture, contentType: "image/png", entityTag: Self.tag, delivery: delivery))
   }
 
-  private func batch(
-    _ lease: LeaseID, path: String = "/a", width: Int = 64, keep: Keep = .thumbnail,
-    bypassesStore: Bool = false
-  ) throws -> Batch {
-    Batch(
-      ThumbnailRequest(
-        variant: try Variant(ImageVariant(width: width, height: width)), keep: keep,
-        bypassesStore: bypassesStore),
-      retention: Retention(after: .seconds(60)), isUrgent: false,
-      items: [Assignment(lease: lease, url: origin.baseURL + path)])
-  }
-
-  private func outcome(of lease: LeaseID, _ batch: Batch) throws -> Outcome? {
-    try worker.send(.fetch(batch))
-    return try worker.messages(untilEnded: 1).outcomes[lease]
+  private func fetch(
+    _ lease: LeaseID, keep: Keep = .thumbnail, bypassesStore: Bool = false
+  ) throws -> Outcome? {
+    try worker.outcome(
+      of: .fetch(Batch(lease, url.text, keep: keep, bypassesStore: bypassesStore)))
   }
 
   private func partialByteCount() throws -> Int? {
@@ -162,12 +103,12 @@ import Testing
   @Test func `the next attempt requests only the rest, and each byte is counted once`() throws {
     #expect(picture.count > 1_000_000)
     origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
-    let failed = try outcome(of: 1, batch(1))
+    let failed = try fetch(1)
     #expect(failed?.failureCode == .truncatedBody)
     #expect(failed?.bytesFetched == Self.cut)
     // It is there when the failure is told.
     #expect(try partialByteCount() == Self.cut)
-    let done = try outcome(of: 2, batch(2))
+    let done = try fetch(2)
     #expect(done?.width == 64)
     #expect(done?.bytesFetched == picture.count - Self.cut)
     #expect(origin.counters("/a").ranges == ["bytes=300000-"])
@@ -176,53 +117,19 @@ import Testing
     #expect(try worker.store.current().statistics(at: worker.now).partialCount == 0)
   }
 
-  @Test func `every lease of a transfer that breaks off fails`() throws {
-    origin.serve("/a", resource(.cut(after: Self.cut)))
-    try worker.send(.fetch(batch(1)))
-    try worker.send(.attach(batch(2, width: 32)))
-    let said = try worker.messages(untilEnded: 2)
-    #expect(said.outcomes[1]?.failureCode == .truncatedBody)
-    #expect(said.outcomes[2]?.failureCode == .truncatedBody || said.released == [2])
-  }
-
   @Test(arguments: [true, false])
   func `a request that stores nothing leaves no partial body and continues none`(isBypass: Bool)
     throws
   {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     let keep = isBypass ? Keep.thumbnail : .none
-    let failed = try outcome(of: 1, batch(1, keep: keep, bypassesStore: isBypass))
+    let failed = try fetch(1, keep: keep, bypassesStore: isBypass)
     #expect(failed?.failureCode == .truncatedBody)
     #expect(try partialByteCount() == nil)
-    _ = try outcome(of: 2, batch(2))
+    _ = try fetch(2)
     #expect(try partialByteCount() == Self.cut)
-    _ = try outcome(of: 3, batch(3, keep: keep, bypassesStore: isBypass))
+    _ = try fetch(3, keep: keep, bypassesStore: isBypass)
     #expect(origin.counters("/a").ranges.isEmpty)
-  }
-
-  @Test func `a picture that is missing at its origin removes its partial body`() throws {
-    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .status(404)]))
-    _ = try outcome(of: 1, batch(1))
-    #expect(try partialByteCount() == Self.cut)
-    #expect(try outcome(of: 2, batch(2))?.failureCode == .httpStatus)
-    // The next one that is stored comes behind the removal.
-    origin.serve("/b", .body(picture, contentType: "image/png"))
-    #expect(try outcome(of: 3, batch(3, path: "/b"))?.width == 64)
-    #expect(try partialByteCount() == nil)
-  }
-
-  @Test func `a picture that has changed comes in whole, within the same attempt`() throws {
-    let other = try PictureMaker.start().card(index: 2)
-    origin.serve(
-      "/a",
-      .sequence([
-        resource(.cut(after: Self.cut)), .resource(Resource(other, entityTag: "\"v2\"")),
-      ]))
-    #expect(try outcome(of: 1, batch(1))?.bytesFetched == Self.cut)
-    let done = try outcome(of: 2, batch(2))
-    #expect(done?.bytesFetched == other.count)
-    #expect(origin.counters("/a").requests == 2)
-    #expect(try partialByteCount() == nil)
   }
 
   @Test func `transfers that break off give back the memory of their bodies`() throws {
@@ -231,9 +138,10 @@ import Testing
     // Half of it is for bodies.
     limits.workerMemoryByteCount = 2 << 20
     let worker = try RunningWorker(limits: limits)
-    for lease in LeaseID.RawValue(1)...8 {
-      try worker.send(.fetch(batch(LeaseID(rawValue: lease), bypassesStore: lease % 2 == 0)))
-      _ = try worker.messages(untilEnded: 1)
+    for number in LeaseID.RawValue(1)...8 {
+      let lease = LeaseID(rawValue: number)
+      let batch = try Batch(lease, url.text, bypassesStore: number % 2 == 0)
+      _ = try worker.outcome(of: .fetch(batch))
     }
     #expect(origin.counters("/a").requests == 8)
   }
@@ -242,39 +150,28 @@ import Testing
 /// Pictures that are too long for memory, from the origin to the store.
 @Suite(.timeLimit(.minutes(20))) struct LongBodyTests {
   private let origin: TestOrigin
-  private let picture: [UInt8]
   private let worker: RunningWorker
-  private let url: ImageURL
 
   init() throws {
     origin = try TestOrigin()
-    picture = try PictureMaker.start().noise(seed: 1, width: 1_400, height: 1_100, format: .png)
-    origin.serve("/a", .body(picture, delivery: .hold))
     worker = try RunningWorker()
-    url = try ImageURL(parsing: origin.baseURL + "/a")
-  }
-
-  private func batch(_ lease: LeaseID, width: Int, keep: Keep = .thumbnail) throws -> Batch {
-    Batch(
-      ThumbnailRequest(variant: try Variant(ImageVariant(width: width, height: width)), keep: keep),
-      retention: Retention(after: .seconds(60)), isUrgent: false,
-      items: [Assignment(lease: lease, url: url.text)])
   }
 
   @Test func `a long picture serves several variants, and is kept byte by byte`() throws {
+    let picture = try PictureMaker.start().noise(
+      seed: 1, width: 1_400, height: 1_100, format: .png)
     #expect(picture.count > 4 << 20)
-    try worker.send(.fetch(batch(1, width: 64, keep: .all)))
-    try worker.send(.attach(batch(2, width: 32)))
+    origin.serve("/a", .body(picture, delivery: .hold))
+    let url = try ImageURL(parsing: origin.baseURL + "/a")
+    try worker.send(.fetch(Batch(1, url.text, width: 64, keep: .all)))
+    try worker.send(.attach(Batch(2, url.text, width: 32)))
     try worker.waitUntilHandled()
     origin.release("/a")
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[1]?.width == 64)
     #expect(said.outcomes[2]?.width == 32)
     #expect(said.outcomes[1]?.bytesFetched == picture.count)
-    let key = ContentKey(originalOf: PictureName(url))
-    let isKept = try worker.store.current().withThumbnail(key, at: worker.now) { _, bytes in
-      bytes.indices.map { bytes[$0] } == picture
-    }
-    #expect(isKept == true)
+    let original = try worker.original(of: url)
+    #expect(original == picture)
   }
 }

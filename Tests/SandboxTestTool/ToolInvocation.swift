@@ -125,7 +125,7 @@ struct DecodeRun {
 
   private func outcome(of bytes: [UInt8], _ thumbnailer: Thumbnailer) -> String {
     do throws(Failure) {
-      let thumbnail = try thumbnailer.thumbnail(of: bytes, as: .standard)
+      let thumbnail = try thumbnailer.thumbnails(of: bytes.span, as: [.standard]).thumbnails[0]
       return "\(thumbnail.thumbnail.format) \(Self.checksum(of: thumbnail.bytes))"
     } catch {
       return "\(error)"

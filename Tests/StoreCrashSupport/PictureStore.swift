@@ -68,7 +68,7 @@ package final class PictureStore: Sendable {
     try shared.current().withThumbnail(Self.key(number), at: Self.time(now)) { facts, bytes in
       Picture(
         number: number, recognising: unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) },
-        expiresAt: Self.seconds(facts.expiresAt))
+        expiresAt: Self.seconds(facts.expiryTime))
     }
   }
 
@@ -98,17 +98,17 @@ package final class PictureStore: Sendable {
     while true {
       let listed = try store.thumbnails(after: last, limit: Self.listedAtOnce)
       for facts in listed {
-        guard let number = Self.number(inURL: facts.url) else { continue }
+        guard let number = Self.number(inURL: facts.name) else { continue }
         // Before the beginning of the clock nothing has expired.
         let moment = -Picture.never
         if let picture = try picture(number, at: moment) {
           contents[number] = picture
-        } else if case .stale = try store.lookup(facts.key, at: Self.time(moment)) {
-          contents[number] = .unrecognised(number, expiresAt: Self.seconds(facts.expiresAt))
+        } else if case .stale = try store.lookup(facts.id, at: Self.time(moment)) {
+          contents[number] = .unrecognised(number, expiresAt: Self.seconds(facts.expiryTime))
         }
       }
       guard listed.count == Self.listedAtOnce else { return contents }
-      last = listed.last?.key
+      last = listed.last?.id
     }
   }
 
@@ -121,15 +121,15 @@ package final class PictureStore: Sendable {
 
   /// What `status` asks for.
   package func occupiedByteCount() throws(StoreError) -> Int64 {
-    try shared.current().summary().occupiedByteCount
+    try shared.current().size().occupiedByteCount
   }
 
   /// What `cache stat` asks for.
   package func figures() throws(StoreError) -> Figures {
     let statistics = try shared.current().statistics(at: Self.time(0))
     return Figures(
-      entryCount: statistics.summary.entryCount,
-      occupiedByteCount: statistics.summary.occupiedByteCount,
+      entryCount: statistics.recordCount,
+      occupiedByteCount: statistics.occupiedByteCount,
       fileByteCount: statistics.fileByteCount, freePageCount: statistics.freePageCount,
       evictionCount: statistics.counters?.evictions ?? 0)
   }
@@ -177,7 +177,8 @@ package final class PictureStore: Sendable {
       key: key(picture.number), url: "\(urlPrefix)\(picture.number)",
       thumbnail: Thumbnail(
         format: .webp, width: 256, height: 171, byteCount: picture.byteCount),
-      sourceFormat: .jpeg, sourceWidth: 4_000, sourceHeight: 2_667, sourceByteCount: 3_141_592,
+      source: SourcePicture(
+        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: Retention(until: time(picture.expiresAt)), bytes: picture.bytes)
   }
 }

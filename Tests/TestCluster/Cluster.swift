@@ -245,17 +245,17 @@ package final class Cluster {
   /// - Returns: what `imgctl wait --json` printed of it last.
   package func finished(
     _ job: JobID, within time: Duration = ProgramRun.patience
-  ) throws -> JobStatus {
+  ) throws -> ImageJob {
     let result = try begin(["wait", "\(job)", "--json"]).wait(atMost: time)
     guard result.status != nil else {
       throw ClusterError("job \(job) has not ended within \(time)")
     }
     guard let last = result.lines.last else { throw ClusterError(result.messages) }
-    return try JSONDecoder().decode(JobStatus.self, from: Data(last.utf8))
+    return try JSONDecoder().decode(ImageJob.self, from: Data(last.utf8))
   }
 
   /// Submits the lines as a job and waits for its end.
-  package func run(_ lines: [String]) throws -> JobStatus {
+  package func run(_ lines: [String]) throws -> ImageJob {
     try finished(try submit(lines))
   }
 

@@ -226,11 +226,6 @@ package func filterCount(of processID: Int32) -> Int? {
   statusNumber("Seccomp_filters", of: processID)
 }
 
-/// Whether a process waits for an event.
-package func isAsleep(_ processID: Int32) -> Bool {
-  statusField("State", of: processID) == "S"
-}
-
 private func statusNumber(_ name: String, of processID: Int32) -> Int? {
   statusField(name, of: processID).flatMap { Int($0) }
 }

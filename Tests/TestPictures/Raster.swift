@@ -1,6 +1,7 @@
 import CVips
 import Glibc
 package import ImgDecode
+package import ImgModel
 
 /// Pixels in memory: rows from the top, four bytes (red, green, blue, alpha) a pixel.
 package struct Raster: Sendable {
@@ -258,5 +259,25 @@ extension [UInt8] {
       defer { unsafe g_object_unref(image) }
       return try unsafe body(image)
     }
+  }
+}
+
+/// A thumbnail in one variant, and what was learnt of its picture.
+package struct RenderedThumbnail: Hashable, Sendable {
+  package let thumbnail: Thumbnail
+  package let bytes: [UInt8]
+  package let source: SourceFacts
+  package let thumbHash: ThumbHash
+}
+
+extension Thumbnailer {
+  /// Makes a thumbnail in one variant.
+  package func thumbnail(
+    of picture: [UInt8], as variant: Variant, isLenient: Bool = false
+  ) throws(Failure) -> RenderedThumbnail {
+    let made = try thumbnails(of: picture.span, as: [variant], isLenient: isLenient)
+    return RenderedThumbnail(
+      thumbnail: made.thumbnails[0].thumbnail, bytes: made.thumbnails[0].bytes,
+      source: made.source, thumbHash: made.thumbHash)
   }
 }

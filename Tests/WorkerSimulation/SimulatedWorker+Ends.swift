@@ -132,9 +132,10 @@ extension SimulatedWorker {
       let failure = Failure(stage: .decode, code: .corruptImage, detail: "")
       return .decoded(lease, .failed(failure), time: .milliseconds(1))
     }
-    let original = OriginalFacts(
-      picture: .simulated, sourceByteCount: 10, storedAt: WallTime(rawValue: 0),
-      expiresAt: WallTime(rawValue: 4_000_000_000_000), terms: .none)
+    let original = CacheRecord(
+      id: ContentKey(0, 0, 0, 1), name: "", kind: .original, thumbnail: .simulated,
+      source: SourcePicture(format: .png, width: 9, height: 9, byteCount: 10),
+      storageTime: WallTime(rawValue: 0), expiryTime: WallTime(rawValue: 4_000_000_000_000))
     let picture = DecodedPicture(
       thumbnail: .simulated, source: SourceFacts(format: .png, width: 9, height: 9, frames: 1),
       original: source == .storedOriginal ? original : nil,

@@ -122,7 +122,7 @@ package final class SimulatedWorker {
   private func growBodies(_ random: inout SeededGenerator, at now: Moment) {
     for transfer in machine.watchedTransfers.sorted() {
       arrivedByteCounts[transfer, default: 0] += Int.random(in: 0...1_000, using: &random)
-      let progress = BodyProgress(receivedByteCount: arrivedByteCounts[transfer, default: 0])
+      let progress = ImageProgress(receivedByteCount: arrivedByteCounts[transfer, default: 0])
       feed(.bodyGrew(transfer, to: progress), at: now)
     }
   }

@@ -1,3 +1,5 @@
+public import ImgModel
+
 /// The store that all processes of the machine share, see ``ImageClient/cache``: what it has, and how to
 /// change it.
 ///

@@ -1,10 +1,10 @@
 package import ImgModel
-import ImgStore
+package import ImgStore
 import Synchronization
 
 /// The store of a data directory, as this process reads and changes it without the coordinator.
 ///
-/// Calls block. They throw what describes itself in a sentence for people, see ``ErrorSummary``.
+/// Calls block. They throw what describes itself in a sentence for people, see ``CodedError``.
 package struct LocalStore: Sendable {
   /// The store as this process sees it.
   package enum View: Sendable {
@@ -52,7 +52,7 @@ package struct LocalStore: Sendable {
 
   private func currentBudgetByteCount() throws(StoreError) -> Int64? {
     do throws(StoreError) {
-      return try reader()?.summary().budgetByteCount
+      return try reader()?.size().budgetByteCount
     } catch  where error.reason == .damaged {
       return budgetByteCount
     }
@@ -63,7 +63,7 @@ package struct LocalStore: Sendable {
   package func view() throws -> View {
     do throws(StoreError) {
       guard let reader = try reader() else { return .empty }
-      return .size(CacheSize(try reader.summary()))
+      return .size(try reader.size())
     } catch {
       switch error.reason {
       case .damaged: return .empty
@@ -75,7 +75,7 @@ package struct LocalStore: Sendable {
 
   /// - Returns: `nil` if there is no store yet.
   package func statistics() throws -> CacheStatistics? {
-    try reader().map { reader in CacheStatistics(try reader.statistics()) }
+    try reader()?.statistics()
   }
 
   /// How many records have expired at `moment` and are still there.
@@ -88,27 +88,18 @@ package struct LocalStore: Sendable {
   /// - Parameters:
   ///   - key: that of a record, which may be gone; `nil` for the first records.
   ///   - limit: the maximum number. Fewer mean the end of the list.
-  /// - Throws: an ``ImageError`` if the key cannot be that of a record.
-  func records(after key: String?, limit: Int) throws -> [StoredRecord] {
-    let last = try key.map { text in
-      guard let key = ContentKey(text) else {
-        throw ImageError(invalidRequest: "\(text) is not the id of a record")
-      }
-      return key
-    }
-    return try reader()?.store.current().thumbnails(after: last, limit: limit)
-      .map(StoredRecord.init) ?? []
+  func records(after key: ContentKey?, limit: Int) throws -> [CacheRecord] {
+    try reader()?.store.current().thumbnails(after: key, limit: limit) ?? []
   }
 
   /// The thumbnail that a record is; `nil` if it is not there, has expired, or is no thumbnail.
-  func thumbnail(ofRecord key: String) throws -> StoredResult? {
-    guard let key = ContentKey(key) else { return nil }
-    return try reader()?.thumbnail(key).map(StoredResult.init)
+  func thumbnail(ofRecord key: ContentKey) throws -> StoredResult? {
+    try reader()?.thumbnail(key)
   }
 
   /// Calls `body` with every record, also expired ones, until it returns `false`.
-  package func forEachRecord(_ body: (StoredRecord) throws -> Bool) throws {
-    try reader()?.forEach { try body(StoredRecord($0)) }
+  package func forEachRecord(_ body: (CacheRecord) throws -> Bool) throws {
+    try reader()?.forEach(body)
   }
 }
 
@@ -121,10 +112,10 @@ extension LocalStore {
   ///   - report: is given each defect.
   /// - Returns: the number of records; `nil` if there is no store yet.
   package func verify(
-    isRepairing: Bool, _ report: (CacheDefect) throws -> Void
+    isRepairing: Bool, _ report: (StoreDefect) throws -> Void
   ) throws -> Int? {
     func check(_ store: SharedStore) throws -> Int {
-      try store.verify(isRepairing: isRepairing) { try report(CacheDefect($0)) }
+      try store.verify(isRepairing: isRepairing, report)
     }
     return try isRepairing ? withWriter(check) : reader().map { try check($0.store) }
   }
@@ -162,9 +153,9 @@ extension LocalStore {
     let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
     try reader()?.forEach { stored in
-      let text = PictureName.text(ofRecord: stored.url)
+      let text = stored.url
       if wanted.contains(text) || wanted.contains(String(PictureName.url(ofText: text))) {
-        keys.append(stored.key)
+        keys.append(stored.id)
       }
       return true
     }

@@ -199,12 +199,12 @@ extension Client {
   }
 
   /// The newest jobs that have not ended.
-  package func activeJobs(atMost count: Int) throws(ClientError) -> [JobStatus] {
+  package func activeJobs(atMost count: Int) throws(ClientError) -> [ImageJob] {
     Array(try answer(.jobs(isActiveOnly: true)).jobs.prefix(count))
   }
 
   /// Calls `body` with each job, newest first.
-  package func forEachJob(_ body: (JobStatus) throws -> Void) throws {
+  package func forEachJob(_ body: (ImageJob) throws -> Void) throws {
     var oldest: JobID?
     while true {
       let page = try answer(.jobs(before: oldest))
@@ -233,7 +233,7 @@ extension Client {
   /// - Throws: a ``Failure`` if the picture cannot be decoded or stored.
   package func put(
     _ picture: [UInt8], as url: ImageURL, options: RequestOptions, in store: LocalStore
-  ) throws -> StoredRecord {
+  ) throws -> CacheRecord {
     let asked = WallTime.now
     let result = try answer(.upload(picture, as: url.text, options: options))
     if let failure = result.uncached?.facts.failure ?? result.outcome.failure() { throw failure }
@@ -245,7 +245,7 @@ extension Client {
       : try reader?.thumbnail(
         for: name, variant: options.variant, isLenient: options.isLenient, at: asked)
     guard let stored else { throw Failure.isGone }
-    return StoredRecord(stored.facts)
+    return stored.record
   }
 }
 
@@ -300,11 +300,11 @@ extension Client {
   ///   - body: takes the newest state; returns `false` to stop following.
   /// - Returns: the state that `body` saw last.
   package func watch(
-    _ job: JobID, every interval: Duration, _ body: (JobStatus) throws -> Bool
-  ) throws -> JobStatus {
+    _ job: JobID, every interval: Duration, _ body: (ImageJob) throws -> Bool
+  ) throws -> ImageJob {
     let request = CoordinatorRequest.watch(job)
     let id = try send(request.exchange)
-    func next(within time: Duration) throws(ClientError) -> JobStatus {
+    func next(within time: Duration) throws(ClientError) -> ImageJob {
       try request.answer(reply(to: id, until: .now + time))
     }
     var status = try next(within: Self.answerTime)

@@ -23,7 +23,7 @@ package enum ClientError: Error, CustomStringConvertible {
   case notStarted(reason: String)
   /// The coordinator is of another protocol.
   case otherVersion(theirs: Hello)
-  case refused(RequestRefusal.Code, message: String)
+  case refused(Failure.Code, message: String)
   /// The connection ended before the answer.
   case connection(ChannelError)
   /// The connection ended while a list was submitted.

@@ -64,7 +64,7 @@ extension CoordinatorRequest where Answer == Void {
 
 // MARK: - Jobs
 
-extension CoordinatorRequest where Answer == JobStatus {
+extension CoordinatorRequest where Answer == ImageJob {
   package static func job(_ job: JobID) -> Self {
     Self(Exchange { .job(JobRequest(id: $0, job: job)) }) { $0.job }
   }
@@ -82,7 +82,7 @@ extension CoordinatorRequest where Answer == JobStatus {
   ///
   /// It is refused with `wrong_state` where the job's state does not allow the change;
   /// ``JobRecord/apply(_:at:)`` says when it does.
-  package static func change(_ job: JobID, _ change: JobChange) -> Self {
+  package static func change(_ job: JobID, _ change: ImageJobChange) -> Self {
     Self(
       Exchange(isRepeatable: false, isPrompt: false) {
         .change(ChangeRequest(id: $0, job: job, change: change))
@@ -355,7 +355,7 @@ extension CoordinatorReply {
     if case .status(let reply) = self { reply.cluster } else { nil }
   }
 
-  fileprivate var job: JobStatus? {
+  fileprivate var job: ImageJob? {
     if case .job(let reply) = self { reply.status } else { nil }
   }
 }

@@ -1,4 +1,4 @@
-import ImgModel
+public import ImgModel
 import ImgSystem
 import ImgWire
 import Synchronization

@@ -1,4 +1,4 @@
-import ImgModel
+public import ImgModel
 
 /// One URL of a job.
 public struct ImageJobResult: Hashable, Sendable {
@@ -6,41 +6,13 @@ public struct ImageJobResult: Hashable, Sendable {
   ///
   /// The enumeration is closed: no version adds a case.
   public enum Outcome: Hashable, Sendable {
-    /// The thumbnail was stored. A load of the same variant has it, unless it has expired since.
-    case done(Thumbnail)
+    /// The thumbnail was stored, or the store had it. A load of the same variant has it, unless it has expired
+    /// since.
+    case done(Thumbnail, isFromCache: Bool)
     /// There is no thumbnail.
     case failed(ImageError)
     /// The job was cancelled before.
     case cancelled
-  }
-
-  /// What a job tells of a thumbnail.
-  public struct Thumbnail: Hashable, Sendable {
-    /// Its encoding.
-    public let type: ImageType
-    /// Its width in pixels.
-    public let width: Int
-    /// Its height in pixels.
-    public let height: Int
-    /// Its size in bytes.
-    public let byteCount: Int
-    /// Whether its picture is damaged, see ``ImageJobRequest/acceptsDamage``.
-    public let isDamaged: Bool
-    /// Whether the store had it.
-    public let isFromCache: Bool
-
-    /// The facts of a thumbnail.
-    public init(
-      type: ImageType, width: Int, height: Int, byteCount: Int, isDamaged: Bool = false,
-      isFromCache: Bool
-    ) {
-      self.type = type
-      self.width = width
-      self.height = height
-      self.byteCount = byteCount
-      self.isDamaged = isDamaged
-      self.isFromCache = isFromCache
-    }
   }
 
   /// The position in the list, from 0.
@@ -68,12 +40,7 @@ extension ImageJobResult.Outcome {
   init(_ outcome: Outcome, url: String) {
     self =
       switch outcome {
-      case .done(let thumbnail, let isFromCache, _):
-        .done(
-          ImageJobResult.Thumbnail(
-            type: ImageType(thumbnail.format), width: thumbnail.width, height: thumbnail.height,
-            byteCount: thumbnail.byteCount, isDamaged: thumbnail.isDamaged,
-            isFromCache: isFromCache))
+      case .done(let thumbnail, let isFromCache, _): .done(thumbnail, isFromCache: isFromCache)
       case .failed(let failure, _): .failed(ImageError(failure, url: url))
       case .cancelled: .cancelled
       }

@@ -1,3 +1,5 @@
+public import ImgModel
+
 /// The jobs of a cluster: lists of URLs whose thumbnails it makes in the background. A job outlives the
 /// process that submitted it.
 ///

@@ -1,5 +1,5 @@
 import Dispatch
-import ImgModel
+public import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
@@ -71,9 +71,7 @@ extension ClusterTransport: CacheTransport {
   public func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage? {
     let store = openedStore
     return try await BlockingCall.run {
-      try store.thumbnail(ofRecord: id).map { found in
-        LoadedImage(found.record.stored, bytes: found.bytes, origin: .store)
-      }
+      try store.thumbnail(ofRecord: id).map { LoadedImage($0, origin: .store) }
     }
   }
 
@@ -83,7 +81,7 @@ extension ClusterTransport: CacheTransport {
   ) async throws(ImageError) -> [CacheRecord] {
     let store = openedStore
     return try await BlockingCall.run {
-      try store.records(after: id, limit: limit).map(CacheRecord.init)
+      try store.records(after: id, limit: limit)
     }
   }
 

@@ -1,6 +1,6 @@
 import FoundationEssentials
 package import ImgFacts
-package import ImgModel
+public import ImgModel
 package import ImgSettings
 import ImgStore
 import ImgSystem
@@ -59,7 +59,7 @@ public final class ClusterTransport: BoundedTransport {
     // Whatever is wrong with the store, the cluster may be able to answer.
     let hit = try? openedReader()?.hit(
       for: asked.url, asked.options, at: .now, bytesUpTo: maximumByteCount)
-    return hit.map { LoadedImage($0.facts, bytes: $0.bytes, origin: .store) }
+    return hit.map { LoadedImage($0, origin: .store) }
   }
 
   /// Loads a thumbnail by a worker of the cluster.
@@ -117,7 +117,7 @@ public final class ClusterTransport: BoundedTransport {
     case .cancelled: throw .cancelled(request.url)
     case .failed(let failure, _): throw ImageError(failure, url: request.url)
     case .done(let thumbnail, let isFromCache, _):
-      if let made = result.uncached { return LoadedImage(made.facts, bytes: made.bytes) }
+      if let made = result.uncached { return LoadedImage(made) }
       let origin = isFromCache ? LoadedImage.Origin.store : .network
       // Above the maximum, there is nothing to copy.
       if thumbnail.byteCount <= Self.quickCopyByteCount || thumbnail.byteCount > maximumByteCount {
@@ -148,19 +148,13 @@ public final class ClusterTransport: BoundedTransport {
     { reply in
       switch reply.message {
       case .progress(let reply):
-        onUpdate(
-          .progress(
-            ImageProgress(
-              receivedByteCount: reply.progress.receivedByteCount,
-              expectedByteCount: reply.progress.expectedByteCount)))
+        onUpdate(.progress(reply.progress))
       case .preview(let preview):
         // A preview that cannot be read is as good as none: the thumbnail follows.
         guard let bytes = try? reply.bytes() else { return }
         onUpdate(
           .preview(
-            ImagePreview(
-              number: preview.number, bytes: bytes, type: ImageType(preview.thumbnail.format),
-              width: preview.thumbnail.width, height: preview.thumbnail.height)))
+            ImagePreview(number: preview.number, thumbnail: preview.thumbnail, bytes: bytes)))
       default: break
       }
     }
@@ -176,7 +170,7 @@ public final class ClusterTransport: BoundedTransport {
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
     from origin: LoadedImage.Origin, bytesUpTo maximumByteCount: Int = .max
   ) throws(ImageError) -> LoadedImage? {
-    let found: (facts: StoredThumbnail, bytes: [UInt8])?
+    let found: StoredResult?
     do throws(StoreError) {
       found = try openedReader()?.result(
         of: asked.name, for: asked.options.request, at: moment, bytesUpTo: maximumByteCount,
@@ -184,7 +178,7 @@ public final class ClusterTransport: BoundedTransport {
     } catch {
       throw ImageError(error, url: request.url)
     }
-    return found.map { LoadedImage($0.facts, bytes: $0.bytes, origin: origin) }
+    return found.map { LoadedImage($0, origin: origin) }
   }
 
   /// - Returns: `nil` if there is no store yet.
@@ -293,7 +287,7 @@ extension ClusterTransport: JobTransport {
 
   /// A job as it stands now.
   public func job(_ id: ImageJob.ID) async throws(ImageError) -> ImageJob {
-    ImageJob(try await answer(.job(JobID(rawValue: id))))
+    try await answer(.job(JobID(rawValue: id))).withoutSecrets
   }
 
   /// A page of up to 500 jobs.
@@ -301,7 +295,7 @@ extension ClusterTransport: JobTransport {
     before id: ImageJob.ID?
   ) async throws(ImageError) -> (jobs: [ImageJob], hasMore: Bool) {
     let page = try await answer(.jobs(before: id.map(JobID.init(rawValue:))))
-    return (page.jobs.map { ImageJob($0) }, page.hasMore)
+    return (page.jobs.map(\.withoutSecrets), page.hasMore)
   }
 
   /// Watches a job over the connection of the loads. Each watch is one of its 1,000 requests.
@@ -309,9 +303,9 @@ extension ClusterTransport: JobTransport {
     _ id: ImageJob.ID, onUpdate: @escaping @Sendable (ImageJob) -> Void
   ) async throws(ImageError) {
     let end = try await answer(.watch(JobID(rawValue: id))) { reply in
-      if case .job(let reply) = reply.message { onUpdate(ImageJob(reply.status)) }
+      if case .job(let reply) = reply.message { onUpdate(reply.status.withoutSecrets) }
     }
-    onUpdate(ImageJob(end))
+    onUpdate(end.withoutSecrets)
   }
 
   /// A page of up to 500 URLs.
@@ -334,7 +328,7 @@ extension ClusterTransport: JobTransport {
   ) async throws(ImageError) -> ImageJob {
     let job = JobID(rawValue: id)
     do throws(ImageError) {
-      return ImageJob(try await answer(.change(job, JobChange(change))))
+      return try await answer(.change(job, change)).withoutSecrets
     } catch  where error.code == .disconnected {
       throw ImageError(
         code: .disconnected, isRetryable: true,

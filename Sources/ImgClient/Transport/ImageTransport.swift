@@ -1,3 +1,4 @@
+public import ImgModel
 import Synchronization
 
 /// Where an ``ImageClient`` has its thumbnails from. ``ClusterTransport`` asks the cluster of this
@@ -93,15 +94,6 @@ extension InMemoryCluster: BoundedTransport {
     _ image: LoadedImage, for request: ImageRequest
   ) throws(ImageError) -> LoadedImage? {
     withStore { $0.image(storedAs: MemoryKey(request)) }?.from(image.origin)
-  }
-}
-
-extension LoadedImage {
-  fileprivate func bytesUpTo(_ maximumByteCount: Int) -> LoadedImage {
-    guard bytes.count > maximumByteCount else { return self }
-    return LoadedImage(
-      bytes: [], type: type, width: width, height: height, source: source, thumbHash: thumbHash,
-      storedAt: storedAt, expiresAt: expiresAt, isExpirySliding: isExpirySliding, origin: origin)
   }
 }
 

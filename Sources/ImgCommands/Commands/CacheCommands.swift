@@ -46,7 +46,7 @@ package struct CacheGetCommand: Command {
     case .found(let found):
       try picture.deliver(
         found.bytes, found.record.thumbnail,
-        StoredReport(found.record, of: RequestedURL(self.url)), in: context)
+        JSONObject.picture(RequestedURL(self.url), found.record), in: context)
       return .success
     case .damaged:
       return absent(
@@ -93,7 +93,7 @@ package struct CacheLsCommand: Command {
     try context.store.forEachRecord { record in
       guard filter.admits(record, at: now) else { return true }
       if isJSON {
-        try context.output.write(json: StoredReport(record))
+        try context.output.write(json: record)
       } else {
         try context.output.write(line(of: record))
       }
@@ -104,12 +104,12 @@ package struct CacheLsCommand: Command {
 
   /// Kind (with `,damaged`), format, size in pixels, bytes, expiry and URL, separated by tabs. Columns are not
   /// aligned, so a list of any length streams.
-  private func line(of record: StoredRecord) -> String {
+  private func line(of record: CacheRecord) -> String {
     let thumbnail = record.thumbnail
     let damage = thumbnail.isDamaged ? ",damaged" : ""
     return "\(record.kind.rawValue)\(damage)\t\(thumbnail.format.rawValue)\t"
       + "\(thumbnail.width)x\(thumbnail.height)\t"
-      + "\(thumbnail.byteCount)\t\(record.expiresAt)\t\(HumanText.printable(record.name))\n"
+      + "\(thumbnail.byteCount)\t\(record.expiryTime)\t\(HumanText.printable(record.name))\n"
   }
 }
 
@@ -155,10 +155,10 @@ package struct CacheLsFilter: Hashable, Sendable {
     isExpired = wantsExpired ? true : wantsFresh ? false : nil
   }
 
-  func admits(_ record: StoredRecord, at now: WallTime) -> Bool {
+  func admits(_ record: CacheRecord, at now: WallTime) -> Bool {
     admits(
-      url: record.url, byteCount: Int64(record.thumbnail.byteCount), storedAt: record.storedAt,
-      expiresAt: record.expiresAt, at: now)
+      url: record.url, byteCount: Int64(record.thumbnail.byteCount), storedAt: record.storageTime,
+      expiresAt: record.expiryTime, at: now)
   }
 
   package func admits(
@@ -235,7 +235,7 @@ package struct CachePutCommand: Command {
     do {
       let stored = try store(try ImageURL(line: url), in: context)
       if isJSON {
-        try context.output.write(json: StoredReport(stored, of: RequestedURL(url)))
+        try context.output.write(json: JSONObject.picture(RequestedURL(url), stored))
       } else {
         let made = stored.thumbnail
         context.note(
@@ -245,14 +245,14 @@ package struct CachePutCommand: Command {
       }
       return .success
     } catch let failure as Failure {
-      if isJSON { try context.output.write(json: FailureReport(RequestedURL(url), failure)) }
+      if isJSON { try context.output.write(json: JSONObject.picture(RequestedURL(url), failure)) }
       let sources = [path, url].map(HumanText.source).joined(separator: " for ")
       context.report(error: "\(sources): \(failure)")
       return .someFailed
     }
   }
 
-  private func store(_ url: ImageURL, in context: CommandContext) throws -> StoredRecord {
+  private func store(_ url: ImageURL, in context: CommandContext) throws -> CacheRecord {
     let file = try PictureFile(path: path)
     let client = try context.coordinatorOfStore()
     return try client.put(
@@ -298,15 +298,11 @@ package struct CacheRmCommand: Command {
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())
     }
     if isJSON {
-      try context.output.write(json: Report(removed: removedCount))
+      try context.output.write(json: JSONObject(["removed": removedCount]))
     } else {
       context.note("removed \(HumanText.count(removedCount, of: "thumbnail"))\n")
     }
     return .success
-  }
-
-  private struct Report: Encodable {
-    let removed: Int
   }
 }
 
@@ -345,8 +341,9 @@ package struct CacheCleanCommand: Command {
     let removedCount = isInBackground ? 0 : try context.store.removeExpired(at: now)
     if isJSON {
       try context.output.write(
-        json: Report(
-          expired: expiredCount, removed: removedCount, isInBackground: isInBackground))
+        json: JSONObject([
+          "expired": expiredCount, "removed": removedCount, "in_background": isInBackground,
+        ]))
     } else if isInBackground {
       context.note(
         "removing \(HumanText.count(expiredCount, of: "expired thumbnail")) in the background\n")
@@ -354,16 +351,5 @@ package struct CacheCleanCommand: Command {
       context.note("removed \(HumanText.count(removedCount, of: "expired thumbnail"))\n")
     }
     return .success
-  }
-
-  private struct Report: Encodable {
-    let expired: Int
-    let removed: Int
-    let isInBackground: Bool
-
-    private enum CodingKeys: String, CodingKey {
-      case expired, removed
-      case isInBackground = "in_background"
-    }
   }
 }

@@ -99,7 +99,8 @@ package struct StopCommand: Command {
     let (wasRunning, isOfTheseSettings) = try stop(in: context)
     let waitingCount = isOfTheseSettings ? waitingCount(in: context) : nil
     if isJSON {
-      try context.output.write(json: Report(wasRunning: wasRunning, waitingCount: waitingCount))
+      try context.output.write(
+        json: JSONObject(["stopped": wasRunning, "queued": waitingCount]))
     } else if wasRunning {
       context.note("the coordinator has stopped")
       if let count = waitingCount, count > 0 {
@@ -139,16 +140,6 @@ package struct StopCommand: Command {
       return nil
     }
     return count
-  }
-
-  private struct Report: Encodable {
-    let wasRunning: Bool
-    let waitingCount: Int?
-
-    private enum CodingKeys: String, CodingKey {
-      case wasRunning = "stopped"
-      case waitingCount = "queued"
-    }
   }
 
   /// - Returns: whether a process owned the data directory.
@@ -241,7 +232,10 @@ enum LimitTable {
     _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
   ) throws -> ExitCode {
     if isJSON {
-      try context.output.write(json: Report(cluster: cluster))
+      try context.output.write(
+        json: JSONObject(
+          ["socket": cluster.socketPath, "data_directory": cluster.dataDirectory],
+          beside: cluster.limits, cluster.settings))
     } else {
       try context.output.write(text(of: Settings(runningAs: cluster)))
     }
@@ -255,24 +249,6 @@ enum LimitTable {
     }
     return table.rendered
   }
-
-  /// The limits and the other settings in one object.
-  private struct Report: Encodable {
-    let cluster: ClusterStatus
-
-    private enum CodingKeys: String, CodingKey {
-      case socketPath = "socket"
-      case dataDirectory = "data_directory"
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(cluster.socketPath, forKey: .socketPath)
-      try container.encode(cluster.dataDirectory, forKey: .dataDirectory)
-      try cluster.limits.encode(to: encoder)
-      try cluster.settings.encode(to: encoder)
-    }
-  }
 }
 
 /// The result of `imgctl start`, with the settings that differ from the requested ones.
@@ -284,30 +260,14 @@ struct StartReport: Encodable {
   let logPath: String
   let differences: [Setting.Difference]
 
-  private enum CodingKeys: String, CodingKey {
-    case processID = "pid"
-    case wasStarted = "started"
-    case isReady = "ready"
-    case logPath = "log"
-    case differences
-  }
-
-  private struct Difference: Encodable {
-    let setting: String
-    let asked: String
-    let running: String
-  }
-
   func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(processID, forKey: .processID)
-    try container.encode(wasStarted, forKey: .wasStarted)
-    try container.encode(isReady, forKey: .isReady)
-    if wasStarted { try container.encode(logPath, forKey: .logPath) }
-    guard !differences.isEmpty else { return }
-    try container.encode(
-      differences.map { Difference(setting: $0.flag, asked: $0.asked, running: $0.running) },
-      forKey: .differences)
+    let others = differences.map {
+      JSONObject(["setting": $0.flag, "asked": $0.asked, "running": $0.running])
+    }
+    try JSONObject([
+      "pid": processID, "started": wasStarted, "ready": isReady, "log": wasStarted ? logPath : nil,
+      "differences": others.isEmpty ? nil : others,
+    ]).encode(to: encoder)
   }
 
   /// The text for people.

@@ -61,7 +61,11 @@ package struct ExportCommand: Command {
     try export.finish()
     removePins(of: export, in: context)
     if isJSON {
-      try context.output.write(json: Report(export))
+      try context.output.write(
+        json: JSONObject([
+          "exported": export.exportedCount, "present": export.presentCount,
+          "missing": export.missingCount, "not_in_store": export.goneCount,
+        ]))
     } else {
       context.note(text(of: export))
     }
@@ -78,7 +82,7 @@ package struct ExportCommand: Command {
 
   /// What there is to export, which is told before anything is written.
   private func stock(
-    of export: JobExport, _ status: JobStatus, _ jobs: JobSource
+    of export: JobExport, _ status: ImageJob, _ jobs: JobSource
   ) throws -> String {
     var storedCount = 0
     try jobs.results(of: job, isFailedOnly: false) { line in
@@ -109,25 +113,6 @@ package struct ExportCommand: Command {
     }
     return lines.map { $0 + "\n" }.joined()
   }
-
-  private struct Report: Encodable {
-    private let exported: Int
-    private let present: Int
-    private let missing: Int
-    private let gone: Int
-
-    private enum CodingKeys: String, CodingKey {
-      case exported, present, missing
-      case gone = "not_in_store"
-    }
-
-    init(_ export: JobExport) {
-      exported = export.exportedCount
-      present = export.presentCount
-      missing = export.missingCount
-      gone = export.goneCount
-    }
-  }
 }
 
 /// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
@@ -145,7 +130,7 @@ final class JobExport {
   private let missing: MissingResults?
   private let manifestFile: ReplacementFile
   private let manifest: Output
-  private let job: JobStatus
+  private let job: ImageJob
   /// The lines from the first one on that is to be made again: what the manifest says of them, or `nil`
   /// before it is made.
   private var waiting: [(result: LineResult, line: Line?)] = []
@@ -168,7 +153,7 @@ final class JobExport {
   ///   - store: without a store, every file is missing.
   ///   - missing: makes again what the store no longer has.
   init(
-    of job: JobStatus, to directory: String, from store: LocalStore, making missing: MissingResults?
+    of job: ImageJob, to directory: String, from store: LocalStore, making missing: MissingResults?
   ) throws {
     self.directory = directory
     self.missing = missing
@@ -272,7 +257,7 @@ final class JobExport {
       missingCount += 1
       if entry.isDone, keep != .none { goneCount += 1 }
     }
-    return Line(entry, files, found.first?.record.thumbHash, isKept: keep != .none)
+    return Line(entry, files, found.first?.record.source.thumbHash, isKept: keep != .none)
   }
 
   /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.
@@ -316,14 +301,9 @@ final class JobExport {
       let content: Thumbnail
       let isFacts: Bool
 
-      private enum CodingKeys: String, CodingKey {
-        case file, thumbnail, facts
-      }
-
       func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(file, forKey: .file)
-        try container.encode(content, forKey: isFacts ? .facts : .thumbnail)
+        try JSONObject(["file": file, isFacts ? "facts" : "thumbnail": content])
+          .encode(to: encoder)
       }
     }
 
@@ -333,12 +313,6 @@ final class JobExport {
     /// Of the picture that the files show.
     private let thumbHash: ThumbHash?
     private let reason: String?
-
-    private enum CodingKeys: String, CodingKey {
-      case index, reason
-      case thumbHash = "thumbhash"
-      case otherFiles = "other_files"
-    }
 
     /// - Parameter isKept: whether the job stored anything.
     init(
@@ -358,13 +332,13 @@ final class JobExport {
     }
 
     func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(index, forKey: .index)
-      try url.encode(to: encoder)
-      try files.first?.encode(to: encoder)
-      try container.encodeIfPresent(thumbHash, forKey: .thumbHash)
-      if files.count > 1 { try container.encode(Array(files.dropFirst()), forKey: .otherFiles) }
-      try container.encodeIfPresent(reason, forKey: .reason)
+      let others = Array(files.dropFirst())
+      try JSONObject(
+        [
+          "index": index, "thumbhash": thumbHash, "other_files": others.isEmpty ? nil : others,
+          "reason": reason,
+        ], beside: url, files.first
+      ).encode(to: encoder)
     }
   }
 }
@@ -388,7 +362,7 @@ extension Thumbnail {
 /// the store holds it until it is written: parts grow while it does, and shrink when something was evicted
 /// before.
 final class MissingResults {
-  private let original: JobStatus
+  private let original: ImageJob
   private let client: Client
   /// For the results, while the other connection follows a job.
   private let resultsClient: Client
@@ -405,7 +379,7 @@ final class MissingResults {
   ///   - resultsClient: another one.
   ///   - report: is told for people what a job waits for.
   init(
-    of original: JobStatus, over client: Client, _ resultsClient: Client,
+    of original: ImageJob, over client: Client, _ resultsClient: Client,
     report: @escaping (String) -> Void
   ) {
     self.original = original
@@ -444,7 +418,7 @@ final class MissingResults {
       return lost
     } catch {
       // A file cannot be written, or the coordinator has ended. Then a user may remove the job.
-      for change in [JobChange.cancel, .remove] {
+      for change in [ImageJobChange.cancel, .remove] {
         _ = try? resultsClient.answer(.change(job, change))
       }
       throw error
@@ -482,7 +456,7 @@ final class MissingResults {
     var rest = batches[...]
     let options = RequestOptions(
       variant: original.variant, otherVariants: original.otherVariants ?? [],
-      isLenient: original.isLenient, priority: original.priority, keep: original.keep,
+      isLenient: original.isLenient, priority: original.priority.rawValue, keep: original.keep,
       fetch: original.fetch)
     return try client.submit(name: "export of job \(original.job)", options: options) {
       rest.popFirst()

@@ -8,7 +8,7 @@ import ImgSettings
 struct FactsReport: Encodable {
   /// How facts came from a URL.
   enum Fetch {
-    case stored(StoredRecord, isFromCache: Bool)
+    case stored(CacheRecord, isFromCache: Bool)
     case uncached(UncachedThumbnail)
   }
 
@@ -65,8 +65,8 @@ struct FactsReport: Encodable {
   var bytesFetched: Int64? {
     if isLocal { return nil }
     return switch fetch {
-    case .stored(let stored, let isFromCache): isFromCache ? 0 : stored.sourceByteCount
-    case .uncached(let made): made.sourceByteCount
+    case .stored(let stored, let isFromCache): isFromCache ? 0 : Int64(stored.source.byteCount)
+    case .uncached(let made): Int64(made.source.byteCount)
     case nil: nil
     }
   }
@@ -79,33 +79,16 @@ struct FactsReport: Encodable {
     }
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case index, status
-    case declaredType = "declared_type"
-    case pixelsFailure = "pixels_failure"
-    case fileByteCount = "file_bytes"
-    case bytesFetched = "bytes_fetched"
-    case isFromCache = "from_cache"
-    case storedAt = "stored_at"
-    case expiresAt = "expires_at"
-  }
-
   func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(index, forKey: .index)
-    try url.encode(to: encoder)
-    try container.encode(record.status, forKey: .status)
-    try container.encodeIfPresent(declaredType, forKey: .declaredType)
-    try container.encodeIfPresent(record.byteCount, forKey: .fileByteCount)
-    try container.encodeIfPresent(bytesFetched, forKey: .bytesFetched)
-    try container.encodeIfPresent(isFromCache, forKey: .isFromCache)
-    if case .stored(let stored, _) = fetch {
-      try container.encode(stored.storedAt, forKey: .storedAt)
-      try container.encode(stored.expiresAt, forKey: .expiresAt)
-    }
-    try facts.encode(to: encoder)
-    try record.pixels?.encode(to: encoder)
-    try container.encodeIfPresent(record.pixelsFailure, forKey: .pixelsFailure)
+    let stored: CacheRecord? = if case .stored(let stored, _) = fetch { stored } else { nil }
+    try JSONObject(
+      [
+        "index": index, "status": record.status, "declared_type": declaredType,
+        "file_bytes": record.byteCount, "bytes_fetched": bytesFetched, "from_cache": isFromCache,
+        "stored_at": stored?.storageTime, "expires_at": stored?.expiryTime,
+        "pixels_failure": record.pixelsFailure,
+      ], beside: url, facts, record.pixels
+    ).encode(to: encoder)
   }
 }
 

@@ -162,19 +162,14 @@ package struct GetCommand: Command {
   private func deliver(
     _ found: FoundThumbnail, of source: String, in context: CommandContext
   ) throws -> ExitCode {
+    let report = JSONObject.picture(requested(source), found)
     switch found {
-    case .stored(let found, let isFromCache, let timings):
-      let report = StoredReport(
-        found.record, of: RequestedURL(source), isFromCache: isFromCache, timings: timings)
+    case .stored(let found, _, _):
       try destination.deliver(found.bytes, found.record.thumbnail, report, in: context)
     case .uncached(let made):
-      try destination.deliver(
-        made.bytes, made.facts.thumbnail, UncachedReport(requested(source), made.facts),
-        in: context)
+      try destination.deliver(made.bytes, made.facts.thumbnail, report, in: context)
     case .nothing(let failure, let timings):
-      if isJSON {
-        try context.output.write(json: FailureReport(requested(source), failure, timings: timings))
-      }
+      if isJSON { try context.output.write(json: report) }
       let advice = Self.isRemembered(failure, timings) ? "; --cache-policy reload asks now" : ""
       context.report(error: "\(HumanText.source(source)): \(failure)\(advice)")
       return .someFailed
@@ -265,7 +260,7 @@ final class PreviewOutput {
   /// A preview that cannot be written is dropped: the thumbnail will say why it cannot be written, too.
   ///
   /// - Parameter source: what the preview is one of.
-  func show(_ preview: PicturePreview, of source: RequestedURL) {
+  func show(_ preview: ImagePreview, of source: RequestedURL) {
     if let path, !isFileLeftAlone {
       do throws(SystemError) {
         if file == nil { file = try PreviewFile(path) }
@@ -276,7 +271,7 @@ final class PreviewOutput {
       }
     }
     if isJSON {
-      try? context.output.write(json: PreviewReport(preview, of: source))
+      try? context.output.write(json: JSONObject.picture(source, preview))
       try? context.output.flush()
     }
   }

@@ -100,7 +100,7 @@ package struct InfoCommand: Command {
         return .success
       } catch let failure as Failure {
         if isJSON {
-          try context.output.write(json: FailureReport(RequestedURL(source), failure))
+          try context.output.write(json: JSONObject.picture(RequestedURL(source), failure))
         }
         context.report(error: "\(HumanText.source(source)): \(failure)")
         return .someFailed
@@ -270,11 +270,12 @@ struct FactsList {
     let requested = RequestedURL(entry.url)
     guard let outcome = entry.outcome else { return false }
     if let failure = outcome.failure() {
-      try context.output.write(json: FailureReport(requested, index: entry.index, failure))
+      try context.output.write(json: JSONObject.picture(requested, index: entry.index, failure))
       return false
     }
     guard let report = try report(of: entry, outcome, requested) else {
-      try context.output.write(json: FailureReport(requested, index: entry.index, .isGone))
+      try context.output.write(
+        json: JSONObject.picture(requested, index: entry.index, Failure.isGone))
       return false
     }
     try context.output.write(json: report)

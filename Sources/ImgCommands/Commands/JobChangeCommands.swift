@@ -143,9 +143,10 @@ package struct PriorityCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().answer(.change(job, .prioritise(priority)))
+    let priority = ImageJob.Priority(rawValue: priority) ?? .normal
+    let status = try context.coordinator().answer(.change(job, .setPriority(priority)))
     return try context.show(
-      status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority)")
+      status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority.rawValue)")
   }
 }
 
@@ -197,13 +198,13 @@ package struct RetryCommand: Command {
 
 /// Describes a retried job: what the retry repeats.
 package struct RetryReport: Sendable {
-  private let before: JobStatus
-  private let after: JobStatus
+  private let before: ImageJob
+  private let after: ImageJob
 
   /// - Parameters:
   ///   - before: the ended job.
   ///   - after: the job after the retry was recorded.
-  package init(from before: JobStatus, to after: JobStatus) {
+  package init(from before: ImageJob, to after: ImageJob) {
     self.before = before
     self.after = after
   }
@@ -303,7 +304,7 @@ package struct RemoveCommand: Command {
   ///   job, the reason is printed. A job found by its age was retried or removed meanwhile.
   private func remove(
     _ job: JobID, through client: Client, in context: CommandContext
-  ) throws(ClientError) -> JobStatus? {
+  ) throws(ClientError) -> ImageJob? {
     do throws(ClientError) {
       return try client.answer(.change(job, .remove))
     } catch .refused(let code, let message) where !code.meansNoCoordinator {
@@ -320,7 +321,7 @@ package struct RemoveCommand: Command {
     case .olderThan(let age):
       var jobs: [JobID] = []
       try client.forEachJob { status in
-        guard let end = status.finishedAt, end.duration(to: now) >= age else { return }
+        guard let end = status.endTime, end.duration(to: now) >= age else { return }
         jobs.append(status.job)
       }
       return jobs

@@ -118,7 +118,7 @@ package struct FailuresCommand: Command {
       guard case .failed(let failure, _) = entry.outcome else { return }
       if isJSON {
         try context.output.write(
-          json: FailureReport(RequestedURL(entry.url), index: entry.index, failure))
+          json: JSONObject.picture(RequestedURL(entry.url), index: entry.index, failure))
       } else {
         let status = failure.httpStatus.map(String.init) ?? "-"
         let texts = [entry.url, failure.detail].map(HumanText.printable)

@@ -67,7 +67,7 @@ package struct StatusCommand: Command {
       job, continuing: try context.runningCoordinator())
   }
 
-  private func show(_ status: JobStatus, in context: CommandContext) throws {
+  private func show(_ status: ImageJob, in context: CommandContext) throws {
     if isJSON { return try context.output.write(json: status.withoutCookies) }
     var table = JobListing(at: context.now)
     table.add(status)
@@ -105,7 +105,7 @@ struct ClusterScreen {
     let status = try client.answer(.status)
     let store = try storeView()
     if isJSON {
-      try context.output.write(json: Report(status, store))
+      try context.output.write(json: Self.report(status, store))
     } else {
       try context.output.write(try text(of: status, store))
     }
@@ -113,12 +113,12 @@ struct ClusterScreen {
   }
 
   /// Prints an object unless it equals the previous one.
-  private func showChange(since last: inout Report?) throws {
+  private func showChange(since last: inout String?) throws {
     let status = try client.answer(.status)
-    let report = Report(status, try storeView())
+    let report = try Output.json(of: Self.report(status, try storeView()))
     guard report != last else { return }
     last = report
-    try context.output.write(json: report)
+    try context.output.write(report)
     try context.output.flush()
   }
 
@@ -131,7 +131,7 @@ struct ClusterScreen {
   /// Shows the cluster until Ctrl-C, or until the coordinator ends.
   func watch() throws {
     let signals = try SignalSource([SIGINT])
-    var last: Report?
+    var last: String?
     repeat {
       if isJSON {
         try showChange(since: &last)
@@ -239,46 +239,8 @@ struct ClusterScreen {
 
   // MARK: - JSON
 
-  private struct Report: Encodable, Equatable {
-    private let cluster: ClusterStatus
-    private let store: StoreSummaryReport?
-
-    private enum CodingKeys: String, CodingKey {
-      case store
-    }
-
-    init(_ cluster: ClusterStatus, _ store: LocalStore.View?) {
-      self.cluster = cluster
-      self.store =
-        if case .size(let size) = store { StoreSummaryReport(size) } else { nil }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encodeIfPresent(store, forKey: .store)
-      try cluster.encode(to: encoder)
-    }
-  }
-}
-
-/// What `imgctl status --json` prints about the store.
-struct StoreSummaryReport: Encodable, Equatable {
-  private let entries: Int
-  private let occupiedBytes: Int64
-  private let budgetBytes: Int64
-  private let effectiveBudgetBytes: Int64
-
-  private enum CodingKeys: String, CodingKey {
-    case entries
-    case occupiedBytes = "occupied_bytes"
-    case budgetBytes = "budget_bytes"
-    case effectiveBudgetBytes = "effective_budget_bytes"
-  }
-
-  init(_ size: CacheSize) {
-    entries = size.recordCount
-    occupiedBytes = size.occupiedByteCount
-    budgetBytes = size.budgetByteCount
-    effectiveBudgetBytes = size.effectiveBudgetByteCount
+  private static func report(_ cluster: ClusterStatus, _ store: LocalStore.View?) -> JSONObject {
+    let size = if case .size(let size) = store { size } else { nil as CacheSize? }
+    return JSONObject(["store": size], beside: cluster)
   }
 }

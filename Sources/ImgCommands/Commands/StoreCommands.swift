@@ -25,7 +25,10 @@ package struct CacheCompactCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let compaction = try context.store.compact()
     if isJSON {
-      try context.output.write(json: Report(compaction))
+      try context.output.write(
+        json: JSONObject([
+          "file_bytes_before": compaction?.before ?? 0, "file_bytes_after": compaction?.after ?? 0,
+        ]))
     } else if let compaction {
       let sizes = [compaction.before, compaction.after].map(HumanText.size)
       context.note("the store's file: \(sizes[0]) → \(sizes[1])\n")
@@ -33,22 +36,6 @@ package struct CacheCompactCommand: Command {
       context.noteAbsentStore()
     }
     return .success
-  }
-
-  /// Without a store, both sizes are 0.
-  private struct Report: Encodable {
-    private let before: Int64
-    private let after: Int64
-
-    private enum CodingKeys: String, CodingKey {
-      case before = "file_bytes_before"
-      case after = "file_bytes_after"
-    }
-
-    init(_ compaction: (before: Int64, after: Int64)?) {
-      before = compaction?.before ?? 0
-      after = compaction?.after ?? 0
-    }
   }
 }
 
@@ -78,21 +65,12 @@ package struct CacheResetCommand: Command {
       try context.store.reset()
     }
     if isJSON {
-      try context.output.write(json: Report(store: context.settings.storeDirectory))
+      try context.output.write(
+        json: JSONObject(["store": context.settings.storeDirectory, "entries": 0]))
     } else {
       context.note("the store is empty\n")
     }
     return .success
-  }
-
-  /// What `--json` prints: the store that is empty now.
-  private struct Report: Encodable {
-    let store: String
-    let entries = 0
-
-    private enum CodingKeys: String, CodingKey {
-      case store, entries
-    }
   }
 }
 
@@ -113,7 +91,7 @@ package struct CacheStatCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let statistics = try context.store.statistics()
     if isJSON {
-      try context.output.write(json: StoreReport(statistics))
+      try context.output.write(json: statistics ?? CacheStatistics())
     } else if let statistics {
       try context.output.write(text(of: statistics, at: context.now))
     } else {
@@ -135,8 +113,8 @@ package struct CacheStatCommand: Command {
     if let disk = statistics.diskByteCount {
       table.addRow(["limit of the disk", HumanText.size(disk)])
     }
-    if let oldest = statistics.oldestStoredAt {
-      table.addRow(["oldest", HumanText.age(of: WallTime(oldest), at: now)])
+    if let oldest = statistics.oldestStorageTime {
+      table.addRow(["oldest", HumanText.age(of: oldest, at: now)])
     }
     if let counters = statistics.counters {
       table.addRow(["hits", "\(counters.hits)"])
@@ -335,73 +313,5 @@ struct RecoveredFiles {
     try outcomes.flush()
     try listFile.commit()
     try outcomeFile.commit()
-  }
-}
-
-/// What `imgctl cache stat --json` prints.
-struct StoreReport: Encodable {
-  private let entries: Int
-  private let expired: Int
-  private let thumbnailBytes: Int64
-  private let partials: Int
-  private let partialBytes: Int64
-  private let pinned: Int
-  private let pinnedBytes: Int64
-  private let occupiedBytes: Int64
-  private let budgetBytes: Int64?
-  private let oldestStoredAt: WallTime?
-  private let hits: UInt64?
-  private let misses: UInt64?
-  private let hitRate: Double?
-  private let stores: UInt64?
-  private let evictions: UInt64?
-  private let expiredRemovals: UInt64?
-  private let damagedRemovals: UInt64?
-  private let freePages: Int
-  private let freeBytes: Int64
-  private let fileBytes: Int64
-  private let mapBytes: Int64
-
-  private enum CodingKeys: String, CodingKey {
-    case entries, expired, partials, pinned, hits, misses, stores, evictions
-    case pinnedBytes = "pinned_bytes"
-    case partialBytes = "partial_bytes"
-    case thumbnailBytes = "thumbnail_bytes"
-    case occupiedBytes = "occupied_bytes"
-    case budgetBytes = "budget_bytes"
-    case oldestStoredAt = "oldest_stored_at"
-    case hitRate = "hit_rate"
-    case expiredRemovals = "expired_removals"
-    case damagedRemovals = "damaged_removals"
-    case freePages = "free_pages"
-    case freeBytes = "free_bytes"
-    case fileBytes = "file_bytes"
-    case mapBytes = "map_bytes"
-  }
-
-  /// - Parameter statistics: `nil` if there is no store; it then counts as empty and has no budget.
-  init(_ statistics: CacheStatistics?) {
-    entries = statistics?.recordCount ?? 0
-    expired = statistics?.expiredCount ?? 0
-    thumbnailBytes = statistics?.byteCount ?? 0
-    partials = statistics?.partialCount ?? 0
-    partialBytes = statistics?.partialByteCount ?? 0
-    pinned = statistics?.pinnedCount ?? 0
-    pinnedBytes = statistics?.pinnedByteCount ?? 0
-    occupiedBytes = statistics?.occupiedByteCount ?? 0
-    budgetBytes = statistics?.budgetByteCount
-    oldestStoredAt = statistics?.oldestStoredAt.map { WallTime($0) }
-    let counters = statistics?.counters
-    hits = counters?.hits
-    misses = counters?.misses
-    hitRate = counters?.hitRate
-    stores = counters?.stores
-    evictions = counters?.evictions
-    expiredRemovals = counters?.expiredRemovals
-    damagedRemovals = counters?.damagedRemovals
-    freePages = statistics?.freePageCount ?? 0
-    freeBytes = statistics?.freeByteCount ?? 0
-    fileBytes = statistics?.fileByteCount ?? 0
-    mapBytes = statistics?.mapByteCount ?? 0
   }
 }

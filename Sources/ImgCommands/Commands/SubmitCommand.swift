@@ -89,7 +89,7 @@ package struct SubmitCommand: Command {
       to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
     guard isWaiting else {
       try isJSON
-        ? context.output.write(json: Report(job: submitted.job, total: submitted.total))
+        ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))
         : context.output.write("\(submitted.job)\n")
       // The job is accepted, whether or not the coordinator goes on.
       if !isJSON, let status = try? client.answer(.job(submitted.job)),
@@ -104,12 +104,6 @@ package struct SubmitCommand: Command {
       try context.output.flush()
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, continuing: client)
-  }
-
-  /// What `--json` prints for an accepted job.
-  private struct Report: Encodable {
-    let job: JobID
-    let total: Int
   }
 }
 

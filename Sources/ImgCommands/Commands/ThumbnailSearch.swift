@@ -12,7 +12,7 @@ struct ThumbnailSearch {
   /// Whether the picture is fetched in any case and not stored.
   let bypassesStore: Bool
   /// Is given previews while the picture arrives; `nil` asks for none.
-  var onPreview: ((PicturePreview) -> Void)?
+  var onPreview: ((ImagePreview) -> Void)?
   /// Is given how much of the picture has arrived; `nil` asks for nothing.
   var progress: ProgressOutput?
 

@@ -90,10 +90,10 @@ package enum HumanText {
 /// Describes a ``StoreShortage`` in words.
 package struct ShortageText: Sendable {
   private let shortage: StoreShortage
-  private let status: JobStatus
+  private let status: ImageJob
 
   /// - Returns: `nil` for a job that the store will probably hold.
-  package init?(_ status: JobStatus) {
+  package init?(_ status: ImageJob) {
     guard let shortage = status.storeShortage else { return nil }
     self.shortage = shortage
     self.status = status
@@ -148,7 +148,7 @@ package struct ShortageText: Sendable {
 extension HumanText {
   /// How much of a picture has arrived, such as `45 % of 1.4 MiB`, or `640.0 KiB` if its length is unknown.
   /// Rounded down: 100 % means all.
-  package static func download(_ progress: BodyProgress) -> String {
+  package static func download(_ progress: ImageProgress) -> String {
     guard let expected = progress.expectedByteCount, expected > 0 else {
       return size(Int64(progress.receivedByteCount))
     }
@@ -308,11 +308,11 @@ package struct JobListing {
     self.now = now
   }
 
-  package mutating func add(_ status: JobStatus) {
+  package mutating func add(_ status: ImageJob) {
     let cells = [
       "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
       "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
-      "\(status.queued)", "\(status.running)", HumanText.age(of: status.submittedAt, at: now),
+      "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
     ]
     let waiting = status.wait.map { WaitText($0, at: now).text } ?? ""
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))
@@ -333,9 +333,9 @@ package struct JobListing {
 
   /// The job's options that differ from the defaults: priority, order, leniency with the number of
   /// damaged pictures, and a delay that still runs.
-  private func terms(of status: JobStatus) -> String {
+  private func terms(of status: ImageJob) -> String {
     var terms: [String] = []
-    if status.priority != 0 { terms.append("priority \(status.priority)") }
+    if status.priority != .normal { terms.append("priority \(status.priority.rawValue)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
     if status.pinPolicy == .untilExported { terms.append("pinned") }
     if status.isLenient {

@@ -40,8 +40,8 @@ struct JobFollower {
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func print(
     _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
-  ) throws -> JobStatus? {
-    var printed: JobStatus?
+  ) throws -> ImageJob? {
+    var printed: ImageJob?
     return try forEachState(updates, signals) { status in
       looks.take(status)
       guard status != printed else { return }
@@ -55,7 +55,7 @@ struct JobFollower {
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func show(
     _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
-  ) throws -> JobStatus? {
+  ) throws -> ImageJob? {
     let start = ContinuousClock.now
     let isOnTerminal = Terminal.isTerminal(2)
     var bar: ProgressBar?
@@ -97,9 +97,9 @@ struct JobFollower {
   ///
   /// - Returns: the last state; not an end after Ctrl-C, and `nil` if that came before the first update.
   private func forEachState(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ body: (JobStatus) throws -> Void
-  ) throws -> JobStatus? {
-    var last: JobStatus?
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ body: (ImageJob) throws -> Void
+  ) throws -> ImageJob? {
+    var last: ImageJob?
     repeat {
       last = try updates.next(until: .now + Self.redrawInterval) ?? last
       if let last { try body(last) }
@@ -111,7 +111,7 @@ struct JobFollower {
   ///
   /// - Parameter limitNote: see ``TransferLimitWatch/note``.
   private func conclude(
-    _ job: JobID, _ status: JobStatus?, limitNote: String? = nil
+    _ job: JobID, _ status: ImageJob?, limitNote: String? = nil
   ) -> ExitCode {
     guard let status, status.hasEnded else {
       if !isJSON {
@@ -135,7 +135,7 @@ struct JobFollower {
 
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
   /// explain.
-  private func storeSize(of status: JobStatus) -> CacheSize? {
+  private func storeSize(of status: ImageJob) -> CacheSize? {
     guard status.done > 0, status.keep != .none,
       let client = try? context.runningCoordinator(),
       (try? client.requireStore(in: context.settings.storeDirectory)) != nil,
@@ -145,7 +145,7 @@ struct JobFollower {
   }
 
   /// How many of a job's thumbnails the store no longer has.
-  private func lostCount(of status: JobStatus, in size: CacheSize) -> Int {
+  private func lostCount(of status: ImageJob, in size: CacheSize) -> Int {
     // A store that is half empty has not evicted anything lately.
     guard size.occupiedByteCount > size.effectiveBudgetByteCount / 2 else { return 0 }
     let results = LineResults(
@@ -161,7 +161,7 @@ struct JobFollower {
   }
 
   /// The first failure of a job, if all its lines failed with the same code.
-  private func commonFailure(of status: JobStatus) -> Failure? {
+  private func commonFailure(of status: ImageJob) -> Failure? {
     guard status.failed > 0, status.failed == status.total else { return nil }
     var first: Failure?
     do {
@@ -198,7 +198,7 @@ private struct ClusterLooks {
   var note: String? { watch.note }
 
   /// Looks at the cluster if it is time.
-  mutating func take(_ status: JobStatus) {
+  mutating func take(_ status: ImageJob) {
     let now = ContinuousClock.now
     guard now >= next, let cluster = try? cluster?.answer(.status) else { return }
     watch.add(cluster, status)
@@ -206,7 +206,7 @@ private struct ClusterLooks {
   }
 }
 
-extension JobStatus {
+extension ImageJob {
   /// The exit code of a command about this job. A damaged job counts as failed, because its
   /// outcomes are unknown.
   var exitCode: ExitCode {
@@ -216,7 +216,7 @@ extension JobStatus {
 
 /// Reads the updates of a job on the thread of a command, which blocks. They arrive on other threads.
 final class JobUpdateReader: Sendable {
-  private typealias Event = Result<JobStatus, ImageError>
+  private typealias Event = Result<ImageJob, ImageError>
 
   private let events: BlockingQueue<Event>
   private let task: Task<Void, Never>
@@ -239,7 +239,7 @@ final class JobUpdateReader: Sendable {
     _ updates: ImageJobUpdates, to events: BlockingQueue<Event>
   ) async {
     do throws(ImageError) {
-      for try await job in updates { await push(.success(job.status), to: events) }
+      for try await job in updates { await push(.success(job), to: events) }
     } catch {
       await push(.failure(error), to: events)
     }
@@ -252,7 +252,7 @@ final class JobUpdateReader: Sendable {
   }
 
   /// The next update, for which the thread waits up to the deadline; `nil` after that.
-  func next(until deadline: ContinuousClock.Instant) throws(ImageError) -> JobStatus? {
+  func next(until deadline: ContinuousClock.Instant) throws(ImageError) -> ImageJob? {
     try events.take(upTo: 1, until: deadline)?.first?.get()
   }
 }
@@ -263,13 +263,13 @@ package struct LineCadence: Sendable {
   private static let interval = Duration.seconds(1)
   private static let unchangedInterval = Duration.seconds(60)
 
-  private var last: (status: JobStatus, at: Duration)?
+  private var last: (status: ImageJob, at: Duration)?
 
   package init() {}
 
   /// - Parameter elapsed: the time since a fixed moment. It never decreases.
   /// - Returns: whether the state becomes the next line.
-  package mutating func takes(_ status: JobStatus, at elapsed: Duration) -> Bool {
+  package mutating func takes(_ status: ImageJob, at elapsed: Duration) -> Bool {
     if let last {
       let isChanged = status != last.status
       let interval = isChanged ? Self.interval : Self.unchangedInterval
@@ -282,7 +282,7 @@ package struct LineCadence: Sendable {
 
 /// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
-  private let status: JobStatus
+  private let status: ImageJob
   private let commonFailure: Failure?
   private let limitNote: String?
   private let lostCount: Int
@@ -295,7 +295,7 @@ package struct JobSummary: Sendable {
   ///   - lostCount: how many of its thumbnails the store no longer has.
   ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
   package init(
-    _ status: JobStatus, commonFailure: Failure? = nil, limitNote: String? = nil,
+    _ status: ImageJob, commonFailure: Failure? = nil, limitNote: String? = nil,
     lostCount: Int = 0, diskNote: String? = nil
   ) {
     self.status = status
@@ -334,8 +334,8 @@ package struct JobSummary: Sendable {
     facts.append("\(status.failed) failed")
     if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
     facts.append("\(status.fromCache) from cache")
-    facts.append("\(HumanText.size(status.bytesFetched)) fetched")
-    if let started = status.startedAt, let finished = status.finishedAt {
+    facts.append("\(HumanText.size(status.fetchedByteCount)) fetched")
+    if let started = status.startTime, let finished = status.endTime {
       facts.append("in " + HumanText.duration(started.duration(to: finished)))
     }
     return facts
@@ -344,23 +344,17 @@ package struct JobSummary: Sendable {
 
 /// A state of a job that is followed, as `--json` prints it: its status, and what the summary notes.
 package struct FollowedJob: Encodable {
-  private let status: JobStatus
+  private let status: ImageJob
   private let limitNote: String?
 
   /// - Parameter limitNote: see ``TransferLimitWatch/note``.
-  package init(_ status: JobStatus, limitNote: String?) {
+  package init(_ status: ImageJob, limitNote: String?) {
     self.status = status
     self.limitNote = limitNote
   }
 
-  private enum CodingKeys: String, CodingKey {
-    case limitNote = "transfer_limit_note"
-  }
-
   package func encode(to encoder: any Encoder) throws {
-    try status.encode(to: encoder)
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(limitNote, forKey: .limitNote)
+    try JSONObject(["transfer_limit_note": limitNote], beside: status).encode(to: encoder)
   }
 }
 
@@ -379,7 +373,7 @@ package struct TransferLimitWatch: Sendable {
 
   package init() {}
 
-  package mutating func add(_ cluster: ClusterStatus, _ job: JobStatus) {
+  package mutating func add(_ cluster: ClusterStatus, _ job: ImageJob) {
     limits = cluster.limits
     lookCount += 1
     let ready = cluster.workers.count { $0.state == .ready }

@@ -45,23 +45,8 @@ package final class Output {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.isForPeople] = true
-    let json = try encoder.encode(Versioned(value: value))
+    let json = try encoder.encode(JSONObject(["schema": jsonSchema], beside: value))
     return String(decoding: json, as: UTF8.self).escapedForTerminals + "\n"
-  }
-
-  /// An object with the version of its layout.
-  private struct Versioned<Value: Encodable>: Encodable {
-    let value: Value
-
-    private enum CodingKeys: String, CodingKey {
-      case schema
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(Output.jsonSchema, forKey: .schema)
-      try value.encode(to: encoder)
-    }
   }
 
   /// Writes the buffer.
@@ -90,26 +75,14 @@ package enum OutputError: Error, Hashable, Sendable {
 /// sentence. Standard output contains only results, so a script never reads an error there.
 package struct ErrorReport: Encodable {
   package let exitCode: ExitCode
-  private let error: Content
-
-  private struct Content: Encodable {
-    let code: String
-    /// The sentence for people.
-    let text: String
-
-    private enum CodingKeys: String, CodingKey {
-      case code
-      case text = "message"
-    }
-  }
-
-  private enum CodingKeys: String, CodingKey {
-    case error
-  }
+  private let code: String
+  /// The sentence for people.
+  private let text: String
 
   package init(_ exitCode: ExitCode, code: String, _ text: String) {
     self.exitCode = exitCode
-    error = Content(code: code, text: text.withoutPasswords.printableLines)
+    self.code = code
+    self.text = text.withoutPasswords.printableLines
   }
 
   /// - Returns: `nil` if the reader closed the output. That ends the command and is no failure.
@@ -120,22 +93,22 @@ package struct ErrorReport: Encodable {
     case OutputError.failed(let error):
       self.init(.wrongUse, code: "output", "imgctl: the output cannot be written: \(error)")
     case let error as UsageError: self.init(.wrongUse, code: "usage", error.description)
-    case let failure as Failure: self.init(.wrongUse, code: failure.code.rawValue, text)
-    case let error as InvalidArgumentURL:
-      self.init(.wrongUse, code: error.failure.code.rawValue, text)
-    case is SystemError: self.init(.wrongUse, code: "system", text)
-    default:
-      let summary = ErrorSummary(error)
+    case let error as any CodedError:
       self.init(
-        summary?.meansNoCoordinator == true ? .noCoordinator : .wrongUse,
-        code: summary?.code ?? "failed", text)
+        error.meansNoCoordinator ? .noCoordinator : .wrongUse, code: error.errorCode.rawValue, text)
+    case is SystemError: self.init(.wrongUse, code: "system", text)
+    default: self.init(.wrongUse, code: "failed", text)
     }
   }
 
   /// One line for standard error, with a line feed.
   package func line(isJSON: Bool) -> String {
-    guard isJSON, let json = try? Output.json(of: self) else { return error.text + "\n" }
+    guard isJSON, let json = try? Output.json(of: self) else { return text + "\n" }
     return json
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    try JSONObject(["error": JSONObject(["code": code, "message": text])]).encode(to: encoder)
   }
 }
 
@@ -154,10 +127,11 @@ package enum ExitCode: Int32, Sendable {
 }
 
 /// A URL on the command line that is not valid. Names the URL, because a command may take several.
-struct InvalidArgumentURL: Error, CustomStringConvertible {
+struct InvalidArgumentURL: CodedError, CustomStringConvertible {
   let url: String
   let failure: Failure
 
+  var errorCode: ImageError.Code { failure.code }
   var description: String { "\(HumanText.source(url)): \(failure)" }
 }
 
@@ -172,33 +146,17 @@ extension ImageURL {
   }
 }
 
-/// What `--json` prints for a URL that failed.
-struct FailureReport: Encodable {
-  private let index: Int?
-  private let url: RequestedURL
-  private let failure: Failure
-  private let timings: Timings?
-
-  private enum CodingKeys: String, CodingKey {
-    case index, timings
-  }
-
+extension JSONObject {
+  /// What `--json` prints about a picture: the members of a value and, in the place of the name that a record
+  /// has, the URL.
+  ///
   /// - Parameters:
   ///   - url: the URL as requested.
   ///   - index: the position in the list, from 0; `nil` without a list.
-  init(_ url: RequestedURL, index: Int? = nil, _ failure: Failure, timings: Timings? = nil) {
-    self.index = index
-    self.url = url
-    self.failure = failure
-    self.timings = timings
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encodeIfPresent(index, forKey: .index)
-    try url.encode(to: encoder)
-    try container.encodeIfPresent(timings, forKey: .timings)
-    try failure.encode(to: encoder)
+  static func picture(
+    _ url: RequestedURL, index: Int? = nil, _ value: some Encodable
+  ) -> JSONObject {
+    JSONObject(["index": index], beside: value, url)
   }
 }
 
@@ -224,11 +182,5 @@ struct RequestedURL: Encodable {
   init(verbatim name: String) {
     url = name.withoutPasswords
     normalized = nil
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(url, forKey: .url)
-    try container.encodeIfPresent(normalized, forKey: .normalized)
   }
 }

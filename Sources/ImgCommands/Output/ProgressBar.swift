@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgSystem
 
 /// The progress of a job as one line of text. Pure: ``RedrawnLine`` draws the line over the
 /// previous one.
@@ -6,22 +7,22 @@ package struct ProgressBar: Sendable {
   private static let barWidths = 10...40
 
   private var rates = RecentRates()
-  private var status: JobStatus
+  private var status: ImageJob
   private var now: WallTime
 
   /// - Parameters:
   ///   - elapsed: the time since a fixed moment, the same in every ``update(_:at:wall:)``.
   ///   - now: the current time, for the remaining time of a wait.
-  package init(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
+  package init(_ status: ImageJob, at elapsed: Duration, wall now: WallTime) {
     self.status = status
     self.now = now
     update(status, at: elapsed, wall: now)
   }
 
-  package mutating func update(_ status: JobStatus, at elapsed: Duration, wall now: WallTime) {
+  package mutating func update(_ status: ImageJob, at elapsed: Duration, wall now: WallTime) {
     self.status = status
     self.now = now
-    rates.add(at: elapsed, images: status.finished, bytes: status.bytesFetched)
+    rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
   }
 
   /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
@@ -170,5 +171,43 @@ package struct RedrawnLine: Sendable {
     guard !shown.isEmpty else { return "" }
     shown = ""
     return "\n"
+  }
+}
+
+/// The destination of the progress of one picture: with `--json` an object for each value, else a line on
+/// standard error. A terminal redraws the line; elsewhere there is at most one line a second.
+final class ProgressOutput {
+  private static let lineInterval = Duration.seconds(1)
+
+  private let source: RequestedURL
+  private let isJSON: Bool
+  private let context: CommandContext
+  private let isOnTerminal = Terminal.isTerminal(2)
+  private var line = RedrawnLine()
+  /// When the next line may follow where none is redrawn.
+  private var nextLineAt = ContinuousClock.now
+
+  /// - Parameter source: what the progress is that of.
+  init(of source: RequestedURL, isJSON: Bool, in context: CommandContext) {
+    self.source = source
+    self.isJSON = isJSON
+    self.context = context
+  }
+
+  func show(_ progress: ImageProgress, at now: ContinuousClock.Instant = .now) {
+    if isJSON {
+      try? context.output.write(json: JSONObject.picture(source, progress))
+      try? context.output.flush()
+    } else if isOnTerminal {
+      context.redraw(line.draw(HumanText.download(progress)))
+    } else if nextLineAt <= now {
+      nextLineAt = now + Self.lineInterval
+      context.note(HumanText.download(progress) + "\n")
+    }
+  }
+
+  /// The picture has arrived, or never will: other text takes the line.
+  func end() {
+    context.redraw(line.erase())
   }
 }

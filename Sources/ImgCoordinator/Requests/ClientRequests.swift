@@ -254,7 +254,7 @@ final class JobChanges {
     return try journal.stored.job(id).flatMap { $0.isActive ? nil : $0 }
   }
 
-  private func submit(_ change: JobChange, of record: JobRecord) {
+  private func submit(_ change: ImageJobChange, of record: JobRecord) {
     if record.isActive {
       scheduler.handle(.changeRequested(record.id, change))
     } else {
@@ -267,14 +267,14 @@ final class JobChanges {
     precondition(!job.isActive, "a job that has not ended stays")
     guard !pending.contains(job.id) else { return }
     // Until the removal is durable, the job takes no other change.
-    pending.add(PendingChanges.Change(requester: nil, status: JobStatus(job)), of: job.id)
+    pending.add(PendingChanges.Change(requester: nil, status: ImageJob(job)), of: job.id)
     journal.submit(.change(job.id, .remove, at: now))
   }
 
   // MARK: - The journal's answers
 
   /// Answers with the job as it stands now. A job that was removed is shown as it stood last.
-  func didBecomeDurable(_ change: JobChange, of id: JobID) {
+  func didBecomeDurable(_ change: ImageJobChange, of id: JobID) {
     // The job's failures are open again: it runs.
     if case .retry = change { starter.start(id) }
     let ended = pending.remove(id)
@@ -287,7 +287,7 @@ final class JobChanges {
   }
 
   /// The job is as it was before.
-  func wasRefused(_ change: JobChange, of id: JobID, because reason: String) {
+  func wasRefused(_ change: ImageJobChange, of id: JobID, because reason: String) {
     scheduler.handle(.changeRefused(id, change))
     guard let ended = pending.remove(id), let (client, request) = takeRequester(of: ended)
     else { return }
@@ -313,7 +313,7 @@ extension ChangeRequest {
   }
 }
 
-extension JobChange {
+extension ImageJobChange {
   /// What was done, in the words of the log.
   fileprivate var text: String {
     switch self {
@@ -322,7 +322,7 @@ extension JobChange {
     case .cancel: "cancelled"
     case .retry(let includesFinal):
       includesFinal ? "every failure is tried again" : "failures are tried again"
-    case .prioritise(let priority): "has priority \(priority)"
+    case .setPriority(let priority): "has priority \(priority.rawValue)"
     case .unpin: "pins nothing any more"
     case .remove: "removed"
     }
@@ -335,7 +335,7 @@ struct PendingChanges {
     /// The client that asked for it; `nil` when the coordinator removes an old job.
     let requester: Requester?
     /// The job before the change.
-    let status: JobStatus
+    let status: ImageJob
   }
 
   private var changes: [JobID: Change] = [:]

@@ -20,15 +20,15 @@ final class JobQueries {
   // MARK: - Statuses
 
   /// A job that has not ended, as it stands now; `nil` for any other.
-  private func activeStatus(of id: JobID) -> JobStatus? {
+  private func activeStatus(of id: JobID) -> ImageJob? {
     scheduler.state.status(of: id, at: .now, journalError: journal.error)
   }
 
   /// A job as it stands now, whether it runs or has ended; `nil` when there is none.
-  func status(of id: JobID) throws(StoreError) -> JobStatus? {
+  func status(of id: JobID) throws(StoreError) -> ImageJob? {
     if let active = activeStatus(of: id) { return active }
     guard let record = try journal.stored.job(id), record.state != .submitting else { return nil }
-    return JobStatus(record)
+    return ImageJob(record)
   }
 
   // MARK: - Requests
@@ -48,13 +48,13 @@ final class JobQueries {
 
   private func jobs(
     before id: JobID?, limit: Int, isActiveOnly: Bool
-  ) throws(StoreError) -> [JobStatus] {
+  ) throws(StoreError) -> [ImageJob] {
     if isActiveOnly {
       return scheduler.state.activeJobs(
         before: id, limit: limit, at: .now, journalError: journal.error)
     }
     return try journal.stored.jobs(before: id, limit: limit).map {
-      activeStatus(of: $0.id) ?? JobStatus($0)
+      activeStatus(of: $0.id) ?? ImageJob($0)
     }
   }
 
@@ -103,11 +103,11 @@ final class JobQueries {
   /// read that one yet is sent the newest once it has.
   func updateWatches() {
     // A status costs a look at many queues: one a job, however many clients watch it.
-    var statuses: [JobID: JobStatus?] = [:]
+    var statuses: [JobID: ImageJob?] = [:]
     for client in clients.all where !clients.isBehind(client) {
       for watch in client.pending.watches {
         let job = watch.sent.job
-        let known: JobStatus? = statuses[job] ?? activeStatus(of: job)?.withoutCookies
+        let known: ImageJob? = statuses[job] ?? activeStatus(of: job)?.withoutCookies
         statuses[job] = .some(known)
         guard let status = known, status != watch.sent else { continue }
         client.pending.updateWatch(watch.request, sent: status)
@@ -118,7 +118,7 @@ final class JobQueries {
 
   /// The end of a job is durable: its watches end.
   func jobEnded(_ record: JobRecord) {
-    let status = JobStatus(record).withoutCookies
+    let status = ImageJob(record).withoutCookies
     log.note(
       "job \(record.id) is \(status.state.rawValue): \(status.done) done, "
         + "\(status.failed) failed, \(status.cancelled) cancelled")

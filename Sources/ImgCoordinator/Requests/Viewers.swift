@@ -135,7 +135,7 @@ final class Viewers {
   // MARK: - Progress
 
   /// Tells a client how much of its picture has arrived. A client that does not read is sent a later value.
-  func report(_ progress: BodyProgress, to viewer: ViewerID) {
+  func report(_ progress: ImageProgress, to viewer: ViewerID) {
     guard let (client, request) = readingRequester(of: viewer) else { return }
     clients.send(.progress(ProgressReply(id: request, progress: progress)), to: client)
   }

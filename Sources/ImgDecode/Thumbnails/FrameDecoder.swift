@@ -113,17 +113,10 @@ struct FrameDecoder {
     for (index, variant) in variants.enumerated() {
       let geometry = geometries[index]
       let renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
-      let image: Image
-      do throws(VipsError) {
-        let scaled = try renderer.scaled(
-          frame.retained(), to: picture.header.oriented(geometry.scaled))
-        if index == largest { thumbHash = try renderer.thumbHash(of: scaled) }
-        image = try renderer.finished(scaled)
-      } catch {
-        throw picture.reason(for: error)
-      }
+      let rendered = try renderer.rendered(frame.retained(), of: picture)
+      if index == largest { thumbHash = try renderer.thumbHash(of: rendered, of: picture) }
       let encoder = ThumbnailEncoder(variant: variant, isDamaged: isDamaged)
-      thumbnails.append(try encoder.encode(image, from: picture))
+      thumbnails.append(try encoder.encode(rendered.image.retained(), from: picture))
     }
     guard let thumbHash else { preconditionFailure("there is at least one variant") }
     return Made(thumbnails: thumbnails, thumbHash: thumbHash, path: .general)
@@ -152,12 +145,6 @@ struct AnimationDecoder {
     let thumbHash: ThumbHash
   }
 
-  /// A frame as the thumbnail shows it, and before it was cropped.
-  private struct RenderedFrame: ~Copyable {
-    let image: Image
-    let scaled: Image
-  }
-
   let frames: PictureFrames
   /// The opened file.
   let picture: any OpenPicture
@@ -177,7 +164,7 @@ struct AnimationDecoder {
   func animation() throws(DecodeError) -> Made {
     let timeline = try frames.timeline()
     let sequence = try frames.sequence()
-    var strip = try decoding { () throws(VipsError) in
+    var strip = try picture.decoding { () throws(VipsError) in
       try FrameStrip(geometry.kept, capacity: frames.count)
     }
     var thumbHash: ThumbHash?
@@ -185,8 +172,8 @@ struct AnimationDecoder {
       guard let frame = try renderedFrame(of: sequence) else {
         throw .corrupt("\(number) of \(frames.count) frames can be decoded")
       }
-      if thumbHash == nil { thumbHash = try self.thumbHash(of: frame) }
-      try decoding { () throws(VipsError) in try strip.append(frame.image) }
+      if thumbHash == nil { thumbHash = try renderer.thumbHash(of: frame, of: picture) }
+      try picture.decoding { () throws(VipsError) in try strip.append(frame.image) }
     }
     guard let thumbHash else { throw .corrupt("it has no frame") }
     return Made(thumbnail: try encoded(strip, timeline), thumbHash: thumbHash)
@@ -224,36 +211,12 @@ struct AnimationDecoder {
     let encoder = ThumbnailEncoder(variant: variant, isDamaged: false)
     return Made(
       thumbnail: try encoder.encode(frame.image.retained(), from: picture),
-      thumbHash: try thumbHash(of: frame))
-  }
-
-  private func thumbHash(of frame: borrowing RenderedFrame) throws(DecodeError) -> ThumbHash {
-    do throws(VipsError) {
-      return try renderer.thumbHash(of: frame.scaled)
-    } catch {
-      throw picture.reason(for: error)
-    }
+      thumbHash: try renderer.thumbHash(of: frame, of: picture))
   }
 
   private func renderedFrame(of sequence: any FrameSequence) throws(DecodeError) -> RenderedFrame? {
     guard let frame = try sequence.next() else { return nil }
-    let size = picture.header.oriented(geometry.scaled)
-    do throws(VipsError) {
-      let scaled = try renderer.scaled(frame, to: size)
-      return RenderedFrame(image: try renderer.finished(scaled), scaled: scaled)
-    } catch {
-      throw picture.reason(for: error)
-    }
-  }
-
-  private func decoding<Result: ~Copyable>(
-    _ body: () throws(VipsError) -> Result
-  ) throws(DecodeError) -> Result {
-    do throws(VipsError) {
-      return try body()
-    } catch {
-      throw picture.reason(for: error)
-    }
+    return try renderer.rendered(frame, of: picture)
   }
 }
 
@@ -264,6 +227,12 @@ extension Image {
     withSamples { isBlank = BlankFrame.isBlank($0, bandCount: Int(bandCount)) }
     return isBlank
   }
+}
+
+/// A frame as a thumbnail shows it, and before it was cropped.
+struct RenderedFrame: ~Copyable {
+  let image: Image
+  let scaled: Image
 }
 
 /// Makes the pixels of a thumbnail from those of a frame.
@@ -280,6 +249,29 @@ struct FrameRenderer {
     self.variant = variant
     orientation = header.orientation
     shape = header.upright
+  }
+
+  /// - Parameter frame: as it is stored; not yet decoded, perhaps.
+  func rendered(
+    _ frame: consuming Image, of picture: any OpenPicture
+  ) throws(DecodeError) -> RenderedFrame {
+    do throws(VipsError) {
+      let scaled = try scaled(frame, to: picture.header.oriented(geometry.scaled))
+      return RenderedFrame(image: try finished(scaled), scaled: scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+
+  /// Of the whole frame.
+  func thumbHash(
+    of frame: borrowing RenderedFrame, of picture: any OpenPicture
+  ) throws(DecodeError) -> ThumbHash {
+    do throws(VipsError) {
+      return try thumbHash(of: frame.scaled)
+    } catch {
+      throw picture.reason(for: error)
+    }
   }
 
   /// The whole frame in its size and in the colours of the thumbnail, as it is stored; 8 bits a sample, in

@@ -54,13 +54,13 @@ struct ThumbnailEncoder {
   }
 }
 
-/// How thumbnails are written in one format.
-enum ThumbnailEncoding {
-  case jpeg, png, webp, avif, gif
+/// How thumbnails are written in one format: JPEG, PNG, WebP, AVIF or GIF.
+struct ThumbnailEncoding {
+  let format: ImageFormat
 
   /// - Parameter isTransparent: whether the picture needs a format that knows transparency.
   init(_ format: ImageVariant.Format, isTransparent: Bool) {
-    self =
+    self.format =
       switch format {
       case .auto: isTransparent ? .webp : .jpeg
       case .compatible: isTransparent ? .png : .jpeg
@@ -72,33 +72,17 @@ enum ThumbnailEncoding {
       }
   }
 
-  var format: ImageFormat {
-    switch self {
-    case .jpeg: .jpeg
-    case .png: .png
-    case .webp: .webp
-    case .avif: .avif
-    case .gif: .gif
-    }
-  }
-
-  var holdsTransparency: Bool { self != .jpeg }
+  var holdsTransparency: Bool { format != .jpeg }
 
   /// Without metadata: the pixels are upright and in sRGB, and a thumbnail does not tell where a
   /// photograph was taken.
   func encode(
     _ image: borrowing Image, quality: Int, _ effort: EncodingEffort
   ) throws(VipsError) -> [UInt8] {
-    switch self {
-    case .jpeg:
-      try image.encodedAsJPEG(quality: quality)
-    case .png, .avif, .gif:
-      try image.encoded(suffix: suffix(quality: quality, effort, "strip"))
-    case .webp:
-      // libvips 8.14 does not strip WebP.
-      WebPContainer.strippingMetadata(
-        try image.encoded(suffix: suffix(quality: quality, effort, "strip")))
-    }
+    if format == .jpeg { return try image.encodedAsJPEG(quality: quality) }
+    let file = try image.encoded(suffix: suffix(quality: quality, effort, "strip"))
+    // libvips 8.14 does not strip WebP.
+    return format == .webp ? WebPContainer.strippingMetadata(file) : file
   }
 
   /// With the profile and the metadata that the image carries, as far as the format holds them.
@@ -106,7 +90,7 @@ enum ThumbnailEncoding {
     _ image: borrowing Image, quality: Int, _ effort: EncodingEffort
   ) throws(VipsError) -> [UInt8] {
     let file = try image.encoded(suffix: suffix(quality: quality, effort))
-    return self == .png ? PNGContainer.withoutRepeatedEXIF(file) : file
+    return format == .png ? PNGContainer.withoutRepeatedEXIF(file) : file
   }
 
   /// The encoders' options, chosen on thumbnails of 256 pixels of forty photographs:
@@ -119,15 +103,14 @@ enum ThumbnailEncoding {
   /// - AVIF: effort 2 takes a quarter of the time of 4, the default, and no more bytes.
   private func suffix(quality: Int, _ effort: EncodingEffort, _ others: String...) -> String {
     let isUsual = effort == .usual
-    let (name, options) =
-      switch self {
-      case .jpeg: ("jpg", ["Q=\(quality)"])
-      case .png: ("png", isUsual ? ["compression=3", "filter=all"] : ["compression=1"])
-      case .webp: ("webp", ["Q=\(quality)", isUsual ? "effort=2" : "effort=0"])
-      case .avif: ("avif", ["Q=\(quality)", isUsual ? "effort=2" : "effort=0"])
-      case .gif: ("gif", [isUsual ? "effort=4" : "effort=1"])
+    let options =
+      switch format {
+      case .png: isUsual ? ["compression=3", "filter=all"] : ["compression=1"]
+      case .gif: [isUsual ? "effort=4" : "effort=1"]
+      case .webp, .avif: ["Q=\(quality)", isUsual ? "effort=2" : "effort=0"]
+      default: ["Q=\(quality)"]
       }
-    return ".\(name)[\((options + others).joined(separator: ","))]"
+    return ".\(format.rawValue)[\((options + others).joined(separator: ","))]"
   }
 }
 
@@ -135,11 +118,6 @@ enum ThumbnailEncoding {
 package struct EncodedThumbnail: Hashable, Sendable {
   package let thumbnail: Thumbnail
   package let bytes: [UInt8]
-
-  package init(thumbnail: Thumbnail, bytes: [UInt8]) {
-    self.thumbnail = thumbnail
-    self.bytes = bytes
-  }
 }
 
 /// What a decode gives: the encoded thumbnails and what was learnt of their source.
@@ -148,14 +126,6 @@ package struct RenderedThumbnails: Hashable, Sendable {
   package let thumbnails: [EncodedThumbnail]
   package let source: SourceFacts
   /// Of the whole picture that the thumbnails show, or of the first frame of an animation.
-  package let thumbHash: ThumbHash
-}
-
-/// What a decode for one variant gives.
-package struct RenderedThumbnail: Hashable, Sendable {
-  package let thumbnail: Thumbnail
-  package let bytes: [UInt8]
-  package let source: SourceFacts
   package let thumbHash: ThumbHash
 }
 

@@ -35,11 +35,6 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   package struct Point: Hashable, Sendable {
     package let left: Int
     package let top: Int
-
-    package init(left: Int, top: Int) {
-      self.left = left
-      self.top = top
-    }
   }
 
   /// What the picture would be scaled to, if the request refuses it as too large.

@@ -31,13 +31,12 @@ package struct Thumbnailer: Sendable {
     of picture: Span<UInt8>, as variants: [Variant], isLenient: Bool = false,
     onHeader: () -> Void = {}
   ) throws(Failure) -> RenderedThumbnails {
-    try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      let input = unsafe PictureInput(buffer)
+    try limits.decoding(picture) { (input) throws(DecodeError) in
       let format = try limits.format(of: input)
-      do throws(Failure) {
+      do throws(DecodeError) {
         return try thumbnails(of: input, in: format, as: variants, .whole, onHeader)
       } catch {
-        guard isLenient, error.code == .corruptImage, format.isDecodedInPart else { throw error }
+        guard isLenient, case .corrupt = error, format.isDecodedInPart else { throw error }
       }
       return try thumbnails(of: input, in: format, as: variants, .readablePart, onHeader)
     }
@@ -53,13 +52,9 @@ package struct Thumbnailer: Sendable {
     guard let variant = try? Variant(ImageVariant(width: side, height: side)) else {
       preconditionFailure("a thumbnail may have that size")
     }
-    return try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      let input = unsafe PictureInput(buffer)
+    return try limits.decoding(picture) { (input) throws(DecodeError) in
       let opened = try open(input, in: limits.format(of: input), .whole, as: [variant], onHeader)
-        .picture
-      return try limits.failing { () throws(DecodeError) in
-        try PixelReader(opened, as: variant).facts()
-      }
+      return try PixelReader(opened.picture, as: variant).facts()
     }
   }
 
@@ -71,107 +66,74 @@ package struct Thumbnailer: Sendable {
   package func pixels(
     of picture: Span<UInt8>, as variant: Variant, onHeader: () -> Void = {}
   ) throws(Failure) -> RenderedThumbnails {
-    try unsafe picture.withUnsafeBufferPointer { (buffer) throws(Failure) in
-      let input = unsafe PictureInput(buffer)
+    try limits.decoding(picture) { (input) throws(DecodeError) in
       let format = try limits.format(of: input)
       let (opened, video) = try open(input, in: format, .whole, as: [variant], onHeader)
       let frames = PictureFrames(
         input: input, format: format, extent: .whole, count: opened.header.frames, video: video)
-      let picture = try limits.failing { () throws(DecodeError) in
-        switch try frames.choice(variant.frames) {
-        case .still: return opened
-        case .frame(let number): return try frames.picture(number, of: opened)
-        case .poster, .animation: throw .unsupportedAnimation("more than one frame")
-        }
+      let picture: any OpenPicture
+      switch try frames.choice(variant.frames) {
+      case .still: picture = opened
+      case .frame(let number): picture = try frames.picture(number, of: opened)
+      case .poster, .animation: throw .unsupportedAnimation("more than one frame")
       }
-      let renderer = PixelRenderer(picture, as: variant)
-      try limits.check(picture.header, becoming: renderer.geometry)
-      try limits.check(pixelsOf: renderer.geometry)
-      let (pixels, thumbHash) = try limits.failing { () throws(DecodeError) in
-        try renderer.pixels(of: format)
-      }
-      let header = opened.header
+      let reader = PixelReader(picture, as: variant)
+      try limits.check(picture.header, becoming: reader.geometry)
+      try limits.check(pixelsOf: reader.geometry)
+      let (pixels, thumbHash) = try reader.pixels(of: format)
       return RenderedThumbnails(
-        thumbnails: [pixels],
-        source: SourceFacts(
-          format: format, width: header.upright.width, height: header.upright.height,
-          frames: header.frames),
-        thumbHash: thumbHash)
+        thumbnails: [pixels], source: SourceFacts(opened.header, of: format), thumbHash: thumbHash)
     }
-  }
-
-  /// The same for one variant.
-  package func thumbnail(
-    of picture: Span<UInt8>, as variant: Variant, isLenient: Bool = false
-  ) throws(Failure) -> RenderedThumbnail {
-    let made = try thumbnails(of: picture, as: [variant], isLenient: isLenient)
-    return RenderedThumbnail(
-      thumbnail: made.thumbnails[0].thumbnail, bytes: made.thumbnails[0].bytes,
-      source: made.source, thumbHash: made.thumbHash)
-  }
-
-  /// The same for the bytes of an array.
-  package func thumbnail(
-    of picture: [UInt8], as variant: Variant, isLenient: Bool = false
-  ) throws(Failure) -> RenderedThumbnail {
-    try thumbnail(of: picture.span, as: variant, isLenient: isLenient)
   }
 
   private func thumbnails(
     of input: PictureInput, in format: ImageFormat, as variants: [Variant],
     _ extent: DecodeExtent, _ onHeader: () -> Void
-  ) throws(Failure) -> RenderedThumbnails {
+  ) throws(DecodeError) -> RenderedThumbnails {
     let (opened, video) = try open(input, in: format, extent, as: variants, onHeader)
-    let header = opened.header
     let frames = PictureFrames(
-      input: input, format: format, extent: extent, count: header.frames, video: video)
+      input: input, format: format, extent: extent, count: opened.header.frames, video: video)
     let made = try thumbnails(of: frames, in: opened, as: variants)
     return RenderedThumbnails(
       thumbnails: made.thumbnails,
-      source: SourceFacts(
-        format: format, width: header.upright.width, height: header.upright.height,
-        frames: header.frames, decodePath: made.path),
+      source: SourceFacts(opened.header, of: format, decodePath: made.path),
       thumbHash: made.thumbHash)
   }
 
   private func thumbnails(
     of frames: PictureFrames, in opened: any OpenPicture, as variants: [Variant]
-  ) throws(Failure) -> FrameDecoder.Made {
+  ) throws(DecodeError) -> FrameDecoder.Made {
     let isDamaged = frames.extent == .readablePart
-    switch try limits.failing({ () throws(DecodeError) in try frames.choice(variants[0].frames) }) {
+    switch try frames.choice(variants[0].frames) {
     case .still:
-      let decoder = FrameDecoder(picture: opened, variants: variants, isDamaged: isDamaged)
-      return try limits.failing { () throws(DecodeError) in try decoder.thumbnails() }
+      return try FrameDecoder(picture: opened, variants: variants, isDamaged: isDamaged)
+        .thumbnails()
     case .frame(let number):
-      let picture = try limits.failing { () throws(DecodeError) in
-        try frames.picture(number, of: opened)
-      }
+      let picture = try frames.picture(number, of: opened)
       let decoder = FrameDecoder(picture: picture, variants: variants, isDamaged: isDamaged)
       // The pages of a document differ in size.
       for geometry in decoder.geometries {
         try limits.check(picture.header, becoming: geometry)
       }
-      return try limits.failing { () throws(DecodeError) in try decoder.thumbnails() }
+      return try decoder.thumbnails()
     case .poster:
-      return try gathered(variants) { (variant) throws(Failure) in
-        let decoder = AnimationDecoder(frames: frames, picture: opened, variant: variant)
-        return try limits.failing { () throws(DecodeError) in try decoder.poster() }
+      return try gathered(variants) { (variant) throws(DecodeError) in
+        try AnimationDecoder(frames: frames, picture: opened, variant: variant).poster()
       }
     case .animation:
-      return try gathered(variants) { (variant) throws(Failure) in
+      return try gathered(variants) { (variant) throws(DecodeError) in
         let decoder = AnimationDecoder(
           frames: frames, picture: opened, variant: variant.ofAnimation)
         try limits.check(frameCount: frames.count, of: decoder.geometry)
-        return try limits.failing { () throws(DecodeError) in try decoder.animation() }
+        return try decoder.animation()
       }
     }
   }
 
   private func gathered(
-    _ variants: [Variant], _ make: (Variant) throws(Failure) -> AnimationDecoder.Made
-  ) throws(Failure) -> FrameDecoder.Made {
-    var made: [AnimationDecoder.Made] = []
-    for variant in variants { made.append(try make(variant)) }
+    _ variants: [Variant], _ make: (Variant) throws(DecodeError) -> AnimationDecoder.Made
+  ) throws(DecodeError) -> FrameDecoder.Made {
+    let made = try variants.map(make)
     return FrameDecoder.Made(
       thumbnails: made.map(\.thumbnail), thumbHash: made[0].thumbHash, path: .general)
   }
@@ -182,7 +144,7 @@ package struct Thumbnailer: Sendable {
   private func open(
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
     as variants: [Variant], _ onHeader: () -> Void
-  ) throws(Failure) -> (picture: any OpenPicture, video: PictureSequence?) {
+  ) throws(DecodeError) -> (picture: any OpenPicture, video: PictureSequence?) {
     var video: PictureSequence?
     let opened = try limits.opened(as: variants, onHeader) { () throws(DecodeError) in
       video = try SequencePicture.sequence(in: input, as: format, variants[0].frames)
@@ -209,38 +171,9 @@ package struct Thumbnailer: Sendable {
   }
 }
 
-/// The way of one open picture to what its pixels tell: that to a thumbnail, but for its encoding. Its
-/// first frame counts, or its first page.
+/// The way of one open picture to its pixels as a thumbnail has them: the usual one, but for the encoding.
+/// Its first frame counts, or its first page.
 struct PixelReader {
-  let picture: any OpenPicture
-  private let geometry: ThumbnailGeometry
-  private let renderer: FrameRenderer
-
-  /// - Parameter variant: as which the frame is scaled, and not cropped.
-  init(_ picture: any OpenPicture, as variant: Variant) {
-    self.picture = picture
-    geometry = ThumbnailGeometry(of: picture.header, as: variant)
-    renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
-  }
-
-  /// - Throws: also when the pixels show damage.
-  func facts() throws(DecodeError) -> PixelFacts {
-    let (header, size) = (picture.header, picture.header.oriented(geometry.scaled))
-    let frame = try picture.firstFrame(for: size)
-    do throws(VipsError) {
-      let scaled = try renderer.scaled(frame, to: size)
-      let picture = SmallPicture(
-        scaled, showing: header.upright, orientation: header.orientation,
-        side: SmallPicture.maximumSide)
-      return PixelFacts(picture, thumbHash: try renderer.thumbHash(of: scaled))
-    } catch {
-      throw picture.reason(for: error)
-    }
-  }
-}
-
-/// The way of one open picture to the pixels of its thumbnail: the usual one, but for the encoding.
-struct PixelRenderer {
   let picture: any OpenPicture
   let geometry: ThumbnailGeometry
   private let renderer: FrameRenderer
@@ -251,26 +184,59 @@ struct PixelRenderer {
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
   }
 
-  /// - Parameter format: of the picture.
+  /// The frame, scaled and not cropped.
+  ///
   /// - Throws: also when the pixels show damage.
-  func pixels(
-    of format: ImageFormat
-  ) throws(DecodeError) -> (pixels: EncodedThumbnail, thumbHash: ThumbHash) {
+  private func frame() throws(DecodeError) -> Image {
     let size = picture.header.oriented(geometry.scaled)
     let frame = try picture.firstFrame(for: size)
     do throws(VipsError) {
-      let scaled = try renderer.scaled(frame, to: size)
-      let thumbHash = try renderer.thumbHash(of: scaled)
-      let image = try renderer.finished(scaled).inEightBitSRGB().withAlpha().inMemory()
-      precondition(image.hasByteSamples && image.bandCount == 4, "a thumbnail is in 8-bit sRGB")
-      var samples: [UInt8] = []
-      image.withSamples { unsafe samples = $0.withUnsafeBufferPointer { unsafe Array($0) } }
-      let thumbnail = Thumbnail(
-        format: format, width: image.width, height: image.height, byteCount: samples.count)
-      return (EncodedThumbnail(thumbnail: thumbnail, bytes: samples), thumbHash)
+      return try renderer.scaled(frame, to: size)
     } catch {
       throw picture.reason(for: error)
     }
+  }
+
+  /// What the pixels tell.
+  func facts() throws(DecodeError) -> PixelFacts {
+    let frame = try frame()
+    let small = SmallPicture(
+      frame, showing: picture.header.upright, orientation: picture.header.orientation,
+      side: SmallPicture.maximumSide)
+    return PixelFacts(small, thumbHash: try thumbHash(of: frame))
+  }
+
+  /// - Parameter format: of the picture.
+  func pixels(
+    of format: ImageFormat
+  ) throws(DecodeError) -> (pixels: EncodedThumbnail, thumbHash: ThumbHash) {
+    let frame = try frame()
+    let image = try picture.decoding { () throws(VipsError) in
+      try renderer.finished(frame).inEightBitSRGB().withAlpha().inMemory()
+    }
+    precondition(image.hasByteSamples && image.bandCount == 4, "a thumbnail is in 8-bit sRGB")
+    var samples: [UInt8] = []
+    image.withSamples { unsafe samples = $0.withUnsafeBufferPointer { unsafe Array($0) } }
+    let thumbnail = Thumbnail(
+      format: format, width: image.width, height: image.height, byteCount: samples.count)
+    return (EncodedThumbnail(thumbnail: thumbnail, bytes: samples), try thumbHash(of: frame))
+  }
+
+  private func thumbHash(of frame: borrowing Image) throws(DecodeError) -> ThumbHash {
+    do throws(VipsError) {
+      return try renderer.thumbHash(of: frame)
+    } catch {
+      throw picture.reason(for: error)
+    }
+  }
+}
+
+extension SourceFacts {
+  /// What a header says of a picture.
+  init(_ header: PictureHeader, of format: ImageFormat, decodePath: DecodePath = .general) {
+    self.init(
+      format: format, width: header.upright.width, height: header.upright.height,
+      frames: header.frames, decodePath: decodePath)
   }
 }
 
@@ -355,10 +321,27 @@ struct DecodeLimits {
 
   var maxPixels: Int64 { limits.maxPixels }
 
-  /// - Throws: `not_an_image` or `unsupported_format`.
-  func format(of input: PictureInput) throws(Failure) -> ImageFormat {
+  /// Decodes a picture in place. An error becomes a failure, which may tell of the limits.
+  func decoding<Result>(
+    _ picture: Span<UInt8>, _ body: (PictureInput) throws(DecodeError) -> Result
+  ) throws(Failure) -> Result {
+    do throws(DecodeError) {
+      return try unsafe picture.withUnsafeBufferPointer { (buffer) throws(DecodeError) in
+        try body(unsafe PictureInput(buffer))
+      }
+    } catch {
+      throw error.failure(within: limits)
+    }
+  }
+
+  /// - Throws: ``DecodeError/refused(_:)``: `not_an_image` or `unsupported_format`.
+  func format(of input: PictureInput) throws(DecodeError) -> ImageFormat {
     let head = input.bytes(at: 0, upTo: FormatSniffer.examinedByteCount)
-    return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+    do throws(Failure) {
+      return try FormatSniffer.format(of: head, allowing: limits.allowedFormats)
+    } catch {
+      throw .refused(error)
+    }
   }
 
   /// Opens a picture, and checks its header for all its thumbnails.
@@ -367,9 +350,9 @@ struct DecodeLimits {
   func opened(
     as variants: [Variant], _ onHeader: () -> Void,
     _ open: () throws(DecodeError) -> any OpenPicture
-  ) throws(Failure) -> any OpenPicture {
+  ) throws(DecodeError) -> any OpenPicture {
     VipsError.forgetEarlier()
-    let picture = try failing(open)
+    let picture = try open()
     for variant in variants {
       try check(picture.header, becoming: ThumbnailGeometry(of: picture.header, as: variant))
     }
@@ -377,30 +360,21 @@ struct DecodeLimits {
     return picture
   }
 
-  /// Turns an error into a failure, which may tell of the limits.
-  func failing<Result>(_ body: () throws(DecodeError) -> Result) throws(Failure) -> Result {
-    do throws(DecodeError) {
-      return try body()
-    } catch {
-      throw error.failure(within: limits)
-    }
-  }
-
-  /// - Throws: `too_many_pixels` or `too_many_frames`.
-  func check(_ header: PictureHeader, becoming geometry: ThumbnailGeometry) throws(Failure) {
+  /// - Throws: ``DecodeError/refused(_:)``: `too_many_pixels` or `too_many_frames`.
+  func check(_ header: PictureHeader, becoming geometry: ThumbnailGeometry) throws(DecodeError) {
     // Only the pixels of the first frame count, as no other is decoded.
     let decoded = header.uncropped ?? header.stored
     try check(decoded.pixelCount, "\(decoded.width) × \(decoded.height) pixels")
     guard header.frames <= limits.maxFrames else {
-      throw Failure(
-        stage: .decode, code: .tooManyFrames,
+      throw .refused(
+        .tooManyFrames,
         detail: "\(header.frames) frames; the limit is \(limits.maxFrames)")
     }
     try check(
       header.embeddedPixelCount, "\(header.embeddedPixelCount) pixels in the pictures inside it")
     if let refused = geometry.refused {
-      throw Failure(
-        stage: .decode, code: .tooManyPixels,
+      throw .refused(
+        .tooManyPixels,
         detail: "the thumbnail would have \(refused.width) × \(refused.height) pixels, more than "
           + "the request permits; ask for a smaller one, or give both sides")
     }
@@ -409,8 +383,8 @@ struct DecodeLimits {
     try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")
   }
 
-  /// - Throws: `too_many_pixels` if a thumbnail of all frames has too many.
-  func check(frameCount: Int, of geometry: ThumbnailGeometry) throws(Failure) {
+  /// - Throws: ``DecodeError/refused(_:)``: `too_many_pixels` if a thumbnail of all frames has too many.
+  func check(frameCount: Int, of geometry: ThumbnailGeometry) throws(DecodeError) {
     let size = geometry.kept
     // Both factors are within limits, so that the product is, too.
     try check(
@@ -418,22 +392,22 @@ struct DecodeLimits {
       "a thumbnail of \(frameCount) frames of \(size.width) × \(size.height) pixels")
   }
 
-  /// - Throws: `too_large` if the pixels take more bytes than a thumbnail may have.
-  func check(pixelsOf geometry: ThumbnailGeometry) throws(Failure) {
+  /// - Throws: ``DecodeError/refused(_:)``: `too_large` if the pixels take more bytes than a thumbnail may have.
+  func check(pixelsOf geometry: ThumbnailGeometry) throws(DecodeError) {
     let size = geometry.kept
     let byteCount = size.pixelCount * 4
     guard byteCount <= limits.maxThumbnailByteCount else {
-      throw Failure(
-        stage: .decode, code: .tooLarge,
+      throw .refused(
+        .tooLarge,
         detail: "\(size.width) × \(size.height) pixels take \(byteCount) bytes; "
           + "\(limits.maxThumbnailByteCount) are the most")
     }
   }
 
-  private func check(_ pixelCount: Int64, _ what: String) throws(Failure) {
+  private func check(_ pixelCount: Int64, _ what: String) throws(DecodeError) {
     guard pixelCount <= limits.maxPixels else {
-      throw Failure(
-        stage: .decode, code: .tooManyPixels, detail: "\(what); the limit is \(limits.maxPixels)")
+      throw .refused(
+        .tooManyPixels, detail: "\(what); the limit is \(limits.maxPixels)")
     }
   }
 }

@@ -1,4 +1,5 @@
 import CVips
+import ImgFacts
 import ImgModel
 
 /// From the colours of a file to those of a screen.
@@ -203,7 +204,7 @@ struct ICCProfile {
   /// - Returns: `nil` when the bytes are too few for a profile.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.headerByteCount + 4 else { return nil }
-    let numbers = BigEndianBytes(bytes)
+    let numbers = BinaryFields(bytes)
     let signature = { (offset: Int) in String(decoding: bytes[offset..<offset + 4], as: UTF8.self) }
     colourSpace =
       switch signature(16) {
@@ -212,13 +213,13 @@ struct ICCProfile {
       case "CMYK": .cmyk
       default: nil
       }
-    let declared = numbers.unsigned(at: Self.headerByteCount)
+    let declared = numbers.u32(Self.headerByteCount)
     let first = Self.headerByteCount + 4
     let count = min(declared, Self.maximumTagCount, (bytes.count - first) / Self.tagByteCount)
     var tags: [String: Range<Int>] = [:]
     for entry in 0..<count {
       let place = first + entry * Self.tagByteCount
-      let (start, length) = (numbers.unsigned(at: place + 4), numbers.unsigned(at: place + 8))
+      let (start, length) = (numbers.u32(place + 4), numbers.u32(place + 8))
       // A tag without data counts as one that is there, with nothing to read.
       let isInside = start <= bytes.count && length <= bytes.count - start
       tags[signature(place)] = isInside ? start..<start + length : 0..<0
@@ -264,9 +265,9 @@ extension ICCProfile {
   private func isPrimary(_ tag: String, _ colour: [Double]) -> Bool {
     let data = data(of: tag)
     guard data.count >= 20 else { return false }
-    let numbers = BigEndianBytes(data)
+    let numbers = BinaryFields(data)
     return colour.enumerated().allSatisfy { index, expected in
-      abs(numbers.fixed(at: 8 + 4 * index) - expected) <= Self.tolerance
+      abs(numbers.fixed(8 + 4 * index) - expected) <= Self.tolerance
     }
   }
 

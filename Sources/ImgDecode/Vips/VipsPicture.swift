@@ -98,16 +98,6 @@ final class VipsPicture: OpenPicture {
     Self.reason(for: error, of: input, in: format)
   }
 
-  private func decoding<Result: ~Copyable>(
-    _ body: () throws(VipsError) -> Result
-  ) throws(DecodeError) -> Result {
-    do throws(VipsError) {
-      return try body()
-    } catch {
-      throw reason(for: error)
-    }
-  }
-
   // MARK: - The whole frame
 
   /// Those loaders scale as they decode, or draw.
@@ -175,9 +165,6 @@ final class VipsPicture: OpenPicture {
   }
 }
 
-@available(*, unavailable)
-extension VipsPicture: Sendable {}
-
 extension ImageFormat {
   /// The nickname of the libvips operation that reads this format from memory; `nil` for formats that
   /// it does not read.
@@ -208,31 +195,15 @@ extension ImageFormat {
   }
 }
 
-/// Numbers in the data of a profile, the most significant byte first (ICC.1 section 4).
-struct BigEndianBytes {
-  private let bytes: [UInt8]
-
-  init(_ bytes: [UInt8]) {
-    self.bytes = bytes
+extension BinaryFields {
+  /// An s15Fixed16Number at an offset (ICC.1 section 4).
+  func fixed(_ offset: Int) -> Double {
+    Double(Int32(truncatingIfNeeded: u32(offset))) / 65_536
   }
+}
 
-  /// The 32 bits at an offset.
-  func unsigned(at offset: Int) -> Int {
-    bytes[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
-  }
-
-  /// The 16 bits at an offset.
-  func short(at offset: Int) -> Int {
-    Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
-  }
-
-  /// An s15Fixed16Number at an offset.
-  func fixed(at offset: Int) -> Double {
-    Double(Int32(truncatingIfNeeded: unsigned(at: offset))) / 65_536
-  }
-
-  // MARK: - Written
-
+/// Numbers as profiles and chunks are written, the most significant byte first (ICC.1 section 4).
+enum BigEndianBytes {
   static func number(_ value: Int, byteCount: Int = 4) -> [UInt8] {
     (0..<byteCount).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }

@@ -136,9 +136,6 @@ final class EasyHandle {
   }
 }
 
-@available(*, unavailable)
-extension EasyHandle: Sendable {}
-
 extension EasyHandle {
   /// What the parts of the transfer took. libcurl's clocks all begin with the transfer
   /// (curl_easy_getinfo(3), "TIMES"); they show 0 for what was not reached.
@@ -307,7 +304,7 @@ extension Transfer {
 
 extension EasyHandle {
   /// Sets what is sent, and to which URL. These defaults of libcurl stay: no .netrc, no redirects followed
-  /// (``RedirectTarget``), certificates are verified, and a Content-Encoding is left as it is, because
+  /// (``TransferURL``), certificates are verified, and a Content-Encoding is left as it is, because
   /// ``ContentDecoding`` undoes it. libcurl undoes a compressed Transfer-Encoding without being asked, so it
   /// is refused (``BodyFraming``).
   ///
@@ -315,10 +312,10 @@ extension EasyHandle {
   ///   - url: must outlive the transfer.
   ///   - headers: must outlive the transfer.
   func configure(
-    _ request: TransferRequest, to url: ParsedURL, _ headers: RequestHeaders,
+    _ request: TransferRequest, _ headers: RequestHeaders,
     in context: TransferContext
   ) throws(CurlError) {
-    try set(url)
+    try set(request.url.parsed)
     try set(headers)
     if let jar = request.cookieJar { try set(jar) }
     try set(CURLOPT_USERAGENT, context.userAgent)

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import ImgModel
 
 /// One libcurl multi handle: the connections of all transfers and their name look-ups.
 ///
@@ -82,6 +83,12 @@ final class MultiHandle {
     work(on: CURL_SOCKET_BAD, readiness: 0)
   }
 
+  /// What libcurl wants watched differently since the last call.
+  func takeSocketChanges() -> [LoopRequests.SocketChange] {
+    defer { requests.socketChanges = [] }
+    return requests.socketChanges
+  }
+
   /// A transfer that has ended and was not returned yet; the caller removes its handle.
   func nextFinished() -> (transfer: Transfer, code: CURLcode)? {
     var remainingCount: CInt = 0
@@ -105,9 +112,6 @@ final class MultiHandle {
   }
 }
 
-@available(*, unavailable)
-extension MultiHandle: Sendable {}
-
 /// What libcurl has asked of the event loop since the pool last looked.
 ///
 /// libcurl calls back in the middle of its work, where it may not be called itself
@@ -117,7 +121,7 @@ final class LoopRequests {
   struct SocketChange {
     let socket: CInt
     /// The transfer that the connection serves.
-    let transferID: UInt64?
+    let transferID: TransferID?
     /// A `CURL_POLL_` constant.
     let poll: CInt
   }

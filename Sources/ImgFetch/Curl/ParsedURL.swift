@@ -100,37 +100,43 @@ final class ParsedURL {
   }
 }
 
-/// Where a redirect leads.
-///
-/// libcurl follows none: each begins another transfer, which has what is left of the limits of the
-/// first, so that each hop is checked like a request of its own.
-struct RedirectTarget {
-  let url: ImageURL
-  let parsedURL: ParsedURL
+/// A URL that is fetched, as this program and as libcurl read it.
+struct TransferURL {
+  let image: ImageURL
+  let parsed: ParsedURL
 
+  /// - Throws: as ``ParsedURL/init(_:)-(ImageURL)`` does.
+  init(_ url: ImageURL) throws(Failure) {
+    image = url
+    parsed = try ParsedURL(url)
+  }
+
+  /// Where a redirect leads.
+  ///
+  /// libcurl follows none: each begins another transfer, which has what is left of the limits of the
+  /// first, so that each hop is checked like a request of its own.
+  ///
   /// - Parameters:
   ///   - location: the reference that the response holds.
   ///   - url: where the response came from.
   ///   - status: of the response.
   /// - Throws: why the redirect is not followed.
-  init(_ location: String, from url: ParsedURL, status: Int?) throws(Failure) {
-    let next: ParsedURL
+  init(redirectedTo location: String, from url: TransferURL, status: Int?) throws(Failure) {
     do throws(Failure) {
-      next = try ParsedURL(location, from: url)
+      parsed = try ParsedURL(location, from: url.parsed)
     } catch {
       // libcurl does not know the scheme, such as data.
       throw error.code == .unsupportedScheme ? .redirectToOtherScheme(status) : error
     }
-    guard let scheme = next.scheme, ["http", "https"].contains(scheme) else {
+    guard let scheme = parsed.scheme, ["http", "https"].contains(scheme) else {
       throw .redirectToOtherScheme(status)
     }
-    guard let imageURL = next.text.flatMap({ try? ImageURL(parsing: $0) }) else {
+    guard let image = parsed.text.flatMap({ try? ImageURL(parsing: $0) }) else {
       throw Failure(
         stage: .fetch, code: .invalidURL, httpStatus: status,
         detail: "a redirect leads to text that is no URL, or too long a one")
     }
-    self.url = imageURL
-    parsedURL = next
+    self.image = image
   }
 }
 

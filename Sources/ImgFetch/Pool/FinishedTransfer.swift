@@ -24,7 +24,7 @@ package struct FetchedBody: Sendable {
 /// How a transfer ended.
 package struct FinishedTransfer: Sendable {
   /// The number the transfer was started with.
-  package let id: UInt64
+  package let id: TransferID
   package let result: Result<FetchedBody, Failure>
   /// Bytes of bodies that came in, those of an error's page among them, and those of the earlier
   /// transfers whose partial body it resumed.
@@ -46,7 +46,7 @@ package struct FinishedTransfer: Sendable {
 extension FinishedTransfer {
   /// The end of one that never began, or could not continue.
   static func refused(
-    _ id: UInt64, _ failure: Failure, after history: TransferHistory = TransferHistory()
+    _ id: TransferID, _ failure: Failure, after history: TransferHistory = TransferHistory()
   ) -> FinishedTransfer {
     FinishedTransfer(
       id: id, result: .failure(failure), bytesReceived: history.bodyByteCount,
@@ -56,7 +56,7 @@ extension FinishedTransfer {
   }
 
   /// The end of one whose host is in its cooldown.
-  static func deferred(_ id: UInt64, _ request: TransferRequest) -> FinishedTransfer {
+  static func deferred(_ id: TransferID, _ request: TransferRequest) -> FinishedTransfer {
     var transfer = refused(id, .coolingDown(request.host), after: request.history)
     transfer.isDeferred = true
     return transfer

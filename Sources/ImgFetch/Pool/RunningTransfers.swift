@@ -4,8 +4,8 @@ package import ImgModel
 
 /// The transfers under way, and the libcurl handles that they run on.
 final class RunningTransfers {
-  private let multi: MultiHandle
-  private var transfers: [UInt64: Transfer] = [:]
+  let multi: MultiHandle
+  private var transfers: [TransferID: Transfer] = [:]
   private var idleHandles: [EasyHandle] = []
 
   /// How many handles are kept for reuse; more were only needed in a burst.
@@ -23,13 +23,13 @@ final class RunningTransfers {
 
   var count: Int { transfers.count }
 
-  subscript(id: UInt64) -> Transfer? { transfers[id] }
+  subscript(id: TransferID) -> Transfer? { transfers[id] }
 
   /// Starts a transfer.
   ///
   /// - Parameter make: makes it with a fresh or reset handle.
   func start(
-    _ id: UInt64, _ make: (EasyHandle) throws(CurlError) -> Transfer
+    _ id: TransferID, _ make: (EasyHandle) throws(CurlError) -> Transfer
   ) throws(CurlError) {
     precondition(transfers[id] == nil, "the number of a transfer is in use")
     let easy = if let idle = idleHandles.popLast() { idle } else { try EasyHandle() }
@@ -41,7 +41,7 @@ final class RunningTransfers {
 
   /// Ends a transfer, whatever it is doing. ``recycle(_:)`` takes its handle back, which still
   /// tells of the transfer until then.
-  func remove(_ id: UInt64) -> Transfer? {
+  func remove(_ id: TransferID) -> Transfer? {
     transfers.removeValue(forKey: id)
   }
 
@@ -53,36 +53,7 @@ final class RunningTransfers {
     else { return }
     idleHandles.append(transfer.easy)
   }
-
-  // MARK: - libcurl's work
-
-  /// When libcurl wants to be called without any socket being ready; `nil` for never.
-  var deadline: ContinuousClock.Instant? { multi.requests.deadline }
-
-  /// What libcurl wants watched differently since the last call.
-  func takeSocketChanges() -> [LoopRequests.SocketChange] {
-    defer { multi.requests.socketChanges = [] }
-    return multi.requests.socketChanges
-  }
-
-  /// Lets libcurl work on a socket that is ready.
-  func work(on socket: CInt, readiness: CInt) {
-    multi.work(on: socket, readiness: readiness)
-  }
-
-  /// Lets libcurl work on what is due by time.
-  func workOnDeadline() {
-    multi.workOnDeadline()
-  }
-
-  /// A transfer that has ended and was not returned yet; it is still to be removed.
-  func nextFinished() -> (transfer: Transfer, code: CURLcode)? {
-    multi.nextFinished()
-  }
 }
-
-@available(*, unavailable)
-extension RunningTransfers: Sendable {}
 
 /// The transfer that libcurl is working on.
 ///
@@ -91,15 +62,15 @@ extension RunningTransfers: Sendable {}
 /// call for what is due by time is for any number of them: it starts without a name, and the
 /// callbacks set one.
 final class CurrentTransfer {
-  private var id: UInt64?
-  private let report: (UInt64?) -> Void
+  private var id: TransferID?
+  private let report: (TransferID?) -> Void
 
-  init(report: @escaping (UInt64?) -> Void) {
+  init(report: @escaping (TransferID?) -> Void) {
     self.report = report
   }
 
   /// Has libcurl work for one transfer, or for those that are due where `id` is `nil`.
-  func during<Result>(_ id: UInt64?, _ work: () -> Result) -> Result {
+  func during<Result>(_ id: TransferID?, _ work: () -> Result) -> Result {
     let outer = self.id
     set(id)
     defer { set(outer) }
@@ -107,7 +78,7 @@ final class CurrentTransfer {
   }
 
   /// libcurl calls back for a transfer.
-  func set(_ id: UInt64?) {
+  func set(_ id: TransferID?) {
     guard id != self.id else { return }
     self.id = id
     report(id)
@@ -124,12 +95,12 @@ final class UnusedBodies {
   private static let patience = Duration.milliseconds(500)
 
   /// The oldest first, as all have the same time.
-  private var entries: [(id: UInt64, deadline: ContinuousClock.Instant)] = []
+  private var entries: [(id: TransferID, deadline: ContinuousClock.Instant)] = []
 
   /// The head of a response is in, and a body follows.
   ///
   /// - Returns: when it is cut off.
-  func note(_ id: UInt64, at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+  func note(_ id: TransferID, at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
     let deadline = now + Self.patience
     entries.append((id, deadline))
     return deadline
@@ -142,7 +113,7 @@ final class UnusedBodies {
   /// another may have its number.
   func takeDue(
     at now: ContinuousClock.Instant
-  ) -> [(id: UInt64, deadline: ContinuousClock.Instant)] {
+  ) -> [(id: TransferID, deadline: ContinuousClock.Instant)] {
     let due = entries.prefix { $0.deadline <= now }
     entries.removeFirst(due.count)
     return Array(due)
@@ -151,7 +122,7 @@ final class UnusedBodies {
 
 /// One transfer's share of the turns of the loop.
 struct TurnShare {
-  private let id: UInt64
+  private let id: TransferID
   private let turns: LoopTurns
   /// How often the transfer had its part of a turn for next to nothing.
   private var wastedCount = 0
@@ -159,7 +130,7 @@ struct TurnShare {
   /// By then an origin that sends chunks of a few bytes has sent 8 MiB: a read buffer each turn.
   static let maximumWastedCount = 128
 
-  init(of id: UInt64, in turns: LoopTurns) {
+  init(of id: TransferID, in turns: LoopTurns) {
     self.id = id
     self.turns = turns
   }
@@ -218,7 +189,7 @@ final class HostCooldowns {
 /// A redirect that waits for ``TransferPool/follow(_:excluding:)``.
 package struct PendingRedirect {
   /// The transfer's number.
-  package let id: UInt64
+  package let id: TransferID
   /// Where it leads.
   package let url: ImageURL
   /// Whether that is another host.
@@ -228,19 +199,19 @@ package struct PendingRedirect {
 /// The redirects of a pool: those that wait for a decision, and what the pool's owner has not been
 /// told.
 struct PendingRedirects {
-  private var requests: [UInt64: (url: ParsedURL, request: TransferRequest)] = [:]
+  private var requests: [TransferID: TransferRequest] = [:]
   private var unreported: [PendingRedirect] = []
   private var unreportedExtraHosts: [String] = []
 
-  func contains(_ id: UInt64) -> Bool { requests[id] != nil }
+  func contains(_ id: TransferID) -> Bool { requests[id] != nil }
 
   /// A redirect waits for a decision.
-  mutating func hold(
-    _ id: UInt64, to target: RedirectTarget, _ request: TransferRequest, leavesHost: Bool
-  ) {
+  ///
+  /// - Parameter request: to where it leads.
+  mutating func hold(_ id: TransferID, _ request: TransferRequest, leavesHost: Bool) {
     precondition(requests[id] == nil, "a transfer has two redirects")
-    requests[id] = (target.parsedURL, request)
-    unreported.append(PendingRedirect(id: id, url: target.url, leavesHost: leavesHost))
+    requests[id] = request
+    unreported.append(PendingRedirect(id: id, url: request.url.image, leavesHost: leavesHost))
   }
 
   /// A host gets another request at once, after a redirect of a robots.txt or for a further part of a file.
@@ -249,11 +220,11 @@ struct PendingRedirects {
   }
 
   /// - Returns: the request that follows the redirect; `nil` when none waits.
-  mutating func release(_ id: UInt64) -> (url: ParsedURL, request: TransferRequest)? {
+  mutating func release(_ id: TransferID) -> TransferRequest? {
     requests.removeValue(forKey: id)
   }
 
-  mutating func cancel(_ id: UInt64) {
+  mutating func cancel(_ id: TransferID) {
     requests[id] = nil
     unreported.removeAll { $0.id == id }
   }

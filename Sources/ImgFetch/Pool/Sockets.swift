@@ -1,4 +1,5 @@
 internal import CCurl
+internal import ImgModel
 internal import ImgSystem
 
 /// The sockets of the connections that requests were sent on, by their addresses: libcurl says
@@ -41,7 +42,7 @@ final class ConnectionSockets {
 struct WatchedSockets {
   private let poller: Poller
   private let tokenBase: UInt64
-  private var transfers: [CInt: UInt64] = [:]
+  private var transfers: [CInt: TransferID] = [:]
 
   /// - Parameter tokenBase: each socket has the token `tokenBase | UInt64(socket)`, so the low 32
   ///   bits are zero.
@@ -53,7 +54,7 @@ struct WatchedSockets {
 
   /// The socket of an event, with its transfer; `nil` when an earlier event of the same batch has
   /// closed the socket.
-  func owner(of readiness: Poller.Readiness) -> (socket: CInt, transfer: UInt64)? {
+  func owner(of readiness: Poller.Readiness) -> (socket: CInt, transfer: TransferID)? {
     let socket = CInt(truncatingIfNeeded: readiness.token)
     return transfers[socket].map { (socket, $0) }
   }

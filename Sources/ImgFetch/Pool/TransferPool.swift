@@ -1,5 +1,4 @@
 internal import CCurl
-package import ImgFacts
 package import ImgModel
 package import ImgSystem
 
@@ -48,7 +47,7 @@ package final class TransferPool {
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
     spoolDirectories: [String], poller: Poller, tokenBase: UInt64, userAgent: String,
     earlyReject: EarlyReject?, authorityFile: String? = nil, proxies: ProxySettings = .none,
-    onWork: @escaping (UInt64?) -> Void = { _ in }
+    onWork: @escaping (TransferID?) -> Void = { _ in }
   ) throws(CurlError) {
     context = TransferContext(
       limits: limits, addressPolicy: addressPolicy, userAgent: userAgent,
@@ -86,7 +85,8 @@ package final class TransferPool {
   /// another host has to have a slot.
   ///
   /// - Parameters:
-  ///   - isOfAnyFormat: whether a picture that no decoder reads comes in, too.
+  ///   - part: what of the picture comes in. Its facts take as few bytes as its format allows, and come
+  ///     out as ``FetchedBody/facts``.
   ///   - options: what is sent, and which of the origin's rules are respected.
   ///   - partial: what an earlier transfer left; only the rest is requested. The whole body comes in
   ///     where the origin does not send the rest.
@@ -94,51 +94,36 @@ package final class TransferPool {
   ///     beside a partial body.
   ///   - begunAt: since when the limit of the whole transfer counts.
   package func start(
-    _ id: UInt64, url: ImageURL, isOfAnyFormat: Bool = false, as options: FetchOptions = .standard,
+    _ id: TransferID, url: ImageURL, part: PicturePart = .whole,
+    as options: FetchOptions = .standard,
     resuming partial: PartialBody? = nil, unlessMatching validators: Validators? = nil,
     begunAt: ContinuousClock.Instant = .now
   ) {
-    start(
-      id, url: url,
-      TransferRequest(
-        for: url, content: isOfAnyFormat ? .pictureOfAnyFormat : .picture, options: options,
+    start(id) { () throws(Failure) in
+      try TransferRequest(
+        for: url, content: TransferContent(part), options: options,
         start: partial.map(TransferStart.partial) ?? .whole(unlessMatching: validators),
-        history: TransferHistory(begunAt: begunAt)))
-  }
-
-  /// The same for the facts of a picture, which take as few bytes as its format allows. They come out
-  /// as ``FetchedBody/facts``.
-  package func startFacts(
-    _ extent: FactsExtent, _ id: UInt64, url: ImageURL, as options: FetchOptions = .standard,
-    unlessMatching validators: Validators? = nil, begunAt: ContinuousClock.Instant = .now
-  ) {
-    start(
-      id, url: url,
-      TransferRequest(
-        for: url, content: .facts(FactsFetch(extent)), options: options,
-        start: .whole(unlessMatching: validators), history: TransferHistory(begunAt: begunAt)))
+        history: TransferHistory(begunAt: begunAt))
+    }
   }
 
   /// The same for the robots.txt of the URL's origin, for which a picture's limit of size does not
   /// count.
-  package func startRobots(_ id: UInt64, of url: ImageURL) {
-    do throws(Failure) {
+  package func startRobots(_ id: TransferID, of url: ImageURL) {
+    start(id) { () throws(Failure) in
       // libcurl hands over up to 16 KiB at a time (CURL_MAX_WRITE_SIZE), and what passes the limit
       // is dropped.
-      let byteCount = RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)
-      start(
-        id, url: try ImageURL(parsing: "\(url.origin)/robots.txt"),
-        TransferRequest(for: url, content: .text(maximumByteCount: byteCount)))
-    } catch {
-      finished.append(.refused(id, error))
+      try TransferRequest(
+        for: try ImageURL(parsing: "\(url.origin)/robots.txt"),
+        content: .text(maximumByteCount: RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)))
     }
   }
 
-  private func start(_ id: UInt64, url: ImageURL, _ request: TransferRequest) {
+  private func start(_ id: TransferID, _ request: () throws(Failure) -> TransferRequest) {
     precondition(
       running[id] == nil && !redirects.contains(id), "the number of a transfer is in use")
     do throws(Failure) {
-      send(request, id, to: try ParsedURL(url))
+      send(try request(), id)
     } catch {
       finished.append(.refused(id, error))
     }
@@ -149,11 +134,10 @@ package final class TransferPool {
   /// more.
   ///
   /// - Parameter wait: how long it has waited for others. That does not count as its time.
-  package func follow(_ id: UInt64, excluding wait: Duration = .zero) {
-    guard let (url, suspended) = redirects.release(id) else { return }
-    var request = suspended
+  package func follow(_ id: TransferID, excluding wait: Duration = .zero) {
+    guard var request = redirects.release(id) else { return }
     request.history.begunAt += wait
-    send(request, id, to: url)
+    send(request, id)
     drainCompletions()
   }
 
@@ -166,20 +150,20 @@ package final class TransferPool {
   ///
   /// The caller drops it before the transfer goes on. Otherwise all bytes would be copied when the next
   /// ones arrive.
-  package func arrivedPicture(of id: UInt64) -> BodyContent? { running[id]?.arrivedPicture }
+  package func arrivedPicture(of id: TransferID) -> BodyContent? { running[id]?.arrivedPicture }
 
   /// How much has arrived of the picture of a transfer under way; `nil` while that is nothing.
-  package func progress(of id: UInt64) -> BodyProgress? { running[id]?.progress }
+  package func progress(of id: TransferID) -> ImageProgress? { running[id]?.progress }
 
   /// How many bytes of all responses have arrived for a transfer under way, and whether it is paused until
   /// there is room for more; `nil` for any other.
-  package func arrival(of id: UInt64) -> (byteCount: Int, isHeldUp: Bool)? {
+  package func arrival(of id: TransferID) -> (byteCount: Int, isHeldUp: Bool)? {
     running[id].map { ($0.arrivedByteCount, context.budgets.isWaiting(id)) }
   }
 
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
   /// number that is not known any more.
-  package func cancel(_ id: UInt64) {
+  package func cancel(_ id: TransferID) {
     for charge in finished.filter({ $0.id == id }).compactMap(\.charge) {
       context.budgets.release(charge)
     }
@@ -224,13 +208,14 @@ package final class TransferPool {
   /// time.
   package var deadline: ContinuousClock.Instant? {
     guard !context.turns.isAnyWaiting else { return .now }
-    return [running.deadline, context.unusedBodies.nextDeadline].compactMap(\.self).min()
+    return [running.multi.requests.deadline, context.unusedBodies.nextDeadline].compactMap(\.self)
+      .min()
   }
 
   /// Takes an event of one of the pool's sockets.
   package func handle(_ readiness: Poller.Readiness) {
     guard let (socket, id) = sockets.owner(of: readiness) else { return }
-    work(for: id) { running.work(on: socket, readiness: readiness.curlBits) }
+    work(for: id) { running.multi.work(on: socket, readiness: readiness.curlBits) }
     drainCompletions()
   }
 
@@ -239,9 +224,9 @@ package final class TransferPool {
   package func handleDeadline(at now: ContinuousClock.Instant) {
     let resumed = context.turns.begin()
     let overdue = context.unusedBodies.takeDue(at: now)
-    let isDue = running.deadline.map { $0 <= now } ?? false
+    let isDue = running.multi.requests.deadline.map { $0 <= now } ?? false
     guard isDue || !resumed.isEmpty || !overdue.isEmpty else { return }
-    if isDue { context.current.during(nil) { running.workOnDeadline() } }
+    if isDue { context.current.during(nil) { running.multi.workOnDeadline() } }
     endFinished()
     for (id, deadline) in overdue {
       guard let transfer = running[id], transfer.unusedBodyDeadline == deadline else { continue }
@@ -251,14 +236,14 @@ package final class TransferPool {
       // libcurl works on each of them now, and not beside the next socket.
       work(for: id) {
         resume(id)
-        running.workOnDeadline()
+        running.multi.workOnDeadline()
       }
     }
     drainCompletions()
   }
 
   /// Has libcurl work on one transfer, which is paused until the next turn if that takes too long.
-  private func work(for id: UInt64, _ body: () -> Void) {
+  private func work(for id: TransferID, _ body: () -> Void) {
     let begin = ThreadClock.time()
     context.current.during(id, body)
     endFinished()
@@ -275,11 +260,11 @@ package final class TransferPool {
   private func drainCompletions() {
     endFinished()
     while let id = context.budgets.nextToResume(), running[id] != nil { resume(id) }
-    for change in running.takeSocketChanges() { sockets.apply(change) }
+    for change in running.multi.takeSocketChanges() { sockets.apply(change) }
   }
 
   /// Resumes a transfer that was paused.
-  private func resume(_ id: UInt64) {
+  private func resume(_ id: TransferID) {
     guard let transfer = running[id] else { return }
     let code = context.current.during(id) { transfer.easy.resume() }
     // A callback refused what libcurl had kept; nothing else would end the transfer.
@@ -288,7 +273,7 @@ package final class TransferPool {
   }
 
   private func endFinished() {
-    while let (transfer, code) = running.nextFinished() { end(transfer, with: code) }
+    while let (transfer, code) = running.multi.nextFinished() { end(transfer, with: code) }
   }
 
   private func end(_ transfer: Transfer, with code: CURLcode) {
@@ -302,24 +287,19 @@ package final class TransferPool {
     switch next {
     case .finished(let outcome): finished.append(outcome)
     case .deferred(let request): finished.append(.deferred(id, request))
-    case .repeated(let request): send(request, id, to: transfer.url)
-    case .continued(let request):
+    case .repeated(let request): send(request, id)
+    case .redirected(let request) where !request.content.isText:
+      redirects.hold(id, request, leavesHost: request.host != transfer.request.host)
+    case .continued(let request), .redirected(let request):
       redirects.recordExtraRequest(to: request.host)
-      send(request, id, to: transfer.url)
-    case .redirected(let target, let request):
-      guard !request.content.isText else {
-        redirects.recordExtraRequest(to: request.host)
-        return send(request, id, to: target.parsedURL)
-      }
-      redirects.hold(
-        id, to: target, request, leavesHost: request.host != transfer.request.host)
+      send(request, id)
     }
   }
 
   // MARK: - The next transfer of a request
 
   /// Starts the first transfer of a request, or a further one, unless its host is in its cooldown.
-  private func send(_ request: TransferRequest, _ id: UInt64, to url: ParsedURL) {
+  private func send(_ request: TransferRequest, _ id: TransferID) {
     guard !context.cooldowns.isCoolingDown(request.origin, at: .now) else {
       // The host that sent a redirect was asked, so that a later attempt counts as one.
       return finished.append(
@@ -327,12 +307,11 @@ package final class TransferPool {
           ? .refused(id, .coolingDown(request.host), after: request.history)
           : .deferred(id, request))
     }
-    let start = affordable(request.start.sent(to: request.issuer(url)), id)
+    let start = affordable(request.start.sent(to: request.issuer), id)
     do throws(CurlError) {
       let request = try request.withCookieJar()
       try running.start(id) { (easy) throws(CurlError) in
-        try Transfer(
-          id: id, url: url, request: request, start: start, easy: easy, context: context)
+        try Transfer(id: id, request: request, start: start, easy: easy, context: context)
       }
     } catch {
       context.budgets.end(id, isHandedOut: false)
@@ -343,7 +322,7 @@ package final class TransferPool {
 
   /// The start for which the budgets have room: a transfer does not wait for its partial body, but
   /// requests the whole.
-  private func affordable(_ start: TransferStart, _ id: UInt64) -> TransferStart {
+  private func affordable(_ start: TransferStart, _ id: TransferID) -> TransferStart {
     guard case .partial(let partial) = start else {
       context.budgets.begin(id)
       return start
@@ -351,9 +330,6 @@ package final class TransferPool {
     return context.budgets.begin(id, with: partial.content.charge) ? start : .whole()
   }
 }
-
-@available(*, unavailable)
-extension TransferPool: Sendable {}
 
 /// What all transfers of a pool have in common: its settings, and the state that they share.
 struct TransferContext {
@@ -400,16 +376,16 @@ final class LoopTurns {
     var smallCallCount = 0
   }
 
-  private var parts: [UInt64: Part] = [:]
+  private var parts: [TransferID: Part] = [:]
   /// Those paused until the next turn.
-  private var waiting: Set<UInt64> = []
+  private var waiting: Set<TransferID> = []
 
   var isAnyWaiting: Bool { !waiting.isEmpty }
 
   /// Counts one call that brings bytes of a body.
   ///
   /// - Returns: `false` when the transfer has had its part, and has to take them in the next turn.
-  func permitsCall(of id: UInt64, byteCount: Int) -> Bool {
+  func permitsCall(of id: TransferID, byteCount: Int) -> Bool {
     guard parts[id, default: Part()].callCount < Self.maximumCallCount else { return false }
     parts[id, default: Part()].callCount += 1
     if byteCount < Self.minimumByteCount { parts[id, default: Part()].smallCallCount += 1 }
@@ -419,7 +395,7 @@ final class LoopTurns {
   /// A transfer that has had its part is paused until ``begin()`` names it.
   ///
   /// - Returns: whether its part was wasted: on small calls by half, or without any call.
-  func wait(_ id: UInt64) -> Bool {
+  func wait(_ id: TransferID) -> Bool {
     waiting.insert(id)
     let part = parts[id, default: Part()]
     return 2 * part.smallCallCount >= part.callCount
@@ -428,14 +404,14 @@ final class LoopTurns {
   /// The next turn begins.
   ///
   /// - Returns: the transfers that no longer have to wait, the oldest first.
-  func begin() -> [UInt64] {
+  func begin() -> [TransferID] {
     parts.removeAll(keepingCapacity: true)
     defer { waiting.removeAll(keepingCapacity: true) }
     return waiting.sorted()
   }
 
   /// The transfer is no longer under way.
-  func end(_ id: UInt64) {
+  func end(_ id: TransferID) {
     parts[id] = nil
     waiting.remove(id)
   }

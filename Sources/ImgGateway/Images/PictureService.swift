@@ -78,9 +78,9 @@ final class PictureService: Sendable {
       let stored = try? images.find(other, at: now)
     else { return (wanted, found) }
     switch stored {
-    case .hit(let entry) where entry.image.type == .jpeg && !entry.image.isDrawing:
+    case .hit(let entry) where entry.image.format == .jpeg && !entry.image.isDrawing:
       return (other, stored)
-    case .large(let facts) where facts.type == .jpeg && facts.source.type != .svg:
+    case .large(let facts) where facts.format == .jpeg && facts.source.format != .svg:
       return (other, stored)
     case .hit, .large, .nothing, .noRoom: return (wanted, found)
     }
@@ -261,7 +261,7 @@ struct Substitutes: Sendable {
       do throws(ImageError) {
         let outcome = try await loader.image(for: other, within: deadline - .now)
         guard case .image(let image) = outcome else { return failure.response() }
-        return .replacement(image.body, image.type, insteadOf: failure)
+        return .replacement(image.body, image.format, insteadOf: failure)
       } catch {
         return failure.followed(by: error).response()
       }
@@ -281,12 +281,12 @@ struct Substitutes: Sendable {
 
 extension HTTPResponse {
   fileprivate static func replacement(
-    _ body: HTTPBody, _ type: ImageType, insteadOf failure: FailureReport
+    _ body: HTTPBody, _ format: ImageFormat, insteadOf failure: FailureReport
   ) -> HTTPResponse {
     HTTPResponse(
       .ok,
       fields: [
-        "Content-Type": type.mediaType, "Cache-Control": "no-store",
+        "Content-Type": format.mediaType, "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff", "X-Imgctl-Failure": failure.code,
       ],
       body: .bytes(body))

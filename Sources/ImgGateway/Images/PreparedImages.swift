@@ -175,7 +175,7 @@ final class PreparedImages: Sendable {
 
 /// A thumbnail as it is sent, but for what depends on the time and on the conditions of a request.
 struct PreparedImage: Sendable {
-  let type: ImageType
+  let format: ImageFormat
   /// In pixels.
   let width: Int
   /// That of the picture that it was made from.
@@ -203,10 +203,10 @@ struct PreparedImage: Sendable {
   init(_ image: LoadedImage, takenFrom budget: ByteBudget) {
     let byteCount = image.bytes.count
     body = HTTPBody(image.bytes) { budget.release(byteCount) }
-    type = image.type
+    format = image.format
     width = image.width
     sourceWidth = image.source.width
-    isDrawing = image.source.type == .svg
+    isDrawing = image.source.format == .svg
     origin = image.origin
     entityTag = "\"\(Base64URL.encoded(BLAKE2b.hash(image.bytes, byteCount: 16)))\""
     storedAt = image.storedAt.map { WallTime($0) }
@@ -258,10 +258,10 @@ extension PreparedImage {
       return HTTPResponse(.notModified, fields: fields, body: .bytes(body))
     case .preconditionFailed: return .preconditionFailed
     }
-    fields.add("Content-Type", type.mediaType)
+    fields.add("Content-Type", format.mediaType)
     fields.add("X-Content-Type-Options", "nosniff")
     fields.add("X-Imgctl-From", origin.rawValue)
-    fields.add("Content-Disposition", ContentDisposition(query, type).text)
+    fields.add("Content-Disposition", ContentDisposition(query, format).text)
     if isLimited(for: query) { fields.add("X-Imgctl-Limit", "maximum-side") }
     switch query.service {
     case .weserv where query.request.url.hasPrefix("http"):
@@ -376,14 +376,14 @@ struct ContentDisposition {
   /// The value of the field.
   let text: String
 
-  /// - Parameter type: its extension replaces that of the name.
-  init(_ query: ImageQuery, _ type: ImageType) {
+  /// - Parameter format: its extension replaces that of the name.
+  init(_ query: ImageQuery, _ format: ImageFormat) {
     let kind = query.isAttachment ? "attachment" : "inline"
     let fileName = query.fileName ?? Self.standardName(of: query)
     let stem = fileName.lastIndex(of: ".").map { String(fileName[..<$0]) } ?? fileName
-    let name = "\(stem.isEmpty ? "image" : stem).\(type.fileExtension)"
+    let name = "\(stem.isEmpty ? "image" : stem).\(format.fileExtension)"
     let plainStem = String(decoding: stem.utf8.filter(Self.isPlain), as: UTF8.self)
-    let plain = "\(plainStem.isEmpty ? "image" : plainStem).\(type.fileExtension)"
+    let plain = "\(plainStem.isEmpty ? "image" : plainStem).\(format.fileExtension)"
     let escaped = name.utf8.map { byte in
       Self.isUnreserved(byte)
         ? String(Unicode.Scalar(byte)) : "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))"

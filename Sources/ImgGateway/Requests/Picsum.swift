@@ -185,18 +185,15 @@ package enum PicsumPath: Hashable, Sendable {
 package enum PictureID: Hashable, Sendable {
   /// A line of a job, `{job}-{index}`.
   case line(job: ImageJob.ID, index: Int)
-  /// A record of the store: ``recordDigitCount`` hexadecimal digits in lower case.
+  /// A record of the store.
   case record(CacheRecord.ID)
 }
 
 extension PictureID: LosslessStringConvertible {
-  /// BLAKE2b with 256 bits, as the store has it.
-  private static let recordDigitCount = 64
-
   /// - Returns: `nil` for a text that ``description`` does not write.
   package init?(_ text: String) {
-    if text.utf8.count == Self.recordDigitCount, text.utf8.allSatisfy(Self.isRecordDigit) {
-      self = .record(text)
+    if let id = ContentKey(text) {
+      self = .record(id)
       return
     }
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
@@ -211,14 +208,7 @@ extension PictureID: LosslessStringConvertible {
   package var description: String {
     switch self {
     case .line(let job, let index): "\(job)-\(index)"
-    case .record(let id): id
-    }
-  }
-
-  private static func isRecordDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
-    default: false
+    case .record(let id): id.description
     }
   }
 }

@@ -57,6 +57,18 @@ extension FieldValue where Self: RawRepresentable<String> {
   }
 }
 
+extension FieldValue where Self: RawRepresentable<Int> {
+  /// The case whose raw value is the number.
+  public static func coded(
+    _ fields: inout Fields, _ value: Self?
+  ) throws(FieldError) -> Self {
+    let number: Int = try fields.number(value?.rawValue)
+    if let value { return value }
+    guard let read = Self(rawValue: number) else { throw fields.invalid("unknown: \(number)") }
+    return read
+  }
+}
+
 extension FieldValue where Self: FixedWidthInteger {
   /// See ``FieldValue``.
   public static func coded(

@@ -66,7 +66,10 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
     keep = try f.field("keep", value?.keep)
     isLenient = try f.field("lenient", value?.isLenient)
     otherVariants = try Self.otherVariants(&f, value?.otherVariants)
-    priority = try Self.checked(priority: try f.field("priority", value?.priority), &f)
+    priority = try f.field("priority", value?.priority)
+    guard Self.priorityRange.contains(priority) else {
+      throw f.invalid("priority", "the priority must be from -2 to 2")
+    }
     variant = try f.field("variant", value?.variant)
   }
 
@@ -103,13 +106,6 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
         "other_variants", "a request has at most \(ImageVariant.maximumCount) variants")
     }
     return variants
-  }
-
-  static func checked(priority: Int, _ f: inout Fields) throws(FieldError) -> Int {
-    guard priorityRange.contains(priority) else {
-      throw f.invalid("priority", "the priority must be from -2 to 2")
-    }
-    return priority
   }
 }
 
@@ -194,24 +190,6 @@ package struct ArrivalUpdates: OptionSet, Hashable, Sendable {
   package static let previews = ArrivalUpdates(rawValue: 1 << 0)
   /// How much of it has arrived.
   package static let progress = ArrivalUpdates(rawValue: 1 << 1)
-}
-
-/// How much of the body of a response has arrived.
-package struct BodyProgress: Hashable, Sendable, Fielded {
-  /// Of a resumed download, with the bytes that were there before.
-  package let receivedByteCount: Int
-  /// The length of the whole body; `nil` if the origin does not declare it.
-  package let expectedByteCount: Int?
-
-  package init(receivedByteCount: Int, expectedByteCount: Int? = nil) {
-    self.receivedByteCount = receivedByteCount
-    self.expectedByteCount = expectedByteCount
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    expectedByteCount = try f.optional("expected", value?.expectedByteCount)
-    receivedByteCount = try f.field("received", value?.receivedByteCount)
-  }
 }
 
 /// How much of a picture a request needs. Requests for one picture share a transfer if this is equal.

@@ -113,7 +113,7 @@ package struct ActiveJob {
   }
 
   /// A change that does not end the job is durable.
-  mutating func apply(_ change: JobChange, at moment: WallTime, now: Instant) {
+  mutating func apply(_ change: ImageJobChange, at moment: WallTime, now: Instant) {
     record.applyLegal(change, at: moment)
     isPaused = record.state == .paused
     if change == .resume { movedAt = now }
@@ -121,7 +121,7 @@ package struct ActiveJob {
   }
 
   /// A change cannot be made durable: what it has stopped goes on.
-  mutating func withdraw(_ change: JobChange) {
+  mutating func withdraw(_ change: ImageJobChange) {
     if change == .cancel { isEnding = false }
     isPaused = record.state == .paused
   }

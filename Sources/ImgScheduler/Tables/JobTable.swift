@@ -80,8 +80,8 @@ package struct JobTable {
 
   /// A change that does not end the job is durable. At another priority the job takes its turns
   /// afresh.
-  mutating func apply(_ change: JobChange, to id: JobID, at moment: WallTime, now: Instant) {
-    guard case .prioritise = change else {
+  mutating func apply(_ change: ImageJobChange, to id: JobID, at moment: WallTime, now: Instant) {
+    guard case .setPriority = change else {
       return self.change(id) { $0.apply(change, at: moment, now: now) }
     }
     let oldPriority = self.change(id) { job in
@@ -96,7 +96,7 @@ package struct JobTable {
   }
 
   /// A change cannot be made durable: what it has stopped goes on.
-  mutating func withdraw(_ change: JobChange, of id: JobID) {
+  mutating func withdraw(_ change: ImageJobChange, of id: JobID) {
     self.change(id) { $0.withdraw(change) }
   }
 
@@ -325,7 +325,7 @@ struct JobTurns {
 
 extension JobRecord {
   /// Applies a change that was found to be legal when it was requested.
-  mutating func applyLegal(_ change: JobChange, at moment: WallTime) {
+  mutating func applyLegal(_ change: ImageJobChange, at moment: WallTime) {
     do {
       try apply(change, at: moment)
     } catch {

@@ -165,7 +165,8 @@ struct JournalChange {
 
   /// A change that the job's state refuses is too late and has no effect.
   private mutating func apply(
-    _ change: JobChange, to id: JobID, at moment: WallTime, _ transaction: borrowing Transaction
+    _ change: ImageJobChange, to id: JobID, at moment: WallTime,
+    _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard try load(id, transaction), var record = jobs[id] else { return }
     if case .retry = change, !record.isActive {

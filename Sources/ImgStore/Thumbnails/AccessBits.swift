@@ -1,3 +1,4 @@
+import ImgModel
 import ImgSystem
 import Synchronization
 
@@ -164,10 +165,10 @@ final class AccessBits: Sendable {
 
   // MARK: - Counters
 
-  var counters: StoreCounters { current.ownCounters }
+  var counters: CacheStatistics.Counters { current.ownCounters }
 
-  private var ownCounters: StoreCounters {
-    var counters = StoreCounters()
+  private var ownCounters: CacheStatistics.Counters {
+    var counters = CacheStatistics.Counters()
     counters.hits = count(of: .hits)
     counters.misses = count(of: .misses)
     counters.stores = count(of: .stores)
@@ -178,7 +179,7 @@ final class AccessBits: Sendable {
   }
 
   /// Adds counts, with at most one atomic addition for each counter.
-  func add(_ counters: StoreCounters) {
+  func add(_ counters: CacheStatistics.Counters) {
     let bits = current
     bits.add(counters.hits, to: .hits)
     bits.add(counters.misses, to: .misses)
@@ -223,7 +224,7 @@ struct AccessRecorder: Sendable {
   /// Records look-ups; the results are in the order of the keys.
   func record(_ keys: [ContentKey], _ lookups: [StoreLookup]) {
     guard let bits else { return }
-    var counters = StoreCounters()
+    var counters = CacheStatistics.Counters()
     for (key, lookup) in zip(keys, lookups) {
       if case .hit = lookup {
         bits.set(for: key)
@@ -238,7 +239,7 @@ struct AccessRecorder: Sendable {
   /// Records one read.
   func record(_ key: ContentKey, isHit: Bool, _ recording: AccessRecording) {
     guard let bits else { return }
-    var counters = StoreCounters()
+    var counters = CacheStatistics.Counters()
     switch (recording, isHit) {
     case (.hitsAndMisses, true), (.hits, true):
       bits.set(for: key)

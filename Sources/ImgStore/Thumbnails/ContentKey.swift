@@ -1,17 +1,10 @@
 import ImgCrypto
 package import ImgModel
 
-/// The key of a record: 256 bits of BLAKE2b (RFC 7693) over the URL and, for a thumbnail, the
-/// variant.
+/// A key is 256 bits of BLAKE2b (RFC 7693) over the URL and, for a thumbnail, the variant.
 ///
 /// The hash is cryptographic, so that an attacker cannot choose two URLs that share a thumbnail.
-package struct ContentKey: Hashable, Sendable {
-  /// The hash as four big-endian words.
-  private let first: UInt64
-  private let second: UInt64
-  private let third: UInt64
-  private let fourth: UInt64
-
+extension ContentKey {
   package static let byteCount = 32
 
   /// Prefixes that separate the kinds of hashes. A new number makes every stored record of the kind
@@ -99,16 +92,16 @@ package struct ContentKey: Hashable, Sendable {
   }
 
   private init(hashing text: String) {
-    (first, second, third, fourth) = BLAKE2b.words(of: text)
+    let words = BLAKE2b.words(of: text)
+    self.init(words.0, words.1, words.2, words.3)
   }
 
   /// - Precondition: 32 bytes.
   init(_ bytes: Span<UInt8>) {
     precondition(bytes.count == Self.byteCount)
-    first = bytes.bigEndian(at: 0, as: UInt64.self)
-    second = bytes.bigEndian(at: 8, as: UInt64.self)
-    third = bytes.bigEndian(at: 16, as: UInt64.self)
-    fourth = bytes.bigEndian(at: 24, as: UInt64.self)
+    self.init(
+      bytes.bigEndian(at: 0, as: UInt64.self), bytes.bigEndian(at: 8, as: UInt64.self),
+      bytes.bigEndian(at: 16, as: UInt64.self), bytes.bigEndian(at: 24, as: UInt64.self))
   }
 
   /// Uniformly distributed bits of the key.
@@ -134,35 +127,5 @@ extension PictureName {
   /// contain no space. The fields themselves may be secrets.
   package var recordText: String {
     headers.isEmpty ? text : "\(text) \(ContentKey(hashing: headers))"
-  }
-
-  /// The name's ``text`` in a ``recordText``.
-  package static func text(ofRecord recordText: String) -> String {
-    String(decoding: recordText.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)
-  }
-}
-
-extension ContentKey: LosslessStringConvertible {
-  /// - Returns: `nil` for another text than a ``description``.
-  package init?(_ description: String) {
-    let digits = Array(description.utf8)
-    guard digits.count == 2 * Self.byteCount else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      let pair = String(decoding: digits[index..<index + 2], as: UTF8.self)
-      guard let byte = UInt8(pair, radix: 16) else { return nil }
-      bytes.append(byte)
-    }
-    self.init(bytes.span)
-    guard self.description == description else { return nil }
-  }
-}
-
-extension ContentKey: CustomStringConvertible {
-
-  /// 64 lower-case hexadecimal digits.
-  package var description: String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }

@@ -19,15 +19,6 @@ struct Eviction {
   struct Newcomers {
     let keys: Set<ContentKey>
     let arrival: WallTime
-
-    init(keys: Set<ContentKey>, arrival: WallTime) {
-      self.keys = keys
-      self.arrival = arrival
-    }
-
-    init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
-      self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
-    }
   }
 
   private let tables: ThumbnailTables
@@ -86,7 +77,7 @@ struct Eviction {
   ///   ``StoreError/Reason/pinned`` if most of it is pinned,
   ///   ``StoreError/Reason/full`` if they exceed the space on the disk.
   consuming func run(
-    _ transaction: borrowing Transaction, counting counters: inout StoreCounters
+    _ transaction: borrowing Transaction, counting counters: inout CacheStatistics.Counters
   ) throws(StoreError) -> Set<ContentKey> {
     var eviction = self
     guard try eviction.exceedsLimit(transaction) else { return [] }
@@ -110,7 +101,8 @@ struct Eviction {
   }
 
   private mutating func removeExpired(
-    at now: WallTime, _ transaction: borrowing Transaction, _ counters: inout StoreCounters
+    at now: WallTime, _ transaction: borrowing Transaction,
+    _ counters: inout CacheStatistics.Counters
   ) throws(StoreError) {
     while try mustRemoveMore(transaction) {
       let count = try tables.removeExpired(
@@ -124,7 +116,7 @@ struct Eviction {
   /// Moves the hand of the clock from the oldest arrival on. If all records were accessed, it meets
   /// those with a second chance again at the end.
   private mutating func sweep(
-    _ transaction: borrowing Transaction, _ counters: inout StoreCounters
+    _ transaction: borrowing Transaction, _ counters: inout CacheStatistics.Counters
   ) throws(StoreError) {
     var hand: UInt64 = 0
     while try mustRemoveMore(transaction) {
@@ -145,7 +137,8 @@ struct Eviction {
   }
 
   private mutating func keepOrRemove(
-    _ entry: ArrivalEntry, _ transaction: borrowing Transaction, _ counters: inout StoreCounters
+    _ entry: ArrivalEntry, _ transaction: borrowing Transaction,
+    _ counters: inout CacheStatistics.Counters
   ) throws(StoreError) {
     var isDamaged = false
     if hasChance(entry.key) {
@@ -188,12 +181,12 @@ struct Eviction {
 /// The result of a successful revalidation: the record counts as stored now, with new terms.
 package struct Renewal: Sendable {
   /// The record at the time of the revalidation request.
-  let record: StoredThumbnail
+  let record: CacheRecord
   package let terms: ReuseTerms
   /// Its durations count from the renewal.
   let retention: Retention
 
-  package init(of record: StoredThumbnail, terms: ReuseTerms, retention: Retention) {
+  package init(of record: CacheRecord, terms: ReuseTerms, retention: Retention) {
     self.record = record
     self.terms = terms
     self.retention = retention
@@ -205,7 +198,7 @@ package struct Renewal: Sendable {
   }
 
   /// Whether `found` is the revalidated record, possibly renewed by another process meanwhile.
-  func concerns(_ found: StoredThumbnail) -> Bool {
+  func concerns(_ found: CacheRecord) -> Bool {
     found.thumbnail == record.thumbnail
       && [record.terms.fields, terms.fields].contains(found.terms.fields)
   }
@@ -213,10 +206,7 @@ package struct Renewal: Sendable {
   /// The record to store again, with these bytes.
   func renewed(bytes: [UInt8]) -> NewThumbnail {
     NewThumbnail(
-      key: record.key, url: record.url, thumbnail: record.thumbnail,
-      sourceFormat: record.sourceFormat, sourceWidth: record.sourceWidth,
-      sourceHeight: record.sourceHeight, decodePath: record.decodePath,
-      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
+      key: record.id, url: record.name, thumbnail: record.thumbnail, source: record.source,
       retention: retention, terms: terms, bytes: bytes)
   }
 }
@@ -228,9 +218,9 @@ extension ThumbnailTables {
   /// - Returns: whether it was renewed.
   func renew(
     _ renewal: Renewal, at now: WallTime, _ transaction: borrowing Transaction,
-    counting counters: inout StoreCounters
+    counting counters: inout CacheStatistics.Counters
   ) throws(StoreError) -> Bool {
-    let key = renewal.record.key
+    let key = renewal.record.id
     let found = try withRecord(of: key, transaction) { record -> NewThumbnail? in
       guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
         !facts.isExpired(at: now), renewal.concerns(facts)
@@ -240,5 +230,11 @@ extension ThumbnailTables {
     guard let renewed = found ?? nil else { return false }
     try put(renewed, at: now, transaction, counting: &counters)
     return true
+  }
+}
+
+extension Eviction.Newcomers {
+  init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
+    self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
   }
 }

@@ -178,7 +178,7 @@ package final class SharedStore: Sendable {
       } catch {
         // A transaction follows the grown map.
         guard error.code == .mapResized else { throw error }
-        _ = try current().summary()
+        _ = try current().size()
       }
     }
     return try perform { store throws(StoreError) in try store.compact() }
@@ -374,9 +374,9 @@ extension ThumbnailStore {
     guard let budgetByteCount, let fileByteCount = try? environment.dataFile.byteCount(),
       fileByteCount >= byteCount,
       fileByteCount > Self.overgrownByteCount(of: budgetByteCount),
-      let summary = try? summary()
+      let size = try? size()
     else { return false }
-    return fileByteCount > Self.overgrownByteCount(of: summary.occupiedByteCount)
+    return fileByteCount > Self.overgrownByteCount(of: size.occupiedByteCount)
   }
 
   /// The constant covers the preallocated space, which dominates a tiny store.
@@ -408,28 +408,7 @@ extension StoreEvent: CustomStringConvertible {
   }
 }
 
-/// The counters of a store, of all processes that may write ``AccessBits``, since that file was
-/// created.
-package struct StoreCounters: Hashable, Sendable {
-  /// Look-ups that found a thumbnail.
-  package internal(set) var hits: UInt64 = 0
-  /// Look-ups of missing, expired or damaged records.
-  package internal(set) var misses: UInt64 = 0
-  /// Stored records.
-  package internal(set) var stores: UInt64 = 0
-  /// Valid records that were removed to stay within the budget.
-  package internal(set) var evictions: UInt64 = 0
-  /// Removed expired records.
-  package internal(set) var expiredRemovals: UInt64 = 0
-  /// Removed damaged records.
-  package internal(set) var damagedRemovals: UInt64 = 0
-
-  /// The share of hits among the look-ups, from 0 to 1; `nil` without look-ups.
-  package var hitRate: Double? {
-    let lookups = Double(hits) + Double(misses)
-    return lookups > 0 ? Double(hits) / lookups : nil
-  }
-
+extension CacheStatistics.Counters {
   mutating func countRemoval(of staleness: StoreLookup.Staleness) {
     switch staleness {
     case .expired: expiredRemovals += 1

@@ -60,14 +60,14 @@ enum ThumbnailRecord {
     let (url, fields) = (Array(new.url.utf8), Array(new.terms.fields.utf8))
     record.write(littleEndian: version, at: 8)
     record.write(littleEndian: new.thumbnail.format.storedNumber, at: 10)
-    record.write(littleEndian: new.sourceFormat.storedNumber, at: 11)
+    record.write(littleEndian: new.source.format.storedNumber, at: 11)
     record.write(littleEndian: UInt32(url.count), at: 12)
     record.write(littleEndian: UInt64(new.bytes.count), at: 16)
     record.write(littleEndian: UInt32(clamping: new.thumbnail.width), at: 24)
     record.write(littleEndian: UInt32(clamping: new.thumbnail.height), at: 28)
-    record.write(littleEndian: UInt32(clamping: new.sourceWidth), at: 32)
-    record.write(littleEndian: UInt32(clamping: new.sourceHeight), at: 36)
-    record.write(littleEndian: new.sourceByteCount, at: 40)
+    record.write(littleEndian: UInt32(clamping: new.source.width), at: 32)
+    record.write(littleEndian: UInt32(clamping: new.source.height), at: 36)
+    record.write(littleEndian: Int64(new.source.byteCount), at: 40)
     record.write(littleEndian: storedAt.rawValue, at: 48)
     record.write(littleEndian: expiresAt.rawValue, at: expiryOffset)
     record.write(littleEndian: lifetime.milliseconds, at: expiryOffset + 8)
@@ -77,8 +77,8 @@ enum ThumbnailRecord {
     record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
     record.write(
       littleEndian: (new.thumbnail.isDamaged ? damageFlag : 0)
-        | flag(of: new.decodePath), at: flagsOffset)
-    write(new.thumbHash, into: &record)
+        | flag(of: new.source.decodePath ?? .general), at: flagsOffset)
+    write(new.source.thumbHash, into: &record)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
     record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
@@ -86,17 +86,17 @@ enum ThumbnailRecord {
   }
 
   /// A copy of an intact record with the expiry and the lifetime of `facts`.
-  static func copy(of record: Span<UInt8>, keptAs facts: StoredThumbnail) -> [UInt8] {
+  static func copy(of record: Span<UInt8>, keptAs facts: CacheRecord) -> [UInt8] {
     var copy = record.copy()
     var bytes = copy.mutableSpan
-    bytes.write(littleEndian: facts.expiresAt.rawValue, at: expiryOffset)
+    bytes.write(littleEndian: facts.expiryTime.rawValue, at: expiryOffset)
     bytes.write(littleEndian: facts.lifetime.milliseconds, at: expiryOffset + 8)
     RecordChecksum.write(into: &bytes)
     return copy
   }
 
   /// The facts of a record that passes every check; `nil` if it is damaged.
-  static func verifiedFacts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
+  static func verifiedFacts(of record: Span<UInt8>, key: ContentKey) -> CacheRecord? {
     guard let facts = facts(of: record, key: key), RecordChecksum.isRight(of: record) else {
       return nil
     }
@@ -105,30 +105,45 @@ enum ThumbnailRecord {
 
   /// The facts of a record with a valid header, without checking the rest. Listings use this to
   /// avoid reading the whole store.
-  static func facts(of record: Span<UInt8>, key: ContentKey) -> StoredThumbnail? {
+  static func facts(of record: Span<UInt8>, key: ContentKey) -> CacheRecord? {
     guard record.count >= headerByteCount, record.littleEndian(at: 8, as: UInt16.self) == version,
       let format = ImageFormat(storedNumber: record[10]),
       let sourceFormat = ImageFormat(storedNumber: record[11]),
       let parts = parts(of: record)
     else { return nil }
-    return StoredThumbnail(
-      key: key,
-      url: record.text(in: parts.url),
+    let (url, thumbHash) = (record.text(in: parts.url), thumbHash(in: record))
+    let kind = kind(of: key, url: url, thumbHash)
+    return CacheRecord(
+      id: key, name: url, kind: kind,
       thumbnail: Thumbnail(
         format: format,
         width: Int(record.littleEndian(at: 24, as: UInt32.self)),
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
         byteCount: parts.picture.count, isDamaged: record[flagsOffset] & damageFlag != 0),
-      storedAt: moment(at: 48, in: record),
-      expiresAt: moment(at: expiryOffset, in: record),
+      source: SourcePicture(
+        format: sourceFormat,
+        width: Int(record.littleEndian(at: 32, as: UInt32.self)),
+        height: Int(record.littleEndian(at: 36, as: UInt32.self)),
+        byteCount: Int(record.littleEndian(at: 40, as: Int64.self)),
+        decodePath: kind == .thumbnail ? decodePath(in: record[flagsOffset]) : nil,
+        thumbHash: thumbHash),
+      storageTime: moment(at: 48, in: record),
+      expiryTime: moment(at: expiryOffset, in: record),
       lifetime: .milliseconds(record.littleEndian(at: expiryOffset + 8, as: Int64.self)),
-      sourceFormat: sourceFormat,
-      sourceWidth: Int(record.littleEndian(at: 32, as: UInt32.self)),
-      sourceHeight: Int(record.littleEndian(at: 36, as: UInt32.self)),
-      decodePath: decodePath(in: record[flagsOffset]),
-      thumbHash: thumbHash(in: record),
-      sourceByteCount: record.littleEndian(at: 40, as: Int64.self),
       terms: terms(of: record, fields: parts.fields))
+  }
+
+  /// What a record contains, as its key tells. Only thumbnails have a ThumbHash, and nearly all have one,
+  /// so that look-ups of them compute no hash.
+  private static func kind(
+    of key: ContentKey, url: String, _ thumbHash: ThumbHash?
+  ) -> CacheRecord.Kind {
+    if thumbHash != nil { return .thumbnail }
+    if key == ContentKey(originalOfRecord: url) { return .original }
+    let isFacts = [PicturePart.facts, .allFacts, .wholeOfAnyFormat].contains {
+      key == ContentKey(factsOfRecord: url, $0)
+    }
+    return isFacts ? .facts : .thumbnail
   }
 
   private static func write(_ hash: ThumbHash?, into record: inout MutableSpan<UInt8>) {
@@ -204,7 +219,7 @@ struct ArrivalEntry {
   let key: ContentKey
   let expiresAt: WallTime
   /// `nil` for a record that may be evicted.
-  let pin: Pin?
+  var pin: Pin?
 
   /// Who pins a record.
   struct Pin {
@@ -217,14 +232,9 @@ struct ArrivalEntry {
   static let firstPinnedSequence: UInt64 = 1 << 63
   private static let valueByteCount = ContentKey.byteCount + 8
   private static let pinOffset = valueByteCount + 8
+}
 
-  init(sequence: UInt64, key: ContentKey, expiresAt: WallTime, pin: Pin? = nil) {
-    self.sequence = sequence
-    self.key = key
-    self.expiresAt = expiresAt
-    self.pin = pin
-  }
-
+extension ArrivalEntry {
   /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard value.count >= Self.valueByteCount, let sequence = Self.sequence(of: encodedKey) else {
@@ -300,17 +310,9 @@ struct ExpiryEntry {
   private static let timeByteCount = 8
   private static let keyByteCount = timeByteCount + ContentKey.byteCount
   private static let valueByteCount = 24
+}
 
-  init(
-    expiresAt: WallTime, key: ContentKey, storedAt: WallTime, byteCount: Int64, sequence: UInt64
-  ) {
-    self.expiresAt = expiresAt
-    self.key = key
-    self.storedAt = storedAt
-    self.byteCount = byteCount
-    self.sequence = sequence
-  }
-
+extension ExpiryEntry {
   /// `nil` for an invalid entry.
   init?(key encodedKey: Span<UInt8>, value: Span<UInt8>) {
     guard encodedKey.count == Self.keyByteCount, value.count == Self.valueByteCount else {

@@ -126,7 +126,7 @@ extension ThumbnailStore {
   /// - Returns: whether all of them exist.
   /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:at:)`` does.
   package func renew(_ renewals: [Renewal], at now: WallTime) throws(StoreError) -> Bool {
-    let keys = Set(renewals.map(\.record.key))
+    let keys = Set(renewals.map(\.record.id))
     return try change(makingRoomFor: Eviction.Newcomers(keys: keys, arrival: now)) {
       transaction, counters throws(StoreError) in
       try withinPinLimit(transaction) { () throws(StoreError) in
@@ -208,9 +208,9 @@ extension ThumbnailStore {
   ///   store while this one waited.
   func change<Result>(
     makingRoomFor newcomers: Eviction.Newcomers? = nil, freeing byteCountToFree: Int64 = 0,
-    _ body: (borrowing Transaction, inout StoreCounters) throws(StoreError) -> Result
+    _ body: (borrowing Transaction, inout CacheStatistics.Counters) throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
-    var counters = StoreCounters()
+    var counters = CacheStatistics.Counters()
     try checkReaders()
     var chances: Set<ContentKey> = []
     let result = try environment.write { transaction throws(StoreError) in

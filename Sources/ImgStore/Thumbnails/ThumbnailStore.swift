@@ -145,9 +145,9 @@ package final class ThumbnailStore: Sendable {
   /// nor misses.
   package func facts(
     of keys: [ContentKey], at now: WallTime
-  ) throws(StoreError) -> [StoredThumbnail?] {
+  ) throws(StoreError) -> [CacheRecord?] {
     try environment.read { transaction throws(StoreError) in
-      var found: [StoredThumbnail?] = []
+      var found: [CacheRecord?] = []
       for key in keys {
         let facts = try transaction.withValue(of: key.bytes, in: tables.thumbnails) { record in
           ThumbnailRecord.facts(of: record, key: key).flatMap { $0.isExpired(at: now) ? nil : $0 }
@@ -164,7 +164,7 @@ package final class ThumbnailStore: Sendable {
   /// `body` must be short and must not use a store. While it runs, it pins freed pages.
   package func withThumbnail<Result>(
     _ key: ContentKey, at now: WallTime, recordingAccess: AccessRecording = .hitsAndMisses,
-    _ body: (StoredThumbnail, Span<UInt8>) -> Result
+    _ body: (CacheRecord, Span<UInt8>) -> Result
   ) throws(StoreError) -> Result? {
     var result: Result?
     let isHit = try withRecord(of: key, at: now) { result = body($0, $1) }
@@ -176,7 +176,7 @@ package final class ThumbnailStore: Sendable {
   ///
   /// - Returns: whether there was a hit, and so `body` ran.
   private func withRecord(
-    of key: ContentKey, at now: WallTime, _ body: (StoredThumbnail, Span<UInt8>) -> Void
+    of key: ContentKey, at now: WallTime, _ body: (CacheRecord, Span<UInt8>) -> Void
   ) throws(StoreError) -> Bool {
     try environment.withSnapshot { transaction throws(StoreError) in
       try tables.withRecord(of: key, transaction) { record in
@@ -215,8 +215,8 @@ extension ThumbnailStore {
   /// - Parameter limit: the maximum number. Fewer mean the end of the list.
   package func thumbnails(
     after key: ContentKey?, limit: Int
-  ) throws(StoreError) -> [StoredThumbnail] {
-    var found: [StoredThumbnail] = []
+  ) throws(StoreError) -> [CacheRecord] {
+    var found: [CacheRecord] = []
     // Reading a list may take minutes, during which the file may be truncated.
     try environment.refuseTruncatedFile()
     try environment.read { transaction throws(StoreError) in
@@ -237,7 +237,7 @@ extension ThumbnailStore {
   ///
   /// Reads in batches, each on a short snapshot, so that a slow caller does not pin freed pages.
   /// Thumbnails that are stored or removed meanwhile may be listed or not.
-  package func forEach(_ body: (StoredThumbnail) throws -> Bool) throws {
+  package func forEach(_ body: (CacheRecord) throws -> Bool) throws {
     let batchCount = 256
     var last: ContentKey?
     while true {
@@ -246,7 +246,7 @@ extension ThumbnailStore {
         guard try body(thumbnail) else { return }
       }
       guard batch.count == batchCount else { return }
-      last = batch.last?.key
+      last = batch.last?.id
     }
   }
 
@@ -283,62 +283,63 @@ extension ThumbnailStore {
   }
 
   /// The size of the store. Costs one look-up, independent of the number of thumbnails.
-  package func summary() throws(StoreError) -> StoreSummary {
+  package func size() throws(StoreError) -> CacheSize {
     try environment.read { transaction throws(StoreError) in
-      try summary(transaction)
+      try size(transaction)
     }
   }
 
   /// The limits of the store, and what jobs pin of it. Costs a few look-ups.
   package func report() throws(StoreError) -> StoreReport {
     try environment.read { transaction throws(StoreError) in
-      let summary = try summary(transaction)
+      let size = try size(transaction)
       return StoreReport(
-        budgetByteCount: summary.budgetByteCount, diskByteCount: summary.diskByteCount,
+        budgetByteCount: size.budgetByteCount, diskByteCount: size.diskByteCount,
         pinnedByteCount: try tables.pinTotals(transaction).byteCount,
         pinningJobs: try tables.pinningJobs(limit: StoreReport.maximumJobCount, transaction))
     }
   }
 
-  private func summary(_ transaction: borrowing Transaction) throws(StoreError) -> StoreSummary {
+  private func size(_ transaction: borrowing Transaction) throws(StoreError) -> CacheSize {
     let budget = StoreBudget(
       configuredByteCount: try tables.budgetByteCount(transaction),
       fileByteCount: try environment.dataFile.byteCount(), disk: environment.dataFile.diskSpace)
-    return StoreSummary(
-      entryCount: try transaction.statistics(of: tables.thumbnails).entryCount,
+    return CacheSize(
+      recordCount: try transaction.statistics(of: tables.thumbnails).entryCount,
       occupiedByteCount: try tables.occupiedByteCount(transaction),
       budgetByteCount: budget.configuredByteCount,
       diskByteCount: budget.isLimitedByDisk ? budget.diskByteCount : nil)
   }
 
   /// Statistics on one snapshot. Reads the whole expiry index.
-  package func statistics(at now: WallTime) throws(StoreError) -> StoreStatistics {
+  package func statistics(at now: WallTime) throws(StoreError) -> CacheStatistics {
     try environment.read { transaction throws(StoreError) in
-      var expiredCount = 0
-      var thumbnailByteCount: Int64 = 0
-      var oldestStoredAt: WallTime?
+      var statistics = CacheStatistics()
       try transaction.scan(tables.expiry) { key, value throws(StoreError) in
         guard let entry = ExpiryEntry(key: key, value: value) else { return true }
-        if entry.expiresAt <= now { expiredCount += 1 }
-        thumbnailByteCount += entry.byteCount
-        oldestStoredAt = min(oldestStoredAt ?? entry.storedAt, entry.storedAt)
+        if entry.expiresAt <= now { statistics.expiredCount += 1 }
+        statistics.byteCount += entry.byteCount
+        statistics.oldestStorageTime = min(
+          statistics.oldestStorageTime ?? entry.storedAt, entry.storedAt)
         return true
       }
+      let size = try size(transaction)
+      statistics.recordCount = size.recordCount
+      statistics.occupiedByteCount = size.occupiedByteCount
+      statistics.budgetByteCount = size.budgetByteCount
+      statistics.diskByteCount = size.diskByteCount
+      statistics.partialCount = try transaction.statistics(of: tables.partials).entryCount
+      statistics.partialByteCount = try tables.partialOccupiedByteCount(transaction)
+      let pinned = try tables.pinTotals(transaction)
+      statistics.pinnedCount = pinned.recordCount
+      statistics.pinnedByteCount = pinned.byteCount
+      statistics.counters = accessBits?.counters
       let pageByteCount = try transaction.statistics(of: tables.thumbnails).pageByteCount
-      let freePageCount = try transaction.freePageCount()
-      return StoreStatistics(
-        summary: try summary(transaction),
-        expiredCount: expiredCount,
-        thumbnailByteCount: thumbnailByteCount,
-        partialCount: try transaction.statistics(of: tables.partials).entryCount,
-        partialByteCount: try tables.partialOccupiedByteCount(transaction),
-        pinned: try tables.pinTotals(transaction),
-        oldestStoredAt: oldestStoredAt,
-        counters: accessBits?.counters,
-        freePageCount: freePageCount,
-        freeByteCount: Int64(freePageCount) * Int64(pageByteCount),
-        fileByteCount: Int64(try environment.dataFile.byteCount()),
-        mapByteCount: Int64(try environment.mapByteCount))
+      statistics.freePageCount = try transaction.freePageCount()
+      statistics.freeByteCount = Int64(statistics.freePageCount) * Int64(pageByteCount)
+      statistics.fileByteCount = Int64(try environment.dataFile.byteCount())
+      statistics.mapByteCount = Int64(try environment.mapByteCount)
+      return statistics
     }
   }
 }

@@ -131,7 +131,7 @@ struct ThumbnailTables: Sendable {
   /// and the longer lifetime apply, and the pins of both.
   func put(
     _ new: NewThumbnail, at now: WallTime, _ transaction: borrowing Transaction,
-    counting counters: inout StoreCounters
+    counting counters: inout CacheStatistics.Counters
   ) throws(StoreError) {
     if let replaced = new.replaced { try remove(replaced, transaction) }
     var expiresAt = new.retention.expiresAt(storedAt: now)
@@ -140,7 +140,7 @@ struct ThumbnailTables: Sendable {
     while try !insert(new, storedAt: now, expiresAt: expiresAt, lifetime: lifetime, transaction) {
       switch try lookup(new.key, at: now, transaction) {
       case .hit(let facts):
-        expiresAt = max(expiresAt, facts.expiresAt)
+        expiresAt = max(expiresAt, facts.expiryTime)
         lifetime = max(lifetime, facts.lifetime)
       case .stale(let staleness): counters.countRemoval(of: staleness)
       case .miss: break
@@ -283,7 +283,7 @@ extension ThumbnailTables {
       let extended = facts.extended(by: access.retention, at: access.moment)
     else { return nil }
     let copy = ThumbnailRecord.copy(of: record, keptAs: extended)
-    return (facts.expiresAt, extended.expiresAt, copy)
+    return (facts.expiryTime, extended.expiryTime, copy)
   }
 }
 
@@ -307,7 +307,7 @@ extension ThumbnailTables {
   /// - Returns: the number of removed records and invalid entries.
   func removeExpired(
     at now: WallTime, limit: Int, sparing spared: Set<ContentKey> = [],
-    _ transaction: borrowing Transaction, counting counters: inout StoreCounters
+    _ transaction: borrowing Transaction, counting counters: inout CacheStatistics.Counters
   ) throws(StoreError) -> Int {
     var chosen = IndexSlice<ExpiryEntry>()
     try transaction.scan(expiry) { key, value throws(StoreError) in

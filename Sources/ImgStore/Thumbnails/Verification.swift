@@ -145,7 +145,7 @@ extension ThumbnailTables {
     of record: Span<UInt8>, key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
     guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key) else { return .damaged }
-    guard let entry = try expiryEntry(of: key, expiresAt: facts.expiresAt, transaction) else {
+    guard let entry = try expiryEntry(of: key, expiresAt: facts.expiryTime, transaction) else {
       return .withoutExpiry
     }
     let arrivalKey = ArrivalEntry.encodedKey(entry.sequence)
@@ -188,15 +188,9 @@ extension StoreDefect: CustomStringConvertible {
 }
 
 extension StoreDefect: Encodable {
-  private enum CodingKeys: String, CodingKey {
-    case table, key, reason
-  }
-
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(table.rawValue, forKey: .table)
-    try container.encode(keyText, forKey: .key)
-    try container.encode(reason.rawValue, forKey: .reason)
+    try JSONObject(["table": table.rawValue, "key": keyText, "reason": reason.rawValue])
+      .encode(to: encoder)
   }
 }
 

@@ -110,9 +110,9 @@ package struct JobRequest: Hashable, Sendable, Fielded {
 package struct ChangeRequest: Hashable, Sendable, Fielded {
   package let id: RequestID
   package let job: JobID
-  package let change: JobChange
+  package let change: ImageJobChange
 
-  package init(id: RequestID, job: JobID, change: JobChange) {
+  package init(id: RequestID, job: JobID, change: ImageJobChange) {
     self.id = id
     self.job = job
     self.change = change

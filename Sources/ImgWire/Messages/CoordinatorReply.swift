@@ -144,13 +144,13 @@ package struct GotReply: Hashable, Sendable, Fielded {
 /// A page of jobs, newest first.
 package struct JobsPage: Hashable, Sendable, Fielded {
   package let id: RequestID
-  package let jobs: [JobStatus]
+  package let jobs: [ImageJob]
   /// Whether there are older jobs.
   package let hasMore: Bool
 
   package static let maximumCount = 500
 
-  package init(id: RequestID, jobs: [JobStatus], hasMore: Bool) {
+  package init(id: RequestID, jobs: [ImageJob], hasMore: Bool) {
     self.id = id
     self.jobs = jobs
     self.hasMore = hasMore
@@ -166,9 +166,9 @@ package struct JobsPage: Hashable, Sendable, Fielded {
 /// The state of one job.
 package struct JobReply: Hashable, Sendable, Fielded {
   package let id: RequestID
-  package let status: JobStatus
+  package let status: ImageJob
 
-  package init(id: RequestID, status: JobStatus) {
+  package init(id: RequestID, status: ImageJob) {
     self.id = id
     self.status = status
   }
@@ -202,9 +202,9 @@ package struct PreviewReply: Hashable, Sendable, Fielded {
 /// How much has arrived of the picture that a `get` waits for.
 package struct ProgressReply: Hashable, Sendable {
   package let id: RequestID
-  package let progress: BodyProgress
+  package let progress: ImageProgress
 
-  package init(id: RequestID, progress: BodyProgress) {
+  package init(id: RequestID, progress: ImageProgress) {
     self.id = id
     self.progress = progress
   }
@@ -214,38 +214,21 @@ package struct ProgressReply: Hashable, Sendable {
 extension ProgressReply: Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     id = try f.field("id", value?.id)
-    progress = try BodyProgress(&f, value?.progress)
+    progress = try ImageProgress(&f, value?.progress)
   }
 }
 
 /// The reason why the coordinator refuses a request.
 package struct RequestRefusal: Hashable, Sendable, Fielded {
-  package enum Code: String, Sendable, FieldValue {
-    /// No job has that number.
-    case unknownJob = "unknown_job"
-    /// The job's state does not allow the change.
-    case wrongState = "wrong_state"
-    /// The coordinator drains and accepts no more requests.
-    case stopping
-    /// The request is not valid at this point.
-    case invalidRequest = "invalid_request"
-    /// The coordinator cannot read or write the job journal.
-    case journal
-    /// The coordinator cannot serve any client, or has too many.
-    case unavailable
-    /// The client's user may not use this coordinator.
-    case notPermitted = "not_permitted"
-  }
-
   /// The request number of a refusal that concerns the connection, which then closes.
   package static let wholeConnection = RequestID(rawValue: 0)
 
   package let id: RequestID
-  package let code: Code
+  package let code: Failure.Code
   /// A sentence for people.
   package let message: String
 
-  package init(id: RequestID, code: Code, message: String) {
+  package init(id: RequestID, code: Failure.Code, message: String) {
     self.id = id
     self.code = code
     self.message = message

@@ -190,9 +190,9 @@ package struct ProgressReport: Hashable, Sendable, Fielded {
   package struct Entry: Hashable, Sendable {
     /// The lease that the body is fetched for. It goes on.
     package let lease: LeaseID
-    package let progress: BodyProgress
+    package let progress: ImageProgress
 
-    package init(lease: LeaseID, progress: BodyProgress) {
+    package init(lease: LeaseID, progress: ImageProgress) {
       self.lease = lease
       self.progress = progress
     }
@@ -213,7 +213,7 @@ package struct ProgressReport: Hashable, Sendable, Fielded {
 extension ProgressReport.Entry: Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     lease = try f.field("lease", value?.lease)
-    progress = try BodyProgress(&f, value?.progress)
+    progress = try ImageProgress(&f, value?.progress)
   }
 }
 

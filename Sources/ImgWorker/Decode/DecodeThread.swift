@@ -39,63 +39,49 @@ final class DecodeThread {
     thread = try ServiceThread(name: "decode", capacity: capacity + 1) { queue in
       let decoders = DecoderPool(
         limits: limits, requiresSandbox: requiresSandbox, commands: commands, exits: exits)
-      let decoder = PictureDecoder(
+      let pictures = PictureDecoder(
         reader: reader,
         factsReader: FactsReader(
           store: reader.store, files: reader.files,
           maximumByteCount: Int(limits.maxBodyByteCount)),
         decoders: decoders, limits: limits, heartbeat: heartbeat)
-      let previews = PreviewDecoder(decoders: decoders)
-      var repeats = RepeatedDecodes()
-      // Before the first picture comes.
-      guard decoders.refill() else { return }
-      while var tasks = queue.take(
-        upTo: 1,
-        until: .now
-          + (previews.isBusy || !repeats.isEmpty ? Self.shortInterval : Self.upkeepInterval))
-      {
-        if let job = repeats.next(isIdle: tasks.isEmpty, at: .now, hasSpare: decoders.hasReadySpare)
-        {
-          tasks.append(.picture(job))
-        }
-        // Taken out, so that the body is freed before the event says so.
-        while !tasks.isEmpty {
-          switch Self.result(of: tasks.removeFirst(), decoder, previews) {
-          case .ended(let input): inbox.post(input)
-          case .repeated(let job): repeats.append(job, at: .now)
-          case .underWay: break
-          case .noDecoder: return
-          }
-        }
-        if let end = previews.takeEnd() { inbox.post(end) }
-        if queue.count == 0 {
-          guard decoders.refill() else { return }
-        }
-      }
+      Self.serve(queue, pictures, PreviewDecoder(decoders: decoders), inbox)
     }
   }
 
-  /// What came of a task.
-  private enum TaskResult {
-    case ended(Input)
-    case repeated(DecodeJob)
-    /// A preview is being made.
-    case underWay
-    /// None can be started.
-    case noDecoder
-  }
-
-  private static func result(
-    of task: DecodeTask, _ decoder: PictureDecoder, _ previews: PreviewDecoder
-  ) -> TaskResult {
-    switch task {
-    case .picture(let job):
-      switch decoder.result(of: job) {
-      case .ended(let input): .ended(input)
-      case .repeated(let job): .repeated(job)
-      case .noDecoder: .noDecoder
+  /// What the thread does until its queue is closed and empty, or no decoder can be started.
+  private static func serve(
+    _ queue: BlockingQueue<DecodeTask>, _ pictures: PictureDecoder, _ previews: PreviewDecoder,
+    _ inbox: Mailbox<Input>
+  ) {
+    let decoders = pictures.decoders
+    var repeats = RepeatedDecodes()
+    // Before the first picture comes.
+    guard decoders.refill() else { return }
+    while var tasks = queue.take(
+      upTo: 1,
+      until: .now + (previews.isBusy || !repeats.isEmpty ? shortInterval : upkeepInterval))
+    {
+      if let job = repeats.next(isIdle: tasks.isEmpty, at: .now, hasSpare: decoders.hasReadySpare) {
+        tasks.append(.picture(job))
       }
-    case .preview(let job): previews.start(job).map(TaskResult.ended) ?? .underWay
+      // Taken out, so that the body is freed before the event says so.
+      while !tasks.isEmpty {
+        switch tasks.removeFirst() {
+        case .preview(let job):
+          if let end = previews.start(job) { inbox.post(end) }
+        case .picture(let job):
+          switch pictures.result(of: job) {
+          case .ended(let input): inbox.post(input)
+          case .repeated(let job): repeats.append(job, at: .now)
+          case .noDecoder: return
+          }
+        }
+      }
+      if let end = previews.takeEnd() { inbox.post(end) }
+      if queue.count == 0 {
+        guard decoders.refill() else { return }
+      }
     }
   }
 
@@ -155,87 +141,94 @@ struct PictureDecoder {
   }
 
   func result(of job: DecodeJob) -> JobResult {
-    if let extent = job.facts { return facts(of: job, extent) }
-    let end = attempt(job) { (decoder) throws(DecoderFault) in try result(of: job, by: decoder) }
-    switch end {
-    case .made(let input): return .ended(input)
-    case .failed(let failure): return ended(job, .failed(failure))
-    case .repeated(let job): return .repeated(job)
-    case .cancelled: return ended(job, .cancelled)
-    case .noDecoder: return .noDecoder
+    do throws(Interruption) {
+      guard let extent = job.facts else { return .ended(try thumbnails(of: job)) }
+      return .ended(try facts(of: job, extent))
+    } catch {
+      switch error {
+      case .failed(let failure): return .ended(input(job, .failed(failure)))
+      case .cancelled: return .ended(input(job, .cancelled))
+      case .repeated(let job): return .repeated(job)
+      case .noDecoder: return .noDecoder
+      }
     }
   }
 
-  /// What came of a picture on which several decoders may have been tried.
-  private enum Attempt<Value> {
-    case made(Value)
+  /// Why no decoder has made anything of a picture.
+  private enum Interruption: Error {
     /// The decoders ended with it.
     case failed(Failure)
-    case repeated(DecodeJob)
     case cancelled
+    case repeated(DecodeJob)
     case noDecoder
   }
 
+  /// Has a decoder work on a picture, or several one after the other.
   private func attempt<Value>(
     _ job: DecodeJob, _ work: (DecoderProcess) throws(DecoderFault) -> Value
-  ) -> Attempt<Value> {
+  ) throws(Interruption) -> Value {
     var job = job
     while !job.cancellation.isSet {
-      guard let decoder = decoders.takeReady() else { return .noDecoder }
+      guard let decoder = decoders.takeReady() else { throw .noDecoder }
       let began = ContinuousClock.now
       do throws(DecoderFault) {
-        return .made(try work(decoder))
+        return try work(decoder)
       } catch {
         let end = decoders.end(decoder, after: error)
         if let failure = job.attempts.failure(after: end, time: .now - began, within: limits) {
-          return .failed(failure)
+          throw .failed(failure)
         }
-        guard end == .killed else { return .repeated(job) }
+        guard end == .killed else { throw .repeated(job) }
       }
     }
-    return .cancelled
+    throw .cancelled
   }
 
   // MARK: - Facts
 
-  private func facts(of job: DecodeJob, _ extent: FactsExtent) -> JobResult {
-    guard !job.cancellation.isSet else { return ended(job, .cancelled) }
+  private func facts(
+    of job: DecodeJob, _ extent: FactsExtent
+  ) throws(Interruption) -> Input {
+    guard !job.cancellation.isSet else { throw .cancelled }
     let reading = heartbeat.withReading(of: job.lease) {
       Result { () throws(Failure) in try factsReader.reading(of: job.source, extent) }
     }
     switch reading {
     case .success(let reading?):
       return job.describesPixels
-        ? pixelFacts(of: job, after: reading) : .ended(Input(job.lease, factsOf: reading))
+        ? try pixelFacts(of: job, after: reading) : Input(job.lease, factsOf: reading)
     case .success(nil):
       removeOriginal(of: job, ifStaleAt: .now)
-      return ended(job, .sourceMissing)
-    case .failure(let failure): return ended(job, .failed(failure))
+      return input(job, .sourceMissing)
+    case .failure(let failure): return input(job, .failed(failure))
     }
   }
 
   /// Adds what the pixels tell, or the reason why they tell nothing. A failure that passes is no fact:
   /// the request fails with it.
-  private func pixelFacts(of job: DecodeJob, after reading: FactsReader.Reading) -> JobResult {
+  private func pixelFacts(
+    of job: DecodeJob, after reading: FactsReader.Reading
+  ) throws(Interruption) -> Input {
     let began = ContinuousClock.now
-    let end = attempt(job) { (decoder) throws(DecoderFault) in
-      try description(of: job, by: decoder)
+    let answer: Result<PictureDescription?, Failure>
+    do throws(Interruption) {
+      answer = try attempt(job) { (decoder) throws(DecoderFault) in
+        try description(of: job, by: decoder)
+      }
+    } catch {
+      guard case .failed(let failure) = error else { throw error }
+      answer = .failure(failure)
     }
     let described: Result<PictureDescription, Failure>
-    switch end {
-    case .made(.success(nil)): return ended(job, .sourceMissing)
-    case .made(.success(let description?)): described = .success(description)
-    case .made(.failure(let failure)), .failed(let failure): described = .failure(failure)
-    case .repeated(let job): return .repeated(job)
-    case .cancelled: return ended(job, .cancelled)
-    case .noDecoder: return .noDecoder
-    }
-    if case .failure(let failure) = described, failure.isRetryable {
-      return ended(job, .failed(failure))
+    switch answer {
+    case .success(nil): return input(job, .sourceMissing)
+    case .failure(let failure) where failure.isRetryable: return input(job, .failed(failure))
+    case .success(let description?): described = .success(description)
+    case .failure(let failure): described = .failure(failure)
     }
     var reading = reading
     reading.record = reading.record.with(described, declaredType: job.declaredType)
-    return .ended(Input(job.lease, factsOf: reading, time: .now - began))
+    return Input(job.lease, factsOf: reading, time: .now - began)
   }
 
   /// - Returns: `nil` if the original is not in the store.
@@ -252,16 +245,15 @@ struct PictureDecoder {
 
   // MARK: - Thumbnails
 
-  /// - Throws: a ``DecoderFault`` if the attempt ended with its decoder.
-  private func result(
-    of job: DecodeJob, by decoder: DecoderProcess
-  ) throws(DecoderFault) -> Input {
-    switch read(job, for: decoder) {
-    case .failure(let failure): return input(job, .failed(failure))
-    case .success(nil):
-      removeOriginal(of: job, ifStaleAt: .now)
-      return input(job, .sourceMissing)
-    case .success(let picture?): return try result(of: job, from: picture, by: decoder)
+  private func thumbnails(of job: DecodeJob) throws(Interruption) -> Input {
+    try attempt(job) { (decoder) throws(DecoderFault) in
+      switch read(job, for: decoder) {
+      case .failure(let failure): return input(job, .failed(failure))
+      case .success(nil):
+        removeOriginal(of: job, ifStaleAt: .now)
+        return input(job, .sourceMissing)
+      case .success(let picture?): return try thumbnails(of: job, from: picture, by: decoder)
+      }
     }
   }
 
@@ -276,7 +268,7 @@ struct PictureDecoder {
     }
   }
 
-  private func result(
+  private func thumbnails(
     of job: DecodeJob, from picture: PictureReader.Picture, by decoder: DecoderProcess
   ) throws(DecoderFault) -> Input {
     let began = ContinuousClock.now
@@ -306,8 +298,6 @@ struct PictureDecoder {
   private func input(_ job: DecodeJob, _ end: DecodeEnd) -> Input {
     Input(.decoded(job.lease, end, time: nil))
   }
-
-  private func ended(_ job: DecodeJob, _ end: DecodeEnd) -> JobResult { .ended(input(job, end)) }
 
   /// Removes an original that no thumbnail can be made from.
   ///

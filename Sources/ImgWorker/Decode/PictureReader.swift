@@ -17,7 +17,7 @@ struct PictureReader: Sendable {
   struct Picture {
     let byteCount: Int
     /// The original of the store, if it is one.
-    var original: OriginalFacts?
+    var original: CacheRecord?
     /// Bytes of the picture, if they were read from a file or from the URL.
     var localByteCount: Int?
     /// The bytes, if a client uploaded them and they are to be stored.
@@ -83,14 +83,14 @@ struct PictureReader: Sendable {
   ) throws(Failure) -> Picture? {
     let found = try? store.current().withThumbnail(
       key, at: .now, recordingAccess: .none
-    ) { stored, bytes -> (StoredThumbnail, byteCount: Int)? in
+    ) { stored, bytes -> (CacheRecord, byteCount: Int)? in
       guard stored.thumbnail.answers(isLenient: isLenient) else { return nil }
       if bytes.count <= memory.maximumByteCount { memory.put(bytes) }
       return (stored, bytes.count)
     }
     guard let (stored, byteCount) = found ?? nil else { return nil }
     try Self.check(byteCount, in: memory)
-    return Picture(byteCount: byteCount, original: OriginalFacts(stored))
+    return Picture(byteCount: byteCount, original: stored)
   }
 
   private static func check(_ byteCount: Int, in memory: PictureMemory) throws(Failure) {
@@ -111,14 +111,6 @@ struct PictureReader: Sendable {
         stage: .fetch, code: .internal, isRetryable: isRetryable,
         detail: "\(what) cannot be read: \(error)")
     }
-  }
-}
-
-extension OriginalFacts {
-  init(_ stored: StoredThumbnail) {
-    self.init(
-      picture: stored.thumbnail, sourceByteCount: stored.sourceByteCount,
-      storedAt: stored.storedAt, expiresAt: stored.expiresAt, terms: stored.terms)
   }
 }
 

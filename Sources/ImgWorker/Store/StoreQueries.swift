@@ -63,7 +63,7 @@ struct StoreQueries {
   /// The thumbnails in all variants, from one snapshot; `nil` where one is missing.
   private func thumbnails(
     of names: [PictureName], _ request: ThumbnailRequest, at now: WallTime
-  ) -> (found: [[StoredThumbnail]?], staleKeys: [ContentKey]) {
+  ) -> (found: [[CacheRecord]?], staleKeys: [ContentKey]) {
     guard request.keep != .original, request.fetch.cachePolicy != .reload else {
       return (names.map { _ in nil }, [])
     }
@@ -71,7 +71,7 @@ struct StoreQueries {
     let keys = keysByName.flatMap(\.self)
     let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     var staleKeys: [ContentKey] = []
-    let thumbnails = zip(keys, found).map { key, found -> StoredThumbnail? in
+    let thumbnails = zip(keys, found).map { key, found -> CacheRecord? in
       switch found {
       case .hit(let stored): return request.accepted(stored)
       case .stale:
@@ -90,15 +90,15 @@ struct StoreQueries {
 
   /// The originals of those for which they matter; `nil` where there is none.
   private func originals(
-    of names: [PictureName], found thumbnails: [[StoredThumbnail]?],
+    of names: [PictureName], found thumbnails: [[CacheRecord]?],
     _ request: ThumbnailRequest, at now: WallTime
-  ) -> [StoredThumbnail?] {
+  ) -> [CacheRecord?] {
     let policy = request.fetch.cachePolicy
     let asked = names.indices.filter { index in
       request.keep.includesOriginal
         || thumbnails[index]?.allSatisfy { policy.accepts($0.terms, at: now) } != true
     }
-    var originals: [StoredThumbnail?] = names.map { _ in nil }
+    var originals: [CacheRecord?] = names.map { _ in nil }
     guard !asked.isEmpty, policy != .reload else { return originals }
     let keys = asked.map { ContentKey(originalOf: names[$0]) }
     let found = (try? store.current().facts(of: keys, at: now)) ?? []
@@ -195,9 +195,9 @@ private struct Findings {
   }
 }
 
-extension Collection where Element == StoredThumbnail? {
+extension Collection where Element == CacheRecord? {
   /// All of them; `nil` if one is missing.
-  fileprivate var complete: [StoredThumbnail]? {
+  fileprivate var complete: [CacheRecord]? {
     let found = compactMap(\.self)
     return found.count == count ? found : nil
   }
@@ -206,7 +206,7 @@ extension Collection where Element == StoredThumbnail? {
 extension ThumbnailRequest {
   /// A record that may answer the request; `nil` for none, and for one of a damaged picture unless
   /// the request is lenient.
-  fileprivate func accepted(_ record: StoredThumbnail?) -> StoredThumbnail? {
+  fileprivate func accepted(_ record: CacheRecord?) -> CacheRecord? {
     record.flatMap { $0.thumbnail.answers(isLenient: isLenient) ? $0 : nil }
   }
 }
@@ -218,13 +218,13 @@ struct StoredAnswer {
   /// What is reported; `nil` if the thumbnails have to be made from the original.
   let thumbnail: Thumbnail?
   /// The records that it depends on.
-  let records: [StoredThumbnail]
+  let records: [CacheRecord]
 
   /// - Parameters:
   ///   - thumbnails: in each of the variants, not empty; `nil` if one is missing.
   ///   - original: of the picture.
   /// - Returns: `nil` for a miss.
-  init?(_ keep: Keep, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?) {
+  init?(_ keep: Keep, thumbnails: [CacheRecord]?, original: CacheRecord?) {
     switch (keep, thumbnails, original) {
     case (.original, _, let original?): self.init(original.thumbnail, [original])
     case (.all, let thumbnails?, let original?):
@@ -243,7 +243,7 @@ struct StoredAnswer {
   ///
   /// - Returns: `nil` for a miss.
   init?(
-    to batch: Batch, thumbnails: [StoredThumbnail]?, original: StoredThumbnail?, at now: WallTime
+    to batch: Batch, thumbnails: [CacheRecord]?, original: CacheRecord?, at now: WallTime
   ) {
     // If a thumbnail is stale, the original may be fresh: it may have been fetched since.
     let answers = [thumbnails, nil].compactMap {
@@ -262,7 +262,7 @@ struct StoredAnswer {
     self = served
   }
 
-  private init(_ thumbnail: Thumbnail?, _ records: [StoredThumbnail]) {
+  private init(_ thumbnail: Thumbnail?, _ records: [CacheRecord]) {
     self.thumbnail = thumbnail
     self.records = records
   }
@@ -294,7 +294,7 @@ struct StoredAnswer {
   /// The accesses by which its records are kept for longer, or pinned.
   func accesses(keeping retention: Retention, at now: WallTime) -> [ThumbnailAccess] {
     records.filter { !retention.pins.isEmpty || $0.extended(by: retention, at: now) != nil }
-      .map { ThumbnailAccess(key: $0.key, retention: retention, at: now) }
+      .map { ThumbnailAccess(key: $0.id, retention: retention, at: now) }
   }
 }
 

@@ -9,11 +9,12 @@ enum StoreWrite: Sendable {
   case put(StorePut)
   case renew(StoreRenewal)
   case putPartial(PartialPut)
-  /// The partial body of the picture, which its origin no longer continues.
+  /// The partial body of the picture, which its origin no longer continues. One that is not removed costs
+  /// the next transfer a request in vain.
   case removePartial(PictureName)
-  /// A record that a look-up found expired or damaged.
+  /// A record that a look-up found expired or damaged. The next look-up finds it again.
   case removeStale(ContentKey)
-  /// Accesses by which records are kept for longer, of one look-up.
+  /// Accesses by which records are kept for longer, of one look-up. The next look-up finds them due again.
   ///
   /// - answer: what the look-up found, if it is answered only after this.
   case extend([ThumbnailAccess], answer: LookupResults?)
@@ -22,10 +23,21 @@ enum StoreWrite: Sendable {
   /// The rules of an origin's robots.txt. The leases that wait for them continue once they are
   /// written.
   case putRobots(RobotsRecord, origin: String)
-  /// All records that have expired at this moment.
+  /// All records that have expired at this moment, in small steps, see ``ExpirySweep``. The coordinator asks
+  /// again.
   case sweep(WallTime)
-  /// All pins of these jobs.
+  /// All pins of these jobs, in small steps, see ``PinRelease``. The coordinator asks again.
   case unpin([JobID])
+
+  /// Whether leases or look-ups wait for it.
+  var isAwaited: Bool {
+    switch self {
+    case .put, .putPartial, .pin, .putRobots: true
+    case .renew(let renewal): renewal.lease != nil
+    case .extend(_, let answer): answer != nil
+    case .removePartial, .removeStale, .sweep, .unpin: false
+    }
+  }
 }
 
 /// The records that were found for a lease, which are to be pinned before it is answered.
@@ -100,10 +112,7 @@ extension NewThumbnail {
       case .original: (originalKey, resultKeys[0])
       }
     self.init(
-      key: key, url: order.name.recordText, thumbnail: record.picture,
-      sourceFormat: record.source.format, sourceWidth: record.source.width,
-      sourceHeight: record.source.height, decodePath: record.source.decodePath,
-      thumbHash: record.thumbHash, sourceByteCount: record.sourceByteCount,
+      key: key, url: order.name.recordText, thumbnail: record.picture, source: record.source,
       retention: record.retention, terms: record.terms,
       replaces: record.replacesOther ? other : nil, bytes: bytes)
   }

@@ -14,7 +14,29 @@ struct StoreWriter: Sendable {
   /// The most changes of one group, and of one transaction.
   static let groupMaximum = 64
 
-  func perform(_ writes: [StoreWrite]) {
+  /// What the store thread does until its queue is closed and empty.
+  func serve(_ queue: BlockingQueue<StoreWrite>) {
+    var sweep = ExpirySweep()
+    var release = PinRelease()
+    while let writes = queue.take(
+      upTo: Self.groupMaximum,
+      until: [sweep.nextBatch, release.nextBatch].compactMap(\.self).min())
+    {
+      for write in writes {
+        switch write {
+        case .sweep(let moment): sweep.begin(at: moment)
+        case .unpin(let jobs): release.begin(of: jobs)
+        default: break
+        }
+      }
+      perform(writes)
+      // Also while there is always something to write.
+      sweep.removeBatchIfDue(from: store, at: .now)
+      if release.removeBatchIfDue(from: store, at: .now) { report() }
+    }
+  }
+
+  private func perform(_ writes: [StoreWrite]) {
     putRobots(writes)
     performPartials(writes)
     performRecords(writes)
@@ -22,7 +44,7 @@ struct StoreWriter: Sendable {
   }
 
   /// Tells the coordinator the size of the store.
-  func report() {
+  private func report() {
     inbox.post(Input(.storeReported(store.currentReport())))
   }
 

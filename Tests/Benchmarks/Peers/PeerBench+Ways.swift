@@ -95,7 +95,7 @@ extension Bench {
     guard jobs.map(\.done) == commands.map({ _ in lineCount }) else {
       throw BenchError("of \(lineCount) pictures, the jobs did \(jobs.map(\.done))")
     }
-    return CommandPass(seconds: seconds, byteCount: jobs.reduce(0) { $0 + $1.bytesFetched })
+    return CommandPass(seconds: seconds, byteCount: jobs.reduce(0) { $0 + $1.fetchedByteCount })
   }
 }
 

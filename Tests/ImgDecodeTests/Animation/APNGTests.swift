@@ -11,11 +11,7 @@ import Testing
   private static let blue = Raster.Pixel(0, 0, 255)
   private static let clear = Raster.Pixel(0, 0, 0, alpha: 0)
 
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private func png(
     _ colour: Raster.Pixel, width: Int = 4, height: Int = 2, format: PictureFormat = .png

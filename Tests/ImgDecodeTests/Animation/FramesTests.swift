@@ -9,11 +9,7 @@ import Testing
   private static let red = Raster.Pixel(255, 0, 0)
   private static let clear = Raster.Pixel(0, 0, 0, alpha: 0)
 
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private func frames(of file: [UInt8], as format: ImageFormat) throws -> [Raster] {
     try unsafe file.withUnsafeBufferPointer { buffer in
@@ -84,11 +80,7 @@ import Testing
     Raster.Pixel(255, 0, 0), Raster.Pixel(0, 255, 0), Raster.Pixel(0, 0, 255),
   ]
 
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private func raster(_ colour: Raster.Pixel) -> Raster {
     Raster(width: 8, height: 4) { x, y in x + y == 0 ? Raster.Pixel(0, 0, 0) : colour }
@@ -210,13 +202,13 @@ import Testing
     limits.maxPixels = 31
     let cut = Array(file().prefix(file().count / 2))
     #expect(fixture.failureCode(of: cut) == .corruptImage)
-    #expect(try ThumbnailFixture(limits: limits).failureCode(of: cut) == .tooManyPixels)
+    #expect(ThumbnailFixture(limits: limits).failureCode(of: cut) == .tooManyPixels)
     limits.maxPixels = 32
     limits.maxFrames = 2
-    #expect(try ThumbnailFixture(limits: limits).failureCode(of: file()) == .tooManyFrames)
+    #expect(ThumbnailFixture(limits: limits).failureCode(of: file()) == .tooManyFrames)
     limits.maxFrames = 3
     let variant = try Variant(ImageVariant(width: 8, height: 8))
-    #expect(try ThumbnailFixture(limits: limits).failureCode(of: file(), as: variant) == nil)
+    #expect(ThumbnailFixture(limits: limits).failureCode(of: file(), as: variant) == nil)
   }
 
   @Test func `every cut is damage`() throws {
@@ -230,9 +222,7 @@ import Testing
     let file = file()
     let codes: Set<Failure.Code?> = [nil, .corruptImage, .unsupportedFormat, .notAnImage]
     let variant = try Variant(ImageVariant(width: 8, height: 8, format: .webp, frames: .all))
-    var limits = Limits()
-    limits.maxPixels = 10_000
-    let narrow = try ThumbnailFixture(limits: limits)
+    let narrow = ThumbnailFixture(maxPixels: 10_000)
     for index in file.indices {
       var changed = file
       changed[index] ^= 0x55

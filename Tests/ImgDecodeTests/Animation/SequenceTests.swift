@@ -9,11 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct SequenceTests {
   private static let formats: [PictureFormat] = [.avif, .heif]
 
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private func card(_ index: Int) -> Raster { Card(index: index, width: 64, height: 64).raster }
 
@@ -208,8 +204,7 @@ import Testing
     #expect((facts.width, facts.height, facts.orientation) == (128, 64, orientation))
     let variant = try Variant(
       ImageVariant(width: 128, height: 128, format: .png, frames: .number(0)))
-    let shown = try fixture.reader.raster(
-      of: fixture.thumbnailer.thumbnail(of: file, as: variant).bytes)
+    let shown = try fixture.raster(of: file, as: variant)
     #expect((shown.width, shown.height) == (128, 64))
     #expect(shown.meanSquaredError(against: upright) < 300)
   }
@@ -241,9 +236,7 @@ import Testing
   @Test func `pixels outside the clean aperture count for the limit`() throws {
     var options = SequenceWriter.Options()
     options.transformations = [("clap", fractions(8, 8, 0, 0))]
-    var limits = Limits()
-    limits.maxPixels = 64 * 64 - 1
-    let limited = try ThumbnailFixture(limits: limits)
+    let limited = ThumbnailFixture(maxPixels: 64 * 64 - 1)
     let code = limited.failureCode(
       of: try file(.avif, options), as: try Variant(ImageVariant(width: 8, height: 8)))
     #expect(code == .tooManyPixels)

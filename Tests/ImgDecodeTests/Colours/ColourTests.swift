@@ -8,19 +8,14 @@ import Testing
 
 /// Colours: what a profile says, and what the samples of a format mean without one.
 @Suite(.timeLimit(.minutes(20))) struct ColourTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private static let png = Result {
     try Variant(ImageVariant(width: 256, height: 256, format: .png))
   }
 
   private func raster(of picture: [UInt8]) throws -> Raster {
-    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: Self.png.get())
-    return try fixture.reader.raster(of: rendered.bytes)
+    return try fixture.raster(of: picture, as: Self.png.get())
   }
 
   @Test(arguments: [PictureFormat.grayJPEG, .grayTIFF])
@@ -132,18 +127,13 @@ import Testing
 
 /// Colours that a file describes by code points, or by an exponent and primaries, in place of a profile.
 @Suite(.timeLimit(.minutes(20))) struct DescribedColourTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private func raster(
     of picture: [UInt8], side: Int = 32, kept: ImageVariant.KeptData = .none
   ) throws -> Raster {
     let variant = try Variant(ImageVariant(width: side, height: side, format: .png, keptData: kept))
-    let made = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    return try fixture.reader.raster(of: made.bytes)
+    return try fixture.raster(of: picture, as: variant)
   }
 
   private func differences(_ sample: ColourSample, side: Int) throws -> (
@@ -271,9 +261,8 @@ import Testing
   {
     let chunks = [PNGChunk("cICP", [9, transfer, 0, 1])]
     let gray = try picture(chunks, of: .init(128, 128, 128), as: .grayPNG)
-    let made = try fixture.thumbnailer.thumbnail(
-      of: gray, as: Variant(ImageVariant(width: 8, height: 8, format: .jpeg)))
-    let shown = try fixture.reader.raster(of: made.bytes)[4, 4]
+    let variant = try Variant(ImageVariant(width: 8, height: 8, format: .jpeg))
+    let shown = try fixture.raster(of: gray, as: variant)[4, 4]
     #expect(shown.resembles(.init(level, level, level), tolerance: 3), "\(shown)")
   }
 

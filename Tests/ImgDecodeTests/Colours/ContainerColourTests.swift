@@ -6,11 +6,7 @@ import Testing
 
 /// Wherever a container says what its colours are: for each picture in it that is shown.
 @Suite(.timeLimit(.minutes(20))) struct ContainerColourTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private static let stored = Raster.Pixel(200, 100, 100)
   /// The same numbers in Display P3, as sRGB has them.

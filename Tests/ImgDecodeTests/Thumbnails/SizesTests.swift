@@ -8,11 +8,10 @@ import Testing
 /// Whatever a request asks of a picture of whatever size: each way of a decode gives a thumbnail of the
 /// planned size.
 @Suite(.timeLimit(.minutes(20))) struct PlannedSizesTests {
-  private let fixture: ThumbnailFixture
+  private let fixture = ThumbnailFixture()
   private let previews: PreviewMaker
 
   init() throws {
-    fixture = try ThumbnailFixture()
     previews = PreviewMaker(runtime: try VipsRuntime.start(), limits: Limits())
   }
 
@@ -256,11 +255,7 @@ import Testing
 
 /// Thumbnails of several sizes from one decode.
 @Suite(.timeLimit(.minutes(20))) struct SeveralSizesTests {
-  private let fixture: ThumbnailFixture
-
-  init() throws {
-    fixture = try ThumbnailFixture()
-  }
+  private let fixture = ThumbnailFixture()
 
   private static let sides = [64, 300, 30]
 
@@ -345,9 +340,7 @@ import Testing
   }
 
   @Test func `one size beyond the limits fails all`() throws {
-    var limits = Limits()
-    limits.maxPixels = 900 * 600
-    let strict = try ThumbnailFixture(limits: limits)
+    let strict = ThumbnailFixture(maxPixels: 900 * 600)
     let picture = try fixture.maker.scene(width: 900, height: 600, format: .jpeg)
     let variants = try [100, 3_000].map {
       try Variant(ImageVariant(width: $0, height: $0, enlarges: true))

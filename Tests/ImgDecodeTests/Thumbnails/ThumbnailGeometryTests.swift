@@ -1,6 +1,7 @@
-import ImgDecode
 import ImgModel
 import Testing
+
+@testable import ImgDecode
 
 @Suite struct ThumbnailGeometryTests {
   typealias Size = ThumbnailGeometry.Size

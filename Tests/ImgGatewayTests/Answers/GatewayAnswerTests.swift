@@ -361,7 +361,7 @@ import Testing
   @Test func `a JPEG of a job serves clients that name no format`() async throws {
     let fixture = try GatewayFixture()
     fixture.serve("https://a.example/a.jpg")
-    fixture.serve("https://a.example/b.png", type: .webp)
+    fixture.serve("https://a.example/b.png", format: .webp)
     let client = ImageClient(transport: fixture.cluster, memoryCache: nil)
     var variant = ImageVariant(size: 20)
     variant.enlarges = true

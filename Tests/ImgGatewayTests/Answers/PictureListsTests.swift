@@ -6,6 +6,8 @@ import Testing
 @testable import ImgGateway
 
 @Suite struct PictureListsTests {
+  private static let thumbHash: [UInt8] = [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)
+
   private let cluster = InMemoryCluster()
 
   private var lists: PictureLists { PictureLists(cluster) }
@@ -27,11 +29,12 @@ import Testing
     }
   }
 
-  private func image(side: Int = 8, thumbHash: [UInt8]? = [1, 2, 3]) -> LoadedImage {
+  private func image(side: Int = 8, thumbHash: [UInt8]? = thumbHash) -> LoadedImage {
     LoadedImage(
-      bytes: [UInt8](repeating: 7, count: side), type: .webp, width: side, height: side / 2,
-      source: LoadedImage.Source(type: .jpeg, width: 640, height: 480, byteCount: 5_000),
-      thumbHash: thumbHash, origin: .network)
+      bytes: [UInt8](repeating: 7, count: side), format: .webp, width: side, height: side / 2,
+      source: SourcePicture(
+        format: .jpeg, width: 640, height: 480, byteCount: 5_000, thumbHash: thumbHash),
+      origin: .network)
   }
 
   /// A job that has ended: every third picture is missing.
@@ -155,8 +158,8 @@ import Testing
     #expect(entries[0].url == "https://h0.example/Cat0.jpg")
     #expect(entries[0].author == "h0.example")
     #expect(entries[0].thumbnail?.width == 8)
-    #expect(entries[0].thumbnail?.isFromCache == false)
-    #expect(entries[0].thumbHash == [1, 2, 3])
+    #expect(entries[0].isFromCache == false)
+    #expect(entries[0].thumbHash?.bytes == Self.thumbHash)
     #expect(entries[0].expiresAt != nil)
     #expect(entries[2].error?.code == .httpStatus)
     #expect(entries[2].thumbnail == nil)
@@ -282,7 +285,7 @@ import Testing
     for entry in try await page("").entries {
       #expect(try await lists.info(of: entry.id, now: .now)?.entry == entry)
     }
-    for id in [String(repeating: "0", count: 16), String(repeating: "f", count: 16)] {
+    for id in [ContentKey(0, 0, 0, 0), ContentKey(.max, .max, .max, .max)] {
       #expect(try await lists.info(of: .record(id), now: .now) == nil)
     }
   }
@@ -324,21 +327,6 @@ import Testing
       decoding: GatewayJSON.bytes(of: try await page("job=\(id)").entries), as: UTF8.self)
     #expect(!json.contains("secret"))
     #expect(json.contains("h.example/a"))
-  }
-}
-
-@Suite struct RecordOrderTests {
-  @Test(arguments: [
-    ("0001", "0000"), ("0010", "000f"), ("a000", "9fff"), ("100f", "100e"), ("ffff", "fffe"),
-    ("00a0", "009f"),
-  ])
-  func `an id has one before it`(id: String, before: String) {
-    #expect(RecordOrder.id(before: id) == before)
-  }
-
-  @Test(arguments: ["0", "0000", "", "00g", "A"])
-  func `the first id has none before it, and neither has another text`(id: String) {
-    #expect(RecordOrder.id(before: id) == nil)
   }
 }
 

@@ -15,8 +15,8 @@ struct PreparedImageTests {
   private func image(isStored: Bool = true, bytes: [UInt8] = [1, 2, 3]) -> PreparedImage {
     PreparedImage(
       LoadedImage(
-        bytes: bytes, type: .webp, width: 1, height: 1,
-        source: LoadedImage.Source(type: .png, width: 1, height: 1, byteCount: 1),
+        bytes: bytes, format: .webp, width: 1, height: 1,
+        source: SourcePicture(format: .png, width: 1, height: 1, byteCount: 1),
         storedAt: isStored ? Self.stored : nil, expiresAt: isStored ? Self.stored + 600 : nil,
         origin: .store))
   }
@@ -203,8 +203,8 @@ struct TimedAnswerTests {
     let date = Date(timeIntervalSince1970: Double(Self.stored / 1_000))
     let image = PreparedImage(
       LoadedImage(
-        bytes: [1, 2, 3], type: .webp, width: 1, height: 1,
-        source: LoadedImage.Source(type: .png, width: 1, height: 1, byteCount: 1),
+        bytes: [1, 2, 3], format: .webp, width: 1, height: 1,
+        source: SourcePicture(format: .png, width: 1, height: 1, byteCount: 1),
         storedAt: date, expiresAt: date + 600, origin: .store))
     let response = image.response(
       to: HTTPRequest(.get, "/"), for: ImageQuery("https://a.example/b"), at: Self.now)

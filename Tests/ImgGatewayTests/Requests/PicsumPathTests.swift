@@ -5,6 +5,8 @@ import Testing
 
 @Suite struct PicsumPathTests {
   private static let record = String(repeating: "0123456789abcdef", count: 4)
+  private static let key = ContentKey(
+    0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF, 0x0123_4567_89AB_CDEF)
 
   private func path(_ target: String) throws -> PicsumPath { try PicsumPath(RequestTarget(target)) }
 
@@ -17,7 +19,7 @@ import Testing
   @Test(arguments: [
     ("1-0", PictureID.line(job: 1, index: 0)), ("7-99", .line(job: 7, index: 99)),
     ("18446744073709551615-9223372036854775807", .line(job: .max, index: .max)),
-    (record, .record(record)),
+    (record, .record(key)),
   ])
   func `a picture has one name`(text: String, id: PictureID) {
     #expect(PictureID(text) == id)
@@ -39,7 +41,7 @@ import Testing
     arguments: [
       ("/id/1-0", PictureQuery(.line(job: 1, index: 0))),
       ("/id/1-0/", PictureQuery(.line(job: 1, index: 0))),
-      ("/id/\(record)", PictureQuery(.record(record))),
+      ("/id/\(record)", PictureQuery(.record(key))),
       ("/id/1-0/300", PictureQuery(.line(job: 1, index: 0), size: .init(width: 300, height: 300))),
       (
         "/id/1-0/300/200.jpg",
@@ -136,7 +138,8 @@ import Testing
     #expect(query.outcome == .failed)
     #expect(query.code == "http_status")
     #expect(query.after == .line(41))
-    #expect(try self.query("after=\(Self.record)").after == .record(Self.record))
+    #expect(
+      try self.query("after=\(Self.record)").after == ContentKey(Self.record).map { .record($0) })
     #expect(try self.query("job=&q=&outcome=&code=&after=") == ListQuery())
   }
 

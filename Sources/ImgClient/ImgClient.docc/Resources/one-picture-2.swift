@@ -11,4 +11,4 @@ guard arguments.count == 3 else {
 let client = try ImageClient()
 let image = try await client.image(for: arguments[1], size: 256)
 try Data(image.bytes).write(to: URL(filePath: arguments[2]))
-print("\(image.type), \(image.width) x \(image.height), from \(image.origin)")
+print("\(image.format), \(image.width) x \(image.height), from \(image.origin)")

@@ -12,7 +12,7 @@ let client = try ImageClient()
 do {
   let image = try await client.image(for: arguments[1], size: 256)
   try Data(image.bytes).write(to: URL(filePath: arguments[2]))
-  print("\(image.type), \(image.width) x \(image.height), from \(image.origin)")
+  print("\(image.format), \(image.width) x \(image.height), from \(image.origin)")
 } catch let error as ImageError where error.isRetryable {
   print("\(error.message); try again later")
 } catch let error as ImageError {

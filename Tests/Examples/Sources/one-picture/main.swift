@@ -22,7 +22,7 @@ for await phase in client.phases(for: arguments[1], size: 256) {
     print("preview \(preview.number)")
   case .success(let image):
     try Data(image.bytes).write(to: URL(filePath: arguments[2]))
-    print("\(image.type), \(image.width) x \(image.height), from \(image.origin)")
+    print("\(image.format), \(image.width) x \(image.height), from \(image.origin)")
   case .failure(let error):
     print(error)
     exit(1)

@@ -32,7 +32,7 @@ enum Tile {
     switch self {
     case .waiting: "…"
     case .loaded(let image), .drawn(let image, _):
-      "\(image.source.width) × \(image.source.height) \(image.source.type)"
+      "\(image.source.width) × \(image.source.height) \(image.source.format)"
     case .failed(let error): error.code.rawValue
     }
   }

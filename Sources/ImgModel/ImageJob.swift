@@ -1,53 +1,93 @@
-/// A snapshot of a job for people and programs. Invariant: `total = queued + running + done +
-/// failed + cancelled`.
-package struct JobStatus: Hashable, Sendable, Fielded {
-  package enum State: String, CaseIterable, Sendable, FieldValue {
-    /// Accepted; its delay is not over.
+public import FoundationEssentials
+
+/// A job at one moment: a list of URLs whose thumbnails the cluster makes in the background.
+///
+/// It encodes as `imgctl status JOB --json` prints it, without `schema`. What a program has does not contain the
+/// values of its header fields.
+public struct ImageJob: Hashable, Sendable, Identifiable {
+  /// How far a job is. The raw value is the name that `imgctl` uses.
+  ///
+  /// Later versions may add states, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum State: String, Hashable, CaseIterable, Sendable, Codable {
+    /// Its delay is not over.
     case scheduled
     /// No URL has started.
     case queued
+    /// Its thumbnails are being made.
     case running
-    /// No URL starts until a user resumes the job.
+    /// No URL starts until the job is resumed.
     case paused
-    /// A user stopped the job; the change is not durable yet.
+    /// The job was cancelled, and that is not on disk yet.
     case cancelling
-    case finished, cancelled
-    /// The job's journal record is damaged. Only its number is known.
+    /// Each URL has a result.
+    case finished
+    /// The job was cancelled.
+    case cancelled
+    /// The record of the job is damaged. The job can only be removed.
     case damaged
   }
 
+  /// Which of several jobs comes first.
+  ///
+  /// The enumeration is closed: no version adds a case.
+  public enum Priority: Int, Hashable, Sendable, CaseIterable, Codable {
+    /// After all others.
+    case veryLow = -2
+    /// After ``normal``.
+    case low
+    /// What a job has by default.
+    case normal
+    /// Before ``normal``.
+    case high
+    /// Before all others.
+    case veryHigh
+  }
+
   package let job: JobID
-  package let name: String?
-  package let state: State
+  /// The name that lists show; `nil` if it has none.
+  public let name: String?
+  /// How far it is.
+  public let state: State
   package let variant: Variant
   /// Further thumbnails of each picture; `nil` if there are none.
   package let otherVariants: [Variant]?
   package let isLenient: Bool
   package let keep: Keep
   package private(set) var fetch: FetchOptions
-  package let priority: Int
+  /// Which of several jobs comes first.
+  public let priority: Priority
   package let order: LineOrder
   /// How long it pins what it has stored.
   package let pinPolicy: PinPolicy
   /// The end of its delay; `nil` for a job without a delay.
   package let notBefore: WallTime?
-  package let total: Int
-  package let done: Int
-  /// The done lines whose pictures are damaged, see ``Thumbnail/isDamaged``.
-  package let damaged: Int
-  package let failed: Int
-  /// The failures that `retry` includes by default.
-  package let retryable: Int
-  package let cancelled: Int
-  package let queued: Int
-  package let running: Int
-  /// The done lines that were cache hits.
-  package let fromCache: Int
-  package let bytesFetched: Int64
-  package let bytesStored: Int64
-  package let submittedAt: WallTime
-  package let startedAt: WallTime?
-  package let finishedAt: WallTime?
+  /// The URLs of the list. Always the sum of ``queued``, ``running``, ``done``, ``failed`` and
+  /// ``cancelled``.
+  public let total: Int
+  /// URLs with a thumbnail.
+  public let done: Int
+  /// Those of ``done`` whose pictures are damaged.
+  public let damaged: Int
+  /// URLs without a thumbnail.
+  public let failed: Int
+  /// Those of ``failed`` that may succeed later, and that a retry includes by default.
+  public let retryable: Int
+  /// URLs that the cancellation of the job ended.
+  public let cancelled: Int
+  /// URLs that have not started.
+  public let queued: Int
+  /// URLs that are looked up, fetched or decoded.
+  public let running: Int
+  /// Those of ``done`` whose thumbnails the store had.
+  public let fromCache: Int
+  /// Bytes of the responses of origins.
+  public let fetchedByteCount: Int64
+  /// Bytes of the thumbnails that were stored.
+  public let storedByteCount: Int64
+  package let submissionTime: WallTime
+  package let startTime: WallTime?
+  package let endTime: WallTime?
   /// Why the job has had no outcome for a while; `nil` while it progresses and after its end.
   package let wait: Wait?
   /// Why the store will not hold all of it; `nil` if it probably will, and after its end.
@@ -72,7 +112,7 @@ package struct JobStatus: Hashable, Sendable, Fielded {
     isLenient = record.options.isLenient
     keep = record.options.keep
     fetch = record.options.fetch
-    priority = record.options.priority
+    priority = Priority(rawValue: record.options.priority) ?? .normal
     order = record.order
     pinPolicy = record.pinPolicy
     notBefore = record.options.delay > .zero ? record.notBefore : nil
@@ -85,11 +125,11 @@ package struct JobStatus: Hashable, Sendable, Fielded {
     self.running = running
     queued = counts.total - counts.finished - running
     fromCache = counts.fromCache
-    bytesFetched = counts.bytesFetched
-    bytesStored = counts.bytesStored
-    submittedAt = record.submittedAt
-    startedAt = record.startedAt
-    finishedAt = record.finishedAt
+    fetchedByteCount = counts.bytesFetched
+    storedByteCount = counts.bytesStored
+    submissionTime = record.submittedAt
+    startTime = record.startedAt
+    endTime = record.finishedAt
     self.wait = wait
     storeShortage = shortage
     state =
@@ -110,34 +150,52 @@ package struct JobStatus: Hashable, Sendable, Fielded {
       }
   }
 
-  /// The status without the values of header fields and without cookies, which may be secrets.
-  package var withoutSecrets: JobStatus {
+  /// The job without the values of header fields and without cookies, which may be secrets.
+  package var withoutSecrets: ImageJob {
     var status = withoutCookies
     status.fetch.headers = fetch.headers.withoutValues
     return status
   }
 
-  /// The status without cookies, which are many. They are known to what asks for one job alone.
-  package var withoutCookies: JobStatus {
+  /// The job without cookies, which are many. They are known to what asks for one job alone.
+  package var withoutCookies: ImageJob {
     var status = self
     status.fetch.cookies = .none
     return status
   }
 
-  /// The lines that have an outcome.
-  package var finished: Int { done + failed + cancelled }
+  /// The number that `imgctl` takes as JOB. The jobs of a cluster are numbered from 1.
+  public var id: UInt64 { job.rawValue }
+  /// URLs with a result.
+  public var finished: Int { done + failed + cancelled }
+  /// How much of the list has a result, from 0 to 1.
+  public var fraction: Double {
+    total > 0 ? Double(finished) / Double(total) : hasEnded ? 1 : 0
+  }
+  /// Whether nothing changes any more, unless the job is retried.
+  public var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }
 
-  package var hasEnded: Bool { [.finished, .cancelled, .damaged].contains(state) }
+  /// When it was accepted.
+  public var submittedAt: Date { Date(submissionTime) }
+  /// When its first URL started; `nil` before that.
+  public var startedAt: Date? { startTime.map { Date($0) } }
+  /// When it ended; `nil` before that.
+  public var finishedAt: Date? { endTime.map { Date($0) } }
+}
 
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    bytesFetched = try f.field("bytes_fetched", value?.bytesFetched)
-    bytesStored = try f.field("bytes_stored", value?.bytesStored)
+@_spi(Coding) extension ImageJob.State: FieldValue {}
+@_spi(Coding) extension ImageJob.Priority: FieldValue {}
+
+@_spi(Coding) extension ImageJob: Fielded {
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
+    storedByteCount = try f.field("bytes_stored", value?.storedByteCount)
     cancelled = try f.field("cancelled", value?.cancelled)
     damaged = try f.field("damaged", value?.damaged)
     done = try f.field("done", value?.done)
     failed = try f.field("failed", value?.failed)
     fetch = try f.field("fetch", value?.fetch)
-    finishedAt = try f.optional("finished_at", value?.finishedAt)
+    endTime = try f.optional("finished_at", value?.endTime)
     fromCache = try f.field("from_cache", value?.fromCache)
     job = try f.field("job", value?.job)
     keep = try f.field("keep", value?.keep)
@@ -151,10 +209,10 @@ package struct JobStatus: Hashable, Sendable, Fielded {
     queued = try f.field("queued", value?.queued)
     retryable = try f.field("retryable", value?.retryable)
     running = try f.field("running", value?.running)
-    startedAt = try f.optional("started_at", value?.startedAt)
+    startTime = try f.optional("started_at", value?.startTime)
     state = try f.field("state", value?.state)
     storeShortage = try f.optional("store_shortage", value?.storeShortage)
-    submittedAt = try f.field("submitted_at", value?.submittedAt)
+    submissionTime = try f.field("submitted_at", value?.submissionTime)
     total = try f.field("total", value?.total)
     variant = try f.field("variant", value?.variant)
     wait = try f.optional("wait", value?.wait)
