@@ -239,7 +239,8 @@ public final class InMemoryCluster: ImageTransport {
   }
 
   private static func stored(_ image: LoadedImage, for request: ImageRequest) -> LoadedImage {
-    let now = Date.now
+    // As a store has it, in milliseconds.
+    let now = Date(WallTime.now)
     let expiresAt =
       switch request.expiry {
       case .standard: now + 7 * 86_400

@@ -164,6 +164,7 @@ public struct SourcePicture: Hashable, Sendable {
 
 // Its members stand beside those of the thumbnail.
 @_spi(Coding) extension SourcePicture: Fielded {
+  /// The members of its JSON object.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     decodePath = try f.optional("decode_path", value?.decodePath)
     byteCount = try f.field("source_bytes", value?.byteCount)

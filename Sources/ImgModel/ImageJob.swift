@@ -187,6 +187,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
 @_spi(Coding) extension ImageJob.Priority: FieldValue {}
 
 @_spi(Coding) extension ImageJob: Fielded {
+  /// The members of its JSON object.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
     storedByteCount = try f.field("bytes_stored", value?.storedByteCount)

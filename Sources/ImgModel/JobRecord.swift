@@ -282,6 +282,7 @@ package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConverti
     case pause, resume, cancel, retry, prioritise, unpin, remove
   }
 
+  /// The members of its JSON object.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     let includesFinal = try f.optional("all", value?.includesFinal)
     let name = try f.field("change", value?.name)

@@ -121,6 +121,7 @@ public struct Thumbnail: Hashable, Sendable {
 }
 
 @_spi(Coding) extension Thumbnail: Fielded {
+  /// The members of its JSON object.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     byteCount = try f.field("bytes", value?.byteCount)
     // Few are.
@@ -219,6 +220,7 @@ public struct ImageProgress: Hashable, Sendable {
 }
 
 @_spi(Coding) extension ImageProgress: Fielded {
+  /// The members of its JSON object.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     expectedByteCount = try f.optional("expected", value?.expectedByteCount)
     receivedByteCount = try f.field("received", value?.receivedByteCount)

@@ -104,7 +104,8 @@ struct ImageLoadingTests {
     let error = await #expect(throws: ImageError.self) { try await client.image(for: request) }
     #expect(
       error?.message
-        == "a crop needs the mode fill, fillDown or auto: other modes have nothing to crop")
+        == "a crop needs the mode fill, fill-down or auto, because other modes have nothing to crop"
+    )
     #expect(error?.url == request.url)
     request.variant = .standard
     request.headers = [.init("a b", "c")]

@@ -168,12 +168,10 @@ struct ResamplingTests {
   func `the planar path shows what the general path shows`(
     sampling: JPEGSampling, quality: Int
   ) throws {
-    for (width, height, side) in [
-      (401, 300, 200), (300, 401, 200), (900, 640, 200), (1_025, 769, 100),
-    ] {
+    for (width, height) in [(401, 300), (300, 401), (900, 640), (2_049, 1_537)] {
       let jpeg = fixture.maker.jpeg(
         of: picture(width: width, height: height), sampling: sampling)
-      let difference = try difference(jpeg, width: side, height: side, quality: quality)
+      let difference = try difference(jpeg, width: 200, height: 200, quality: quality)
       #expect(difference < 2 * Raster.fortyDecibels, "\(width) × \(height): \(difference)")
     }
   }

@@ -1,8 +1,8 @@
 import FoundationEssentials
+@_spi(Coding) import ImgModel
 import TestFiles
 import Testing
 
-@_spi(Coding) import ImgModel
 @testable import ImgStore
 
 @Suite(.timeLimit(.minutes(20)))
