@@ -102,7 +102,8 @@ extension Fielded {
     guard !hasContainer else { return try optionalByContainer(name, value) }
     if isReading { return try read(name, as: Value.self) }
     guard let value else { return nil }
-    return try field(name, value)
+    beginWriting(name)
+    return try Value.coded(&self, value)
   }
 
   /// A member that is left out for the default.

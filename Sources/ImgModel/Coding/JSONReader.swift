@@ -106,12 +106,9 @@ struct JSONReader {
     }
     repeat {
       skipWhiteSpace()
-      let name = try string()
-      skipWhiteSpace()
-      try expect(UInt8(ascii: ":"), "no colon behind a name")
-      skipWhiteSpace()
+      let name = try self.name()
       let start = position
-      try skipValue(within: Self.maximumSkippedDepth)
+      try skipValue()
       object.members.append((name, start..<position))
       skipWhiteSpace()
     } while take(UInt8(ascii: ","))
@@ -350,39 +347,44 @@ struct JSONReader {
 
   // MARK: - What is not asked for
 
-  private mutating func skipValue(within depth: Int) throws(FieldError) {
-    guard depth > 0 else { throw failure("not a value") }
-    switch next {
-    case UInt8(ascii: "\""): _ = try string()
-    case UInt8(ascii: "{"):
-      position += 1
-      try skipElements(until: UInt8(ascii: "}"), areNamed: true, within: depth)
-    case UInt8(ascii: "["):
-      position += 1
-      try skipElements(until: UInt8(ascii: "]"), areNamed: false, within: depth)
-    default:
-      guard !take("true"), !take("false"), !take("null") else { return }
-      try skipNumber()
+  /// Passes a value with all values in it. Those that are open are on a stack with a limit, so that no peer
+  /// exhausts the stack of the thread.
+  private mutating func skipValue() throws(FieldError) {
+    /// The ends of the objects and arrays around the next value, the innermost last.
+    var ends: [UInt8] = []
+    while true {
+      skipWhiteSpace()
+      if ends.last == UInt8(ascii: "}") { _ = try name() }
+      switch next {
+      case UInt8(ascii: "{"), UInt8(ascii: "["):
+        let end = next == UInt8(ascii: "{") ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        position += 1
+        skipWhiteSpace()
+        if !take(end) {
+          ends.append(end)
+          guard ends.count < Self.maximumSkippedDepth else { throw failure("not a value") }
+          continue
+        }
+      case UInt8(ascii: "\""): _ = try string()
+      default: if !take("true"), !take("false"), !take("null") { try skipNumber() }
+      }
+      while let end = ends.last {
+        skipWhiteSpace()
+        if take(UInt8(ascii: ",")) { break }
+        try expect(end, "not the end of a value")
+        ends.removeLast()
+      }
+      if ends.isEmpty { return }
     }
   }
 
-  private mutating func skipElements(
-    until end: UInt8, areNamed: Bool, within depth: Int
-  ) throws(FieldError) {
+  /// The name of a member, up to its value.
+  private mutating func name() throws(FieldError) -> String {
+    let name = try string()
     skipWhiteSpace()
-    if take(end) { return }
-    repeat {
-      skipWhiteSpace()
-      if areNamed {
-        _ = try string()
-        skipWhiteSpace()
-        try expect(UInt8(ascii: ":"), "no colon behind a name")
-        skipWhiteSpace()
-      }
-      try skipValue(within: depth - 1)
-      skipWhiteSpace()
-    } while take(UInt8(ascii: ","))
-    try expect(end, "not the end of a value")
+    try expect(UInt8(ascii: ":"), "no colon behind a name")
+    skipWhiteSpace()
+    return name
   }
 
   /// Passes a number (RFC 8259 section 6).

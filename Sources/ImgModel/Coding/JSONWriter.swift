@@ -107,6 +107,10 @@ struct JSONWriter {
   /// - Parameter name: needs no escapes.
   mutating func member(_ name: StaticString) {
     if pendingType != nil, objects.count == 1, Self.isInOrder("type", name) { writeType() }
+    beginMember(name)
+  }
+
+  private mutating func beginMember(_ name: StaticString) {
     if !Self.isInOrder(object.lastName, name) { object.isSorted = false }
     object.lastName = name
     let count = name.utf8CodeUnitCount
@@ -127,7 +131,7 @@ struct JSONWriter {
   private mutating func writeType() {
     guard let type = pendingType else { return }
     pendingType = nil
-    member("type")
+    beginMember("type")
     string("\(type)")
   }
 
