@@ -57,7 +57,9 @@ extension ImageError {
   }
 
   init(_ error: StoreError, url: String?) {
-    self.init(code: error.errorCode, url: url, isRetryable: true, message: "\(error)")
+    // The other codes of a store speak of the store in any case.
+    let code = error.errorCode.meansNoCoordinator ? .storeFailure : error.errorCode
+    self.init(code: code, url: url, isRetryable: true, message: "\(error)")
   }
 }
 

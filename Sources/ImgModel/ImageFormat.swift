@@ -107,7 +107,7 @@ package struct SourceFacts: Hashable, Sendable, Fielded {
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    decodePath = try f.field("decodePath", value?.decodePath)
+    decodePath = try f.field("decode_path", value?.decodePath)
     format = try f.field("format", value?.format)
     frames = try f.field("frames", value?.frames)
     height = try f.field("height", value?.height)

@@ -312,7 +312,7 @@ extension Scheduler {
     offerStale(of: host, to: fetches.queue.waiting(for: host).sorted())
   }
 
-  /// The same for the items of these fetches.sources.
+  /// The same for the items of these sources.
   mutating func offerStale(of host: String, to waiting: [SourceID]) {
     for id in waiting {
       guard let source = fetches.sources[id],

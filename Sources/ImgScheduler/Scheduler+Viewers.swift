@@ -176,7 +176,7 @@ extension Scheduler {
     wantedUpdates.append((lease, updates))
   }
 
-  /// Asks workers for what viewers want, after the messages that grant the fetches.leases.
+  /// Asks workers for what viewers want, after the messages that grant the leases.
   mutating func requestUpdates() {
     guard !wantedUpdates.isEmpty else { return }
     for (lease, updates) in wantedUpdates {

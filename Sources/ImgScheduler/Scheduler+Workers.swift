@@ -255,7 +255,11 @@ extension Scheduler {
     workers.answered(worker, at: now.instant)
     workers.willEndFetches(
       ended.results.count, queueCount: ended.decodeQueueCount, share: transferShare, of: worker)
-    for answer in ended.results { finished(answer, by: worker) }
+    for answer in ended.results {
+      finished(answer, by: worker)
+      // An item that waits for a lease joins a transfer before the last of its leases ends.
+      reviewSources()
+    }
   }
 
   private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {

@@ -1,5 +1,4 @@
-/// A frame: a 4-byte big-endian length and a payload of that many bytes: UTF-8 JSON, or a
-/// ``NumberRecord``.
+/// A frame: a 4-byte big-endian length and a payload of that many bytes: UTF-8 JSON.
 package enum Frame {
   /// The maximum size of a payload. Long lists of URLs need several frames.
   package static let maximumByteCount = 1 << 20

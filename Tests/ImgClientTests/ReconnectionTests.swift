@@ -317,5 +317,7 @@ struct JobReconnectionTests {
     let printed = unsafe try backend.cluster.imgctl("status", "\(id)", "--json").output
     #expect(printed.replacing(#""schema":1,"#, with: "") == json + "\n")
     #expect(json.contains(#"{"name":"authorization"}"#))
+    let decoded = try JSONDecoder().decode(ImageJob.self, from: Data(json.utf8))
+    #expect(try encoder.encode(decoded) == Data(json.utf8))
   }
 }

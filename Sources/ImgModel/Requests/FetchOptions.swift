@@ -216,7 +216,8 @@ package struct HeaderField: Hashable, Sendable {
 }
 
 extension HeaderField: Fielded {
-  /// Omits the value if it was removed, or if the output is for people.
+  /// Omits the value if it was removed, or if the output is for people. A program that reads such an output has
+  /// the field without its value; messages and the journal have all values.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     let host = try f.optional("host", value?.host)
     let name = try f.field("name", value?.name)
@@ -224,10 +225,12 @@ extension HeaderField: Fielded {
       if !value.lacksValue { try f.secret("value", value.value) }
       self = value
     } else {
-      let text: String = try f.field("value", nil)
-      self = try f.checked("value") { () throws(InvalidFetchOption) in
-        try HeaderField(name: name, value: text, onlyTo: host)
+      let text: String? = try f.optional("value", nil)
+      guard text != nil || f.hasContainer else { throw f.missing("value") }
+      let field = try f.checked("value") { () throws(InvalidFetchOption) in
+        try HeaderField(name: name, value: text ?? "", onlyTo: host)
       }
+      self = text == nil ? field.withoutValue : field
     }
   }
 }
