@@ -99,7 +99,8 @@ struct JSONTests {
     let root = URL(filePath: #filePath).deletingLastPathComponent().path + "/../../Sources"
     var words: Set<Substring> = []
     let directories = [
-      "ImgCommands", "ImgFacts", "ImgGateway", "ImgModel", "ImgStore/Thumbnails", "ImgWire",
+      "ImgClient", "ImgCommands", "ImgFacts", "ImgGateway", "ImgModel", "ImgStore/Thumbnails",
+      "ImgWire",
     ]
     for directory in directories {
       let files = try FileManager.default.subpathsOfDirectory(atPath: "\(root)/\(directory)")
