@@ -23,7 +23,7 @@ public struct Identifier<Kind>: RawRepresentable, Hashable, Comparable, Sendable
 
 /// What an ``Identifier`` is the number of. A module adds the kinds of things that it alone knows.
 public enum IdentifierKind {
-  /// See ``JobID``.
+  /// See `JobID`.
   public enum Job {}
   package enum Lease {}
   package enum Transfer {}
