@@ -83,8 +83,7 @@ package enum StoreLookup: Hashable, Sendable {
   }
 }
 
-/// An access to a stored thumbnail that may extend its expiry, see
-/// ``ImgModel/CacheRecord/extended(by:at:)``.
+/// An access to a stored thumbnail that may extend its expiry, as `CacheRecord.extended(by:at:)` says.
 package struct ThumbnailAccess: Sendable {
   package let key: ContentKey
   /// The retention that the request asks for.
