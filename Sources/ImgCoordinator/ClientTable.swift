@@ -179,12 +179,6 @@ final class ClientTable {
     send(.refused(.ofConnection(code, message)), to: client)
   }
 
-  /// Closes the client once it has read its replies.
-  func closeWhenRead(_ client: ClientConnection) {
-    client.beginClosing()
-    advance(client)
-  }
-
   /// Does what the client's state calls for. Closes a client that is closing once nothing is unsent,
   /// gives it a turn once a request has arrived, and watches its socket for what comes next.
   func advance(_ client: ClientConnection) {

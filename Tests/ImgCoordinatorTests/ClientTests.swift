@@ -19,7 +19,7 @@ struct ClientTableTests {
     #expect(parts.clients.isEmpty)
   }
 
-  @Test func `a client of another protocol learns the coordinator's, then it is closed`() throws {
+  @Test func `a client of another protocol learns the coordinator's and the reason, then it is closed`() throws {
     let parts = try CoordinatorParts()
     let client = try parts.connect()
     let reply = try client.ask(.hello(Hello(protocolVersion: 1, processID: 1)))
@@ -29,6 +29,9 @@ struct ClientTableTests {
     }
     #expect(hello.protocolVersion == Build.protocolVersion)
     #expect(hello.storeDirectory == parts.settings.storeDirectory)
+    let refusal = try client.next()?.refusal
+    #expect(refusal?.code == .versionMismatch)
+    #expect(refusal?.message.contains("and the client 1;") == true)
     #expect(try client.next() == nil)
   }
 

@@ -69,16 +69,18 @@ final class ClientRequests {
     }
   }
 
-  /// Both ends must speak the same protocol. A client of another version learns the coordinator's
-  /// and can say what to do.
+  /// Both ends must speak the same protocol. A client of another version learns the coordinator's and
+  /// the reason, after which it is closed.
   private func greet(_ client: ClientConnection, _ hello: Hello) {
     let isSame = hello.protocolVersion == Build.protocolVersion
     client.didGreet(inSameProtocol: isSame)
     let answer = Hello(processID: ThisProcess.processID, storeDirectory: storeDirectory)
     clients.send(.hello(answer), to: client)
     if !isSame {
-      log.note("client \(client.id.rawValue) speaks protocol \(hello.protocolVersion): closed")
-      clients.closeWhenRead(client)
+      clients.dismiss(
+        client, .versionMismatch,
+        "imgctl \(Build.version) speaks protocol \(Build.protocolVersion), and the client "
+          + "\(hello.protocolVersion); use programs of one release")
     }
   }
 
