@@ -350,9 +350,9 @@ package struct ThumbnailFinder {
 
     func take(_ reply: ReceivedReply) throws(ClientError) {
       switch reply.message {
-      case .waiting(let reply): onWait(reply.wait)
-      case .progress(let reply): onProgress?(reply.progress)
-      case .preview(let preview):
+      case .waiting(_, let wait): onWait(wait)
+      case .progress(_, let progress): onProgress?(progress)
+      case .preview(_, let preview):
         onPreview?(
           ImagePreview(
             number: preview.number, thumbnail: preview.thumbnail, bytes: try reply.bytes()))

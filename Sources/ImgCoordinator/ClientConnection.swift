@@ -111,7 +111,7 @@ final class ClientConnection {
   /// The refusal of a request that may not become pending; `nil` when it may.
   func refusalToWait(_ request: RequestID) -> CoordinatorReply? {
     pending.obstacle(to: request).map {
-      .refused(RequestRefusal(id: request, code: .invalidRequest, message: $0))
+      .refused(request, RequestRefusal(code: .invalidRequest, message: $0))
     }
   }
 }

@@ -84,7 +84,7 @@ final class ClientTable {
   ) {
     log.note("client \(connection.id) is dismissed: \(message)")
     // A new socket has room for the reason. A peer that has closed it already needs none.
-    try? connection.channel.send(.refused(.ofConnection(code, message)))
+    try? connection.channel.send(.ofConnection(code, message))
   }
 
   // MARK: - Reading
@@ -169,14 +169,14 @@ final class ClientTable {
     _ request: RequestID, of client: ClientConnection, _ code: Failure.Code,
     _ message: String
   ) {
-    send(.refused(RequestRefusal(id: request, code: code, message: message)), to: client)
+    send(.refused(request, RequestRefusal(code: code, message: message)), to: client)
   }
 
   /// Sends the reason, and closes the client once it has read that.
   func dismiss(_ client: ClientConnection, _ code: Failure.Code, _ message: String) {
     log.note("client \(client.id.rawValue) is dismissed: \(message)")
     client.beginClosing()
-    send(.refused(.ofConnection(code, message)), to: client)
+    send(.ofConnection(code, message), to: client)
   }
 
   /// Does what the client's state calls for. Closes a client that is closing once nothing is unsent,
@@ -248,7 +248,7 @@ final class ClientTable {
     _ client: ClientConnection, _ code: Failure.Code, _ reason: String
   ) {
     log.note("client \(client.id.rawValue) is closed: \(reason)")
-    try? client.channel.send(.refused(.ofConnection(code, reason)))
+    try? client.channel.send(.ofConnection(code, reason))
     close(client)
   }
 
@@ -260,10 +260,10 @@ final class ClientTable {
   }
 }
 
-extension RequestRefusal {
+extension CoordinatorReply {
   /// Why a whole connection ends.
-  fileprivate static func ofConnection(_ code: Failure.Code, _ message: String) -> RequestRefusal {
-    RequestRefusal(id: wholeConnection, code: code, message: message)
+  fileprivate static func ofConnection(_ code: Failure.Code, _ message: String) -> Self {
+    .refused(RequestRefusal.wholeConnection, RequestRefusal(code: code, message: message))
   }
 }
 

@@ -220,7 +220,7 @@ package struct Fetches {
   ///
   /// - Returns: what cancels it, if the host where the redirect leads is down.
   mutating func redirect(
-    _ id: TransferID, by redirection: Redirections.Redirection, until: Instant, at now: Instant
+    _ id: TransferID, by redirection: Redirection, until: Instant, at now: Instant
   ) -> Effect? {
     guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
     noteAnswer(of: transfer, at: now)
@@ -311,7 +311,7 @@ package struct Fetches {
   ) -> Effect {
     for lease in transfer.leases { leases.enterStage(lease, at: now) }
     stopJoining(id)
-    return .send(.cancel(LeaseList(leases: transfer.leases)), to: transfer.worker)
+    return .send(.cancel(transfer.leases), to: transfer.worker)
   }
 
   private static func downFailure(of host: String, _ last: Failure) -> Failure {

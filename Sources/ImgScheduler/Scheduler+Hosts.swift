@@ -7,7 +7,7 @@ import ImgWire
 /// While it waits it holds no slot of the cluster. The host that sent the redirect starts no other
 /// transfer in its place, so that no more of them wait than were under way.
 extension Scheduler {
-  mutating func redirected(_ redirections: [Redirections.Redirection], by worker: WorkerID) {
+  mutating func redirected(_ redirections: [Redirection], by worker: WorkerID) {
     for redirection in redirections {
       let id = redirection.transfer
       guard let transfer = fetches.transfers[id], transfer.worker == worker, transfer.holdsSlot
@@ -40,7 +40,7 @@ extension Scheduler {
     let followed = fetches.resumeRedirected(at: now.instant)
     effects += fetches.endDisplaced(at: now.instant)
     for (worker, transfers) in followed.sorted(by: { $0.key < $1.key }) {
-      effects.append(.send(.followRedirects(TransferList(transfers: transfers)), to: worker))
+      effects.append(.send(.followRedirects(transfers), to: worker))
     }
   }
 }

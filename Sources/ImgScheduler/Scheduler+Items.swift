@@ -104,7 +104,7 @@ extension Scheduler {
     guard let id = item.stage.lease, let lease = fetches.leases[id], lease.purpose != .lookup else {
       return
     }
-    effects.append(.send(.cancel(LeaseList(leases: [id])), to: lease.worker))
+    effects.append(.send(.cancel([id]), to: lease.worker))
     lease.transfer.map { stopJoiningAborted($0) }
   }
 

@@ -182,9 +182,8 @@ extension Scheduler {
     for (lease, updates) in wantedUpdates {
       // It may have ended since.
       guard let worker = fetches.leases[lease]?.worker else { continue }
-      let list = LeaseList(leases: [lease])
-      if updates.contains(.previews) { effects.append(.send(.preview(list), to: worker)) }
-      if updates.contains(.progress) { effects.append(.send(.progress(list), to: worker)) }
+      if updates.contains(.previews) { effects.append(.send(.preview([lease]), to: worker)) }
+      if updates.contains(.progress) { effects.append(.send(.progress([lease]), to: worker)) }
     }
     wantedUpdates = []
   }
@@ -201,7 +200,7 @@ extension Scheduler {
 
   /// Tells the viewers that want progress, unless they were told of as much before: a fetch that is
   /// repeated begins with less. The leases go on.
-  mutating func reportProgress(_ entries: [ProgressReport.Entry], by worker: WorkerID) {
+  mutating func reportProgress(_ entries: [LeaseProgress], by worker: WorkerID) {
     for entry in entries {
       let viewers = viewers(
         of: entry.lease, by: worker, wanting: .progress, upTo: entry.progress.receivedByteCount,

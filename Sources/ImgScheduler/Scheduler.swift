@@ -132,17 +132,17 @@ package struct Scheduler: ~Copyable {
     precondition(message.announcesFile == (file != nil), "a file comes with what announces it")
     switch message {
     case .ready(let credits): workerReady(worker, credits: credits)
-    case .refused(let refusal): workers.refused(worker, reason: refusal.reason)
+    case .refused(let reason): workers.refused(worker, reason: reason)
     case .lookedUp(let results): lookedUp(results, by: worker)
     case .hostUpdates(let updates): updateHosts(updates, by: worker)
-    case .redirected(let list): redirected(list.redirections, by: worker)
-    case .transferred(let list): transferred(list.leases, by: worker)
-    case .released(let list): released(list.leases, by: worker)
-    case .unpinned(let list): unpinned(list.leases, by: worker)
+    case .redirected(let redirections): redirected(redirections, by: worker)
+    case .transferred(let leases): transferred(leases, by: worker)
+    case .released(let leases): released(leases, by: worker)
+    case .unpinned(let leases): unpinned(leases, by: worker)
     case .finished(let results): finished(results, by: worker)
     case .uncached(let result): file.map { madeUncached(result, in: $0, by: worker) }
     case .preview(let preview): file.map { madePreview(preview, in: $0, by: worker) }
-    case .progress(let report): reportProgress(report.entries, by: worker)
+    case .progress(let entries): reportProgress(entries, by: worker)
     case .store(let report): storeReported(report)
     case .hello, .startDecoder, .endDecoder, .sandboxed: break
     }

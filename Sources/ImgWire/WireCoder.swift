@@ -19,6 +19,7 @@ package struct WireCoder {
       byteCount =
         try fields.write(leadingByteCount: Frame.headerByteCount) { fields throws(FieldError) in
           try message.write(to: &fields)
+          try fields.endObject()
         } - Frame.headerByteCount
     } catch {
       throw MessageError(description: "the message cannot be written: \(error.description)")
@@ -41,6 +42,7 @@ package struct WireCoder {
         guard let message = try Message.read(type, from: &fields) else {
           throw fields.invalid("type", "no message has the type \(type)")
         }
+        try fields.endObject()
         return message
       }
     } catch {
@@ -80,10 +82,11 @@ package enum WireCoding {
 }
 
 /// A message of one direction: a closed enum. Each case is encoded as one JSON object,
-/// `{"type": "…", …}`, with the members of its payload beside the type.
+/// `{"type": "…", …}`. The number of its request, if it has one, and the members of its payload are beside
+/// the type.
 ///
-/// To add a message, add its payload struct, the case, its line in ``write(to:)`` and ``read(_:from:)``,
-/// and a golden file.
+/// To add a message, add its payload struct, unless that would have one member, the case, its line in
+/// ``write(to:)`` and ``read(_:from:)``, and a golden file.
 package protocol WireMessage: Sendable {
   /// The sender's role for error texts: "coordinator", "worker" or "client".
   static var sender: String { get }
@@ -91,7 +94,10 @@ package protocol WireMessage: Sendable {
   /// pair. The connection closes if an announced file is missing, or a file comes with a message that
   /// announces none.
   var announcesFile: Bool { get }
+  /// Writes the message up to its end.
   func write(to f: inout Fields) throws(FieldError)
+  /// Reads what is behind the type of a message, up to its end.
+  ///
   /// - Returns: `nil` if no message has the type.
   static func read(_ type: String, from f: inout Fields) throws(FieldError) -> Self?
 }
@@ -100,32 +106,58 @@ extension WireMessage {
   package var announcesFile: Bool { false }
 }
 
+/// The parts of messages.
 extension Fields {
-  /// Writes a message with the members of its payload.
+  /// A message without anything beside its type.
+  mutating func message(_ type: StaticString) { beginMessage(type) }
+
+  /// A message with the members of its payload.
   mutating func message<Payload: Fielded>(
     _ type: StaticString, _ payload: Payload
   ) throws(FieldError) {
     beginMessage(type)
     _ = try Payload(&self, payload)
-    try endObject()
   }
 
-  /// Writes a message without a payload.
-  mutating func message(_ type: StaticString) throws(FieldError) {
+  /// A message with one member.
+  mutating func message<Value: FieldValue>(
+    _ type: StaticString, _ name: StaticString, _ value: Value
+  ) throws(FieldError) {
     beginMessage(type)
-    try endObject()
+    try field(name, value)
   }
 
-  /// Reads the rest of a message, all but its type.
+  /// A message of one request.
+  mutating func message(_ type: StaticString, _ id: RequestID) throws(FieldError) {
+    try message(type, "id", id)
+  }
+
+  /// A message of one request, with the members of its payload.
+  mutating func message<Payload: Fielded>(
+    _ type: StaticString, _ id: RequestID, _ payload: Payload
+  ) throws(FieldError) {
+    try message(type, id)
+    _ = try Payload(&self, payload)
+  }
+
+  /// A message of one request with one more member.
+  mutating func message<Value: FieldValue>(
+    _ type: StaticString, _ id: RequestID, _ name: StaticString, _ value: Value
+  ) throws(FieldError) {
+    try message(type, id)
+    try field(name, value)
+  }
+
+  /// The number of the request of a message that is read.
+  mutating func id() throws(FieldError) -> RequestID { try member("id") }
+
+  /// A member of a message that is read.
+  mutating func member<Value: FieldValue>(_ name: StaticString) throws(FieldError) -> Value {
+    try field(name, nil)
+  }
+
+  /// The payload of a message that is read.
   mutating func payload<Payload: Fielded>() throws(FieldError) -> Payload {
-    let payload = try Payload(&self, nil)
-    try endObject()
-    return payload
-  }
-
-  /// Reads the rest of a message without a payload.
-  mutating func ended<Message>(_ message: Message) throws(FieldError) -> Message {
-    try endObject()
-    return message
+    try Payload(&self, nil)
   }
 }

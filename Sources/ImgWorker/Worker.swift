@@ -223,8 +223,8 @@ final class Worker {
       switch command {
       case .start(let id, let end):
         guard channel.takesFile else { return }
-        try channel.send(.startDecoder(DecoderReference(decoder: id)), with: end)
-      case .end(let id): try channel.send(.endDecoder(DecoderReference(decoder: id)))
+        try channel.send(.startDecoder(id), with: end)
+      case .end(let id): try channel.send(.endDecoder(id))
       case .ready(let sandbox):
         try channel.send(.sandboxed(WorkerSandbox(worker: self.sandbox, decoder: sandbox)))
         try channel.send(.ready(Self.credits))

@@ -68,7 +68,7 @@ package enum WorkerMain {
     } catch let error as ChannelError {
       throw error
     } catch {
-      try channel.send(.refused(Refusal(reason: String(describing: error))))
+      try channel.send(.refused(reason: String(describing: error)))
       try channel.flush(until: .now + .seconds(1))
       throw error
     }

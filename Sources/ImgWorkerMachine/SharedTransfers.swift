@@ -146,7 +146,7 @@ struct SharedTransfer {
   }
 
   /// - Returns: what leases are to be told of the progress of the body.
-  mutating func takeProgress() -> [ProgressReport.Entry] {
+  mutating func takeProgress() -> [LeaseProgress] {
     progress?.takeNews() ?? []
   }
 
@@ -338,7 +338,7 @@ struct SharedTransfers {
   var hasProgress: Bool { progressIDs.contains { transfers[$0]?.progress?.hasNews == true } }
 
   /// - Returns: what leases are to be told of the progress of their bodies.
-  mutating func takeProgress() -> [ProgressReport.Entry] {
+  mutating func takeProgress() -> [LeaseProgress] {
     progressIDs.sorted().flatMap { id in update(id) { $0.takeProgress() } }
   }
 

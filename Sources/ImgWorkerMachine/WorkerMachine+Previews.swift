@@ -234,9 +234,9 @@ struct ProgressPlan {
   }
 
   /// - Returns: what the leases are to be told; empty if nothing is new.
-  mutating func takeNews() -> [ProgressReport.Entry] {
+  mutating func takeNews() -> [LeaseProgress] {
     guard hasNews, let progress else { return [] }
     reportedByteCount = progress.receivedByteCount
-    return leases.map { ProgressReport.Entry(lease: $0, progress: progress) }
+    return leases.map { LeaseProgress(lease: $0, progress: progress) }
   }
 }

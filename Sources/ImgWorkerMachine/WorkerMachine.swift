@@ -115,12 +115,12 @@ package struct WorkerMachine {
     case .attach(let batch): attachAll(of: batch)
     case .decode(let batch): decodeAll(of: batch)
     case .decodeUpload(let upload): decodeUpload(upload)
-    case .followRedirects(let list): list.transfers.forEach { slotGranted($0) }
-    case .preview(let list): list.leases.forEach { want(.previews, of: $0) }
-    case .progress(let list): list.leases.forEach { want(.progress, of: $0) }
-    case .cancel(let list): list.leases.forEach { cancel($0) }
-    case .sweep(let sweep): effects.append(.sweep(sweep.moment))
-    case .unpin(let list): effects.append(.unpin(list.jobs))
+    case .followRedirects(let transfers): transfers.forEach { slotGranted($0) }
+    case .preview(let leases): leases.forEach { want(.previews, of: $0) }
+    case .progress(let leases): leases.forEach { want(.progress, of: $0) }
+    case .cancel(let leases): leases.forEach { cancel($0) }
+    case .sweep(let moment): effects.append(.sweep(moment))
+    case .unpin(let jobs): effects.append(.unpin(jobs))
     case .drain: isDraining = true
     // The driver's.
     case .welcome, .decoderExited: break
@@ -173,8 +173,8 @@ struct WorkerReport {
   var robotsKnown: [LeaseID] = []
   var slow: [TransferID] = []
   var fast: [TransferID] = []
-  var redirections: [Redirections.Redirection] = []
-  var progress: [ProgressReport.Entry] = []
+  var redirections: [Redirection] = []
+  var progress: [LeaseProgress] = []
   var transferred: [LeaseID] = []
   var released: [LeaseID] = []
   var unpinned: [LeaseID] = []
@@ -219,14 +219,12 @@ struct WorkerReport {
     updates.slow += slow
     updates.fast += fast
     if !updates.isEmpty { effects.append(.send(.hostUpdates(updates))) }
-    if !redirections.isEmpty {
-      effects.append(.send(.redirected(Redirections(redirections: redirections))))
-    }
-    if !progress.isEmpty { effects.append(.send(.progress(ProgressReport(entries: progress)))) }
-    if !transferred.isEmpty { effects.append(.send(.transferred(LeaseList(leases: transferred)))) }
+    if !redirections.isEmpty { effects.append(.send(.redirected(redirections))) }
+    if !progress.isEmpty { effects.append(.send(.progress(progress))) }
+    if !transferred.isEmpty { effects.append(.send(.transferred(transferred))) }
     effects.append(.sendUncached)
-    if !released.isEmpty { effects.append(.send(.released(LeaseList(leases: released)))) }
-    if !unpinned.isEmpty { effects.append(.send(.unpinned(LeaseList(leases: unpinned)))) }
+    if !released.isEmpty { effects.append(.send(.released(released))) }
+    if !unpinned.isEmpty { effects.append(.send(.unpinned(unpinned))) }
     // Many may fail at once, each with a long sentence: in parts that fit a frame.
     for start in stride(from: 0, to: finished.count, by: Self.resultsPerFrame) {
       let part = Array(finished[start...].prefix(Self.resultsPerFrame))

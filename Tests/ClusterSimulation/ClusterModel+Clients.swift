@@ -173,8 +173,8 @@ extension ClusterModel {
         else { continue }
         scheduler.fetches.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
       }
-    case .fromWorker(let worker, .transferred(let list), _):
-      for lease in list.leases {
+    case .fromWorker(let worker, .transferred(let leases), _):
+      for lease in leases {
         guard let transfer = transfer(of: lease, by: worker) else { continue }
         scheduler.fetches.sources[transfer.source].map { missing[$0.key.name.text] = nil }
       }

@@ -77,23 +77,23 @@ extension ClusterModel {
     case .attach(let batch): attachedCount += batch.items.count
     case .decode(let batch): decodeStarts += batch.items.map(\.url)
     case .decodeUpload(let picture): decodeStarts.append(picture.url ?? Self.uploaded)
-    case .followRedirects(let list):
-      for host in list.transfers.compactMap({ scheduler.fetches.transfers[$0]?.host }) {
+    case .followRedirects(let transfers):
+      for host in transfers.compactMap({ scheduler.fetches.transfers[$0]?.host }) {
         checkRate(of: host)
       }
-    case .preview(let list):
-      previewLeases += list.leases
-      checkLeases(of: list)
-    case .progress(let list):
-      progressLeases += list.leases
-      checkLeases(of: list)
+    case .preview(let leases):
+      previewLeases += leases
+      check(leases)
+    case .progress(let leases):
+      progressLeases += leases
+      check(leases)
     case .cancel, .drain: break
     }
   }
 
   /// Nothing is wanted of what has ended.
-  private func checkLeases(of list: LeaseList) {
-    for lease in list.leases where scheduler.fetches.leases[lease] == nil {
+  private func check(_ leases: [LeaseID]) {
+    for lease in leases where scheduler.fetches.leases[lease] == nil {
       fail("previews or progress of \(lease), which has ended")
     }
   }
@@ -118,10 +118,10 @@ extension ClusterModel {
     case .attach(let batch): batch.items.forEach { attach($0, of: batch, at: id) }
     case .decode(let batch): batch.items.forEach { decode($0, of: batch, by: id) }
     case .decodeUpload(let picture): decode(picture, by: id)
-    case .followRedirects(let list):
-      list.transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
-    case .cancel(let list):
-      workers[id]?.cancelled.formUnion(list.leases)
+    case .followRedirects(let transfers):
+      transfers.forEach { follow(LeaseID(rawValue: $0.rawValue), by: id) }
+    case .cancel(let leases):
+      workers[id]?.cancelled.formUnion(leases)
     case .drain:
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
@@ -173,7 +173,7 @@ extension ClusterModel {
           id: item.lease, url: item.url, isOriginal: true, state: .gone))
       workers[id]?.fetches.append(lease(item, of: batch, transfer: item.lease))
     } else {
-      mail.append(.fromWorker(id, .released(LeaseList(leases: [item.lease]))))
+      mail.append(.fromWorker(id, .released([item.lease])))
     }
   }
 
@@ -362,7 +362,7 @@ extension WorkerMessage {
     switch self {
     case .lookedUp(let results):
       results.hits.map(\.lease) + results.originals + results.misses
-    case .released(let list), .unpinned(let list): list.leases
+    case .released(let leases), .unpinned(let leases): leases
     case .finished(let list): list.results.map(\.lease)
     case .uncached(let result): [result.lease]
     case .hello, .ready, .refused, .hostUpdates, .redirected, .transferred, .preview,

@@ -31,7 +31,7 @@ extension ClusterModel {
     if refusesPins, !batch.retention.pins.isEmpty {
       let hits = found.removeValue(forKey: .hit) ?? []
       let staleHits = found.removeValue(forKey: .staleHit) ?? []
-      say(.fromWorker(worker, .unpinned(LeaseList(leases: (hits + staleHits).map(\.lease)))))
+      say(.fromWorker(worker, .unpinned((hits + staleHits).map(\.lease))))
     }
     let stale = found[.staleHit, default: []]
     let served = found[.hit, default: []] + stale
@@ -71,7 +71,7 @@ extension ClusterModel {
     guard workers[worker]?.transfer(transfer)?.state == .receiving else { return }
     workers[worker]?.setState(.held, of: transfer)
     let leases = workers[worker]?.fetches.filter { $0.transfer == transfer }.map(\.lease) ?? []
-    say(.fromWorker(worker, .transferred(LeaseList(leases: leases))))
+    say(.fromWorker(worker, .transferred(leases)))
   }
 
   /// The origin of `url` sends the worker on to another host.
@@ -82,9 +82,9 @@ extension ClusterModel {
 
   func redirect(_ transfer: LeaseID, of worker: WorkerID, to host: String) {
     workers[worker]?.redirect(transfer, to: host)
-    let redirection = Redirections.Redirection(
+    let redirection = Redirection(
       transfer: TransferID(startedBy: transfer), host: host, origin: "http://\(host)")
-    say(.fromWorker(worker, .redirected(Redirections(redirections: [redirection]))))
+    say(.fromWorker(worker, .redirected([redirection])))
   }
 
   /// The worker tells that the transfer of `url` has turned slow, or is slow no more.
@@ -170,7 +170,7 @@ extension ClusterModel {
   func refusePin(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     store.keep(fetch.withoutPins)
     workers[worker]?.remove(fetch.lease)
-    say(.fromWorker(worker, .unpinned(LeaseList(leases: [fetch.lease]))))
+    say(.fromWorker(worker, .unpinned([fetch.lease])))
   }
 
   /// - Parameters:
@@ -206,7 +206,7 @@ extension ClusterModel {
   /// What the lease was to be made from is gone.
   func release(_ fetch: WorkerModel.Fetch, of worker: WorkerID) {
     workers[worker]?.remove(fetch.lease)
-    say(.fromWorker(worker, .released(LeaseList(leases: [fetch.lease]))))
+    say(.fromWorker(worker, .released([fetch.lease])))
   }
 
   /// Everything outstanding succeeds until nothing is.

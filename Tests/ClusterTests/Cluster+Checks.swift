@@ -337,16 +337,15 @@ extension ClientChannel {
   func get(_ url: String, as number: UInt64) throws {
     try sendWhole(
       .get(
-        GetRequest(
-          id: RequestID(rawValue: number), url: url, options: RequestOptions(variant: .standard))))
+        RequestID(rawValue: number),
+        GetRequest(url: url, options: RequestOptions(variant: .standard))))
   }
 }
 
 extension CoordinatorReply {
-  var got: GotReply? { if case .got(let reply) = self { reply } else { nil } }
-  var refusal: RequestRefusal? { if case .refused(let refusal) = self { refusal } else { nil } }
-  var results: ResultsPage? { if case .results(let page) = self { page } else { nil } }
-  var status: ClusterReply? { if case .status(let reply) = self { reply } else { nil } }
+  var got: GotReply? { if case .got(_, let reply) = self { reply } else { nil } }
+  var refusal: RequestRefusal? { if case .refused(_, let refusal) = self { refusal } else { nil } }
+  var status: ClusterStatus? { if case .status(_, let status) = self { status } else { nil } }
 }
 
 extension Tag {

@@ -112,19 +112,20 @@ struct LocalPictureTests {
     let numbers = (1...70 as ClosedRange<UInt64>).map(RequestID.init)
     for number in numbers {
       let request = UploadRequest(
-        id: number, url: nil, byteCount: picture.count,
-        options: RequestOptions(variant: .standard))
-      try channel.send(.upload(request), with: MemoryFile(containing: picture).file)
+        url: nil, byteCount: picture.count, options: RequestOptions(variant: .standard))
+      try channel.send(.upload(number, request), with: MemoryFile(containing: picture).file)
       try channel.flush(until: .now + ProgramRun.patience)
     }
     for number in numbers.dropFirst(64) {
-      let refusal = try #require(try channel.nextInTime().refusal)
-      #expect(refusal.id == number && refusal.code == .unavailable)
+      let reply = try channel.nextInTime()
+      #expect(reply.request == number && reply.refusal?.code == .unavailable)
     }
     for worker in workers { worker.signal(Self.proceed) }
     var made: Set<RequestID> = []
     for _ in numbers.prefix(64) {
-      if let got = try channel.nextInTime().got, got.uncached != nil { made.insert(got.id) }
+      if case .got(let id, let got) = try channel.nextInTime(), got.uncached != nil {
+        made.insert(id)
+      }
     }
     #expect(made == Set(numbers.prefix(64)))
   }

@@ -344,10 +344,10 @@ struct FakeCoordinator: ~Copyable {
     let hello = Hello(processID: 1, storeDirectory: store)
     _ = try listener.serve(hello: .hello(hello)) { request in
       switch request {
-      case .status(let request):
-        return [.status(ClusterReply(id: request.id, cluster: status))]
-      case .jobs(let request):
-        return [.jobs(JobsPage(id: request.id, jobs: [], hasMore: false))]
+      case .status(let id):
+        return [.status(id, status)]
+      case .jobs(let id, _):
+        return [.jobs(id, JobsPage(jobs: [], hasMore: false))]
       default:
         others.append(request)
         return []

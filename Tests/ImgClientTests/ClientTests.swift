@@ -58,8 +58,8 @@ struct ClientTests {
   @Test func `a refusal in place of a hello is thrown with its reason`() throws {
     let error = try error(
       hello: .refused(
-        RequestRefusal(
-          id: RequestRefusal.wholeConnection, code: .unavailable, message: "no more clients")))
+        RequestRefusal.wholeConnection,
+        RequestRefusal(code: .unavailable, message: "no more clients")))
     guard case .refused(.unavailable, "no more clients") = error else {
       Issue.record("\(String(describing: error))")
       return
@@ -76,11 +76,11 @@ struct ClientTests {
 
   @Test func `replies to requests that were abandoned are skipped`() throws {
     let coordinator = try ScriptedCoordinator(socketPath: path) { request in
-      guard case .job(let request) = request else { return [nil] }
-      let late = RequestID(rawValue: request.id.rawValue + 40)
+      guard case .job(let id, let request) = request else { return [nil] }
+      let late = RequestID(rawValue: id.rawValue + 40)
       return [
-        .job(JobReply(id: late, status: .sample(9))),
-        .job(JobReply(id: request.id, status: .sample(request.job.rawValue))),
+        .job(late, .sample(9)),
+        .job(id, .sample(request.job.rawValue)),
       ]
     }
     do {
@@ -95,20 +95,20 @@ struct ClientTests {
     for id in [RequestID(rawValue: 1), RequestRefusal.wholeConnection] {
       let place = directory.file("socket-\(id.rawValue)")
       let coordinator = try ScriptedCoordinator(socketPath: place) { _ in
-        [.refused(RequestRefusal(id: id, code: .stopping, message: "it is stopping")), nil]
+        [.refused(id, RequestRefusal(code: .stopping, message: "it is stopping")), nil]
       }
       do {
         let client = try Client(socketPath: place)
         let error = #expect(throws: ClientError.self) { try client.answer(.sweep) }
         #expect(error?.description == "it is stopping")
       }
-      #expect(coordinator.requests() == [.sweep(PlainRequest(id: RequestID(rawValue: 1)))])
+      #expect(coordinator.requests() == [.sweep(RequestID(rawValue: 1))])
     }
   }
 
   @Test func `a reply of another kind is an error of the connection`() throws {
     let coordinator = try ScriptedCoordinator(socketPath: path) { request in
-      [.sweeping(PlainRequest(id: RequestID(rawValue: 1)))]
+      [.sweeping(RequestID(rawValue: 1))]
     }
     do {
       let client = try Client(socketPath: path)
@@ -152,9 +152,9 @@ struct ClientTests {
     for isStopped in [false, true] {
       let place = directory.file("socket-\(isStopped)")
       let coordinator = try ScriptedCoordinator(socketPath: place) { request in
-        guard case .job(let request) = request else { return [nil] }
+        guard case .job(let id, _) = request else { return [nil] }
         let states: [JobRecord.State] = [.queued, .paused, .finished]
-        return states.map { .job(JobReply(id: request.id, status: .sample(1, $0))) }
+        return states.map { .job(id, .sample(1, $0)) }
       }
       do {
         let client = try Client(socketPath: place)
@@ -173,19 +173,17 @@ struct ClientTests {
   @Test func `jobs and results are read page by page`() throws {
     let coordinator = try ScriptedCoordinator(socketPath: path) { request in
       switch request {
-      case .jobs(let request):
+      case .jobs(let id, let request):
         let first = request.before == nil
         return [
           .jobs(
-            JobsPage(
-              id: request.id, jobs: first ? [.sample(3), .sample(2)] : [.sample(1)],
-              hasMore: first))
+            id,
+            JobsPage(jobs: first ? [.sample(3), .sample(2)] : [.sample(1)], hasMore: first))
         ]
-      case .results(let request):
+      case .results(let id, let request):
         let entry = LineResult(index: request.from, url: "u", outcome: .cancelled)
         return [
-          .results(
-            ResultsPage(id: request.id, entries: [entry], next: request.from == 0 ? 5 : nil))
+          .results(id, ResultsPage(entries: [entry], next: request.from == 0 ? 5 : nil))
         ]
       default: return [nil]
       }

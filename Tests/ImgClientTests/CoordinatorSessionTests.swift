@@ -69,10 +69,8 @@ struct CoordinatorSessionTests {
   @Test func `a call that a stopping coordinator refuses is answered by the next one`() async throws
   {
     let stopping = try ScriptedCoordinator(socketPath: directory.file("stopping")) { request in
-      guard case .sweep(let request) = request else { return [] }
-      return [
-        .refused(RequestRefusal(id: request.id, code: .stopping, message: "stopping")), nil,
-      ]
+      guard case .sweep(let id) = request else { return [] }
+      return [.refused(id, RequestRefusal(code: .stopping, message: "stopping")), nil]
     }
     let next = try coordinator("next")
     let (session, _) = try session(over: ["stopping", "next"])
@@ -146,7 +144,7 @@ struct CallTableTests {
   private var lastNumber: UInt64 = 0
 
   private static func call(isRepeatable: Bool = true) -> SessionCall {
-    SessionCall(Exchange(isRepeatable: isRepeatable) { .status(PlainRequest(id: $0)) })
+    SessionCall(Exchange(isRepeatable: isRepeatable) { .status($0) })
   }
 
   private static func load(from host: String, priority: Int = 0) -> SessionCall {

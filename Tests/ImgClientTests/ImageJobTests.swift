@@ -295,7 +295,7 @@ struct SubmissionBatchesTests {
     #expect(parts.flatMap { $0 } == urls)
     #expect(parts.count > 1)
     for part in parts {
-      #expect(part.reduce(0) { $0 + $1.utf8.count } <= SubmissionLines.maximumByteCount)
+      #expect(part.reduce(0) { $0 + $1.utf8.count } <= Submission.maximumByteCount)
     }
   }
 

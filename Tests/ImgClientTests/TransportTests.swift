@@ -95,7 +95,7 @@ struct LoadRequestTests {
     request.isIncremental = isIncremental
     let load = CoordinatorRequest.load(
       try ClusterRequest(request), maximumRetryAfter: nil, isObserved: isObserved)
-    guard case .get(let get) = load.exchange.message(RequestID(rawValue: 1)) else { return nil }
+    guard case .get(_, let get) = load.exchange.message(RequestID(rawValue: 1)) else { return nil }
     return get
   }
 

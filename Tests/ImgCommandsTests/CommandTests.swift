@@ -8,8 +8,8 @@ import Testing
   private func output(of status: ClusterStatus, _ options: String...) async throws -> String {
     let result = try await ScriptedCoordinator().run(["status"] + options) { request in
       switch request {
-      case .status(let request): [.status(ClusterReply(id: request.id, cluster: status))]
-      case .jobs(let request): [.jobs(JobsPage(id: request.id, jobs: [], hasMore: false))]
+      case .status(let id): [.status(id, status)]
+      case .jobs(let id, _): [.jobs(id, JobsPage(jobs: [], hasMore: false))]
       default: [nil]
       }
     }
@@ -92,15 +92,15 @@ import Testing
     _ command: String, _ rest: [String], _ state: JobRecord.State
   ) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run([command, "7"] + rest) { request in
-      guard case .change(let change) = request else { return [nil] }
-      return [.job(JobReply(id: change.id, status: .sample(7, state)))]
+      guard case .change(let id, _) = request else { return [nil] }
+      return [.job(id, .sample(7, state))]
     }
   }
 
   @Test func `waiting for a damaged job ends with a failure`() async throws {
     let result = try await ScriptedCoordinator().run(["wait", "7"]) { request in
-      guard case .job(let job) = request else { return [nil] }
-      return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+      guard case .job(let id, _) = request else { return [nil] }
+      return [.job(id, .sample(7, .damaged))]
     }
     #expect(result.exitCode == .someFailed)
     #expect(result.messages.contains("job 7 damaged"))
@@ -124,7 +124,7 @@ import Testing
       json.requests
         == [
           .change(
-            ChangeRequest(id: RequestID(rawValue: 1), job: JobID(rawValue: 7), change: change))
+            RequestID(rawValue: 1), ChangeRequest(job: JobID(rawValue: 7), change: change))
         ])
   }
 
@@ -136,8 +136,8 @@ import Testing
       .sample(7, .queued), .sample(7, .queued), .sample(7, .paused), .sample(7),
     ]
     let result = try await ScriptedCoordinator().run([command, "7", "--json"]) { request in
-      guard case .job(let job) = request else { return [nil] }
-      return seen.map { .job(JobReply(id: job.id, status: $0)) }
+      guard case .job(let id, _) = request else { return [nil] }
+      return seen.map { .job(id, $0) }
     }
     #expect(result.exitCode == .success)
     // Changes that come at the same time may be one.
@@ -153,8 +153,8 @@ import Testing
   @Test func `watch ends well whatever came of the job, and wait tells`() async throws {
     for (command, code) in [("watch", ExitCode.success), ("wait", .someFailed)] {
       let result = try await ScriptedCoordinator().run([command, "7"]) { request in
-        guard case .job(let job) = request else { return [nil] }
-        return [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
+        guard case .job(let id, _) = request else { return [nil] }
+        return [.job(id, .sample(7, .damaged))]
       }
       #expect(result.exitCode == code)
     }
@@ -164,8 +164,8 @@ import Testing
     let result = try await ScriptedCoordinator().run(["resume", "7", "--wait", "--json"]) {
       request in
       switch request {
-      case .change(let change): [.job(JobReply(id: change.id, status: .sample(7, .queued)))]
-      case .job(let job): [.job(JobReply(id: job.id, status: .sample(7)))]
+      case .change(let id, _): [.job(id, .sample(7, .queued))]
+      case .job(let id, _): [.job(id, .sample(7))]
       default: [nil]
       }
     }
@@ -183,15 +183,12 @@ import Testing
   ) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
-      case .jobs(let jobs):
-        [.jobs(JobsPage(id: jobs.id, jobs: [3, 2, 1].map { .sample($0) }, hasMore: false))]
-      case .change(let change) where refused.contains(change.job.rawValue):
-        [
-          .refused(
-            RequestRefusal(id: change.id, code: code, message: "job \(change.job) is refused"))
-        ]
-      case .change(let change):
-        [.job(JobReply(id: change.id, status: .sample(change.job.rawValue)))]
+      case .jobs(let id, _):
+        [.jobs(id, JobsPage(jobs: [3, 2, 1].map { .sample($0) }, hasMore: false))]
+      case .change(let id, let change) where refused.contains(change.job.rawValue):
+        [.refused(id, RequestRefusal(code: code, message: "job \(change.job) is refused"))]
+      case .change(let id, let change):
+        [.job(id, .sample(change.job.rawValue))]
       default: [nil]
       }
     }
@@ -200,7 +197,7 @@ import Testing
   /// The jobs whose removal was asked for.
   private func asked(_ result: ScriptedCoordinator.Result) -> [UInt64] {
     result.requests.compactMap {
-      guard case .change(let change) = $0, change.change == .remove else { return nil }
+      guard case .change(_, let change) = $0, change.change == .remove else { return nil }
       return change.job.rawValue
     }
   }
@@ -268,10 +265,10 @@ import Testing
   private func run(_ commandLine: String...) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
-      case .job(let job): [.job(JobReply(id: job.id, status: .sample(7, .damaged)))]
-      case .change(let change) where change.job.rawValue == 1:
-        [.refused(RequestRefusal(id: change.id, code: .wrongState, message: "job 1 runs"))]
-      case .change(let change): [.job(JobReply(id: change.id, status: .sample(7, .paused)))]
+      case .job(let id, _): [.job(id, .sample(7, .damaged))]
+      case .change(let id, let change) where change.job.rawValue == 1:
+        [.refused(id, RequestRefusal(code: .wrongState, message: "job 1 runs"))]
+      case .change(let id, _): [.job(id, .sample(7, .paused))]
       default: [nil]
       }
     }

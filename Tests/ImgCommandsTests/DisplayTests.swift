@@ -412,10 +412,10 @@ import Testing
 
   @Test func `remove prints a refusal as JSON and removes the other jobs`() async throws {
     let result = try await ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
-      guard case .change(let change) = request else { return [nil] }
+      guard case .change(let id, let change) = request else { return [nil] }
       return change.job.rawValue == 1
-        ? [.refused(RequestRefusal(id: change.id, code: .wrongState, message: "job 1 is queued"))]
-        : [.job(JobReply(id: change.id, status: .sample(2)))]
+        ? [.refused(id, RequestRefusal(code: .wrongState, message: "job 1 is queued"))]
+        : [.job(id, .sample(2))]
     }
     #expect(
       result.messages

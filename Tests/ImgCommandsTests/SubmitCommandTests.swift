@@ -43,9 +43,8 @@ import Testing
 
   @Test func `the coordinator's last reason is reported`() async throws {
     let result = try await submit { request in
-      guard case .submitLines(let lines) = request else { return [] }
-      let refusal = RequestRefusal(id: lines.id, code: .journal, message: "the disk is full")
-      return [.refused(refusal), nil]
+      guard case .submitLines(let id, _) = request else { return [] }
+      return [.refused(id, RequestRefusal(code: .journal, message: "the disk is full")), nil]
     }
     #expect(result.error == "the disk is full")
   }
@@ -56,9 +55,9 @@ import Testing
       submittedAt: WallTime(rawValue: 0))
     let result = try await submit { request in
       switch request {
-      case .submitEnd(let end):
-        [.submitted(Submitted(id: end.id, job: record.id, total: 100_000))]
-      case .job(let request): [.job(JobReply(id: request.id, status: ImageJob(record)))]
+      case .submitEnd(let id):
+        [.submitted(id, Submitted(job: record.id, total: 100_000))]
+      case .job(let id, _): [.job(id, ImageJob(record))]
       default: []
       }
     }
@@ -224,7 +223,7 @@ import Testing
     #expect(batches.map(\.count) == [5, 5, 5, 5])
     for batch in batches {
       let byteCount = batch.map(\.utf8.count).reduce(0, +)
-      #expect(byteCount <= SubmissionLines.maximumByteCount)
+      #expect(byteCount <= Submission.maximumByteCount)
     }
   }
 }

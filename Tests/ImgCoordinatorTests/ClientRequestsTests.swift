@@ -18,15 +18,15 @@ struct JobRequestsTests {
   }
 
   private func change(_ job: JobID, _ change: ImageJobChange) throws -> CoordinatorReply? {
-    try client.ask(.change(ChangeRequest(id: client.newRequest(), job: job, change: change)))
+    try client.ask(.change(client.newRequest(), ChangeRequest(job: job, change: change)))
   }
 
   @Test func `a job that does not exist is unknown to every request`() throws {
     let job = JobID(rawValue: 9)
     let requests: [(RequestID) -> ClientMessage] = [
-      { .job(JobRequest(id: $0, job: job)) },
-      { .results(ResultsRequest(id: $0, job: job, from: 0, isFailedOnly: false)) },
-      { .change(ChangeRequest(id: $0, job: job, change: .pause)) },
+      { .job($0, JobRequest(job: job)) },
+      { .results($0, ResultsRequest(job: job, from: 0, isFailedOnly: false)) },
+      { .change($0, ChangeRequest(job: job, change: .pause)) },
     ]
     for request in requests {
       let refusal = try client.ask(request(client.newRequest()))?.refusal
@@ -54,7 +54,7 @@ struct JobRequestsTests {
     let other = try parts.greetedClient()
     for client in [client, other] {
       try client.send(
-        .change(ChangeRequest(id: client.newRequest(), job: job, change: .pause)))
+        .change(client.newRequest(), ChangeRequest(job: job, change: .pause)))
     }
     let replies = [try client.next(), try other.next()]
     let refusals = replies.compactMap(\.?.refusal)
@@ -66,9 +66,9 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let watcher = try parts.greetedClient()
     let id = watcher.newRequest()
-    let first = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    let first = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
     #expect(first?.job?.hasEnded == false)
-    let again = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
+    let again = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
     #expect(again?.refusal?.message == "a request of this number waits already")
     #expect(parts.requests.jobs.hasWatches)
     #expect(try change(job, .cancel)?.job?.state == .cancelled)
@@ -82,15 +82,15 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let watcher = try parts.greetedClient()
     let id = watcher.newRequest()
-    _ = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))
-    let reply = try watcher.ask(.detach(PlainRequest(id: id)))
-    #expect(reply == .detached(PlainRequest(id: id)))
+    _ = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
+    let reply = try watcher.ask(.detach(id))
+    #expect(reply == .detached(id))
     #expect(!parts.requests.jobs.hasWatches)
     // Neither a second detach nor the change of the job is told.
-    try watcher.send(.detach(PlainRequest(id: id)))
+    try watcher.send(.detach(id))
     #expect(try change(job, .cancel)?.job?.state == .cancelled)
     let other = watcher.newRequest()
-    let status = try watcher.ask(.job(JobRequest(id: other, job: job)))
+    let status = try watcher.ask(.job(other, JobRequest(job: job)))
     #expect(status?.job?.state == .cancelled)
   }
 
@@ -105,7 +105,7 @@ struct JobRequestsTests {
     let watchers = [try parts.greetedClient(), try parts.greetedClient()]
     for watcher in watchers {
       let id = watcher.newRequest()
-      let status = try watcher.ask(.job(JobRequest(id: id, job: job, isWatching: true)))?.job
+      let status = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))?.job
       #expect(status?.state != .paused)
     }
     _ = try change(job, .pause)
@@ -170,34 +170,34 @@ struct SubmissionsTests {
 
   @Test func `one list at a time is received on a connection`() throws {
     let client = try parts.greetedClient()
-    try client.send(.submit(.list(client.newRequest())))
-    let reply = try client.ask(.submit(.list(client.newRequest())))
+    try client.send(.submit(client.newRequest(), .list()))
+    let reply = try client.ask(.submit(client.newRequest(), .list()))
     #expect(reply?.refusal?.message == "one list at a time on one connection")
   }
 
   @Test func `a list with too many lines in a frame is refused, and its rest is skipped`() throws {
     let client = try parts.greetedClient()
     let id = client.newRequest()
-    try client.send(.submit(.list(id)))
-    let lines = [String](repeating: "a", count: SubmissionLines.maximumCount + 1)
-    let reply = try client.ask(.submitLines(SubmissionLines(id: id, lines: lines)))
+    try client.send(.submit(id, .list()))
+    let lines = [String](repeating: "a", count: Submission.maximumLineCount + 1)
+    let reply = try client.ask(.submitLines(id, lines))
     #expect(reply?.refusal?.message == "more than 1000 lines in one frame")
-    try client.send(.submitLines(SubmissionLines(id: id, lines: ["a"])))
-    try client.send(.submitEnd(PlainRequest(id: id)))
+    try client.send(.submitLines(id, ["a"]))
+    try client.send(.submitEnd(id))
     #expect(try client.submit(["no URL"]) == JobID(rawValue: 2))
   }
 
   @Test func `a name of more than 200 bytes is refused`() throws {
     let client = try parts.greetedClient()
     let name = String(repeating: "é", count: 101)
-    let reply = try client.ask(.submit(.list(client.newRequest(), name: name)))
+    let reply = try client.ask(.submit(client.newRequest(), .list(name: name)))
     #expect(reply?.refusal?.message == "a job's name has at most 200 bytes")
   }
 
   @Test func `a coordinator that drains takes no list`() throws {
     let client = try parts.greetedClient()
     parts.lifecycle.drain()
-    let reply = try client.ask(.submit(.list(client.newRequest())))
+    let reply = try client.ask(.submit(client.newRequest(), .list()))
     #expect(reply?.refusal?.code == .stopping)
   }
 
@@ -205,8 +205,8 @@ struct SubmissionsTests {
     do {
       let client = try parts.greetedClient()
       let id = client.newRequest()
-      try client.send(.submit(.list(id)))
-      try client.send(.submitLines(SubmissionLines(id: id, lines: ["a"])))
+      try client.send(.submit(id, .list()))
+      try client.send(.submitLines(id, ["a"]))
     }
     while !parts.clients.isEmpty { try parts.round() }
     parts.journal.finish()

@@ -13,7 +13,7 @@ struct ClientTableTests {
   @Test func `a client greets before it asks for anything`() throws {
     let parts = try CoordinatorParts()
     let client = try parts.connect()
-    let reply = try client.ask(.status(PlainRequest(id: client.newRequest())))
+    let reply = try client.ask(.status(client.newRequest()))
     #expect(reply?.refusal?.message == "the first frame is not a hello")
     #expect(try client.next() == nil)
     #expect(parts.clients.isEmpty)
@@ -44,7 +44,7 @@ struct ClientTableTests {
     #expect(refusal?.message.hasPrefix("2 clients are connected already") == true)
     #expect(try third.next() == nil)
     for client in clients {
-      let reply = try client.ask(.jobs(JobsRequest(id: client.newRequest())))
+      let reply = try client.ask(.jobs(client.newRequest(), JobsRequest()))
       guard case .jobs = reply else {
         Issue.record("an earlier client was closed")
         return
@@ -58,7 +58,7 @@ struct ClientTableTests {
     let connection = try #require(parts.clients.all.first)
     let requests = [client.newRequest(), client.newRequest()]
     for request in requests {
-      parts.clients.send(.stopping(PlainRequest(id: request)), to: connection)
+      parts.clients.send(.stopping(request), to: connection)
     }
     #expect(connection.channel.hasUnsent)
     #expect(!connection.wantsTurn)
@@ -66,7 +66,7 @@ struct ClientTableTests {
     parts.clients.flush()
     #expect(!connection.channel.hasUnsent)
     for request in requests {
-      #expect(try client.next() == .stopping(PlainRequest(id: request)))
+      #expect(try client.next() == .stopping(request))
     }
   }
 
@@ -78,7 +78,7 @@ struct ClientTableTests {
     #expect(FileManager.default.fileExists(atPath: parts.settings.socketPath))
     let late = try parts.greetedClient()
     for client in [early, late] {
-      let reply = try client.ask(.jobs(JobsRequest(id: client.newRequest())))
+      let reply = try client.ask(.jobs(client.newRequest(), JobsRequest()))
       guard case .jobs = reply else {
         Issue.record("a client was closed")
         return

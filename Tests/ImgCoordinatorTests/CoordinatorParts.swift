@@ -199,30 +199,28 @@ final class TestClient {
   /// - Returns: its job.
   func submit(_ lines: [String]) throws -> JobID? {
     let id = newRequest()
-    try send(.submit(.list(id)))
-    try send(.submitLines(SubmissionLines(id: id, lines: lines)))
-    guard case .submitted(let submitted) = try ask(.submitEnd(PlainRequest(id: id))) else {
-      return nil
-    }
+    try send(.submit(id, .list()))
+    try send(.submitLines(id, lines))
+    guard case .submitted(_, let submitted) = try ask(.submitEnd(id)) else { return nil }
     return submitted.job
   }
 }
 
 extension Submission {
-  static func list(_ id: RequestID, name: String? = nil) -> Submission {
+  static func list(name: String? = nil) -> Submission {
     Submission(
-      id: id, name: name, options: RequestOptions(variant: .standard), order: .firstInFirstOut)
+      name: name, options: RequestOptions(variant: .standard), order: .firstInFirstOut)
   }
 }
 
 extension CoordinatorReply {
   /// Why it refuses; `nil` when it does not.
   var refusal: RequestRefusal? {
-    if case .refused(let refusal) = self { refusal } else { nil }
+    if case .refused(_, let refusal) = self { refusal } else { nil }
   }
 
   /// The job that it shows; `nil` when it shows none.
   var job: ImageJob? {
-    if case .job(let reply) = self { reply.status } else { nil }
+    if case .job(_, let job) = self { job } else { nil }
   }
 }

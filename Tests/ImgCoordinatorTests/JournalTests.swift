@@ -164,7 +164,7 @@ struct JobRetentionTests {
     let ended = try #require(try client.submit(["http://h/1"]))
     let open = try #require(try client.submit(["http://h/2"]))
     let reply = try client.ask(
-      .change(ChangeRequest(id: client.newRequest(), job: ended, change: .cancel)))
+      .change(client.newRequest(), ChangeRequest(job: ended, change: .cancel)))
     #expect(reply?.job?.state == .cancelled)
     retention(keep: .seconds(3_600)).removeOldJobs(at: start)
     retention(keep: .zero).removeOldJobs(at: start)

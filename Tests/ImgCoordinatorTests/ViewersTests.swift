@@ -19,13 +19,12 @@ struct ViewersTests {
 
   private func get(_ url: String, viewer: String? = nil) -> ClientMessage {
     .get(
-      GetRequest(
-        id: client.newRequest(), url: url, viewer: viewer,
-        options: RequestOptions(variant: .standard)))
+      client.newRequest(),
+      GetRequest(url: url, viewer: viewer, options: RequestOptions(variant: .standard)))
   }
 
   @Test func `a request that cannot be served is answered with its failure`() throws {
-    guard case .got(let reply) = try client.ask(get("no URL")) else {
+    guard case .got(_, let reply) = try client.ask(get("no URL")) else {
       Issue.record("no answer came")
       return
     }
@@ -40,11 +39,11 @@ struct ViewersTests {
   @Test func `a later request of the same viewer cancels the earlier one`() throws {
     try client.send(get("http://h/1", viewer: "page"))
     try client.send(get("http://h/2", viewer: "page"))
-    guard case .got(let reply) = try client.next() else {
+    guard case .got(let id, let reply) = try client.next() else {
       Issue.record("no answer came")
       return
     }
-    #expect(reply.id == RequestID(rawValue: 1))
+    #expect(id == RequestID(rawValue: 1))
     #expect(reply.outcome == .cancelled)
     #expect(parts.scheduler.state.viewerCount == 1)
   }
@@ -54,9 +53,8 @@ struct ViewersTests {
       let other = try parts.greetedClient()
       try other.send(
         .get(
-          GetRequest(
-            id: other.newRequest(), url: "http://h/1",
-            options: RequestOptions(variant: .standard))))
+          other.newRequest(),
+          GetRequest(url: "http://h/1", options: RequestOptions(variant: .standard))))
       while parts.scheduler.state.viewerCount == 0 { try parts.round() }
     }
     while parts.scheduler.state.viewerCount > 0 { try parts.round() }
@@ -69,8 +67,8 @@ struct ViewersTests {
     parts.requests.viewers.reportWaits(at: .now + .seconds(60))
     parts.performEffects()
     let waiting = try requests.map { _ in
-      guard case .waiting(let reply) = try client.next() else { return RequestID(rawValue: 0) }
-      return reply.id
+      guard case .waiting(let id, _) = try client.next() else { return RequestID(rawValue: 0) }
+      return id
     }
     #expect(Set(waiting) == [RequestID(rawValue: 1), RequestID(rawValue: 2)])
   }
@@ -80,7 +78,7 @@ struct ViewersTests {
   private static let picture = Thumbnail(format: .jpeg, width: 10, height: 10, byteCount: 1)
 
   private func detach(_ number: UInt64) throws {
-    try client.send(.detach(PlainRequest(id: RequestID(rawValue: number))))
+    try client.send(.detach(RequestID(rawValue: number)))
   }
 
   private func arrive(_ requests: ClientMessage...) throws {
@@ -89,8 +87,8 @@ struct ViewersTests {
     while parts.scheduler.state.viewerCount < count { try parts.round() }
   }
 
-  private func nextEnd() throws -> GotReply? {
-    if case .got(let reply) = try client.next() { reply } else { nil }
+  private func nextEnd() throws -> (id: RequestID, outcome: Outcome)? {
+    if case .got(let id, let reply) = try client.next() { (id, reply.outcome) } else { nil }
   }
 
   @Test func `a request that its client detaches from ends as cancelled, and no other`() throws {
@@ -118,8 +116,9 @@ struct ViewersTests {
 
   @Test func `an upload that its client detaches from is released`() throws {
     let upload = UploadRequest(
-      id: client.newRequest(), url: nil, byteCount: 1, options: RequestOptions(variant: .standard))
-    try client.send(.upload(upload), with: MemoryFile(containing: [1]).file)
+      url: nil, byteCount: 1, options: RequestOptions(variant: .standard))
+    try client.send(
+      .upload(client.newRequest(), upload), with: MemoryFile(containing: [1]).file)
     while parts.scheduler.state.viewerCount == 0 { try parts.round() }
     #expect(parts.files.count == 1)
     try detach(1)

@@ -151,7 +151,7 @@ import Testing
       cluster.endBackoffs()
       for worker in cluster.workers.keys.sorted() {
         cluster.handle(
-          .fromWorker(worker, .refused(Refusal(reason: "a decoder was killed at its start"))))
+          .fromWorker(worker, .refused(reason: "a decoder was killed at its start")))
         #expect(cluster.scheduler.workers[worker]?.takesLookups == false)
         cluster.exit(worker, .crashed("exit 1"))
       }
@@ -182,7 +182,7 @@ import Testing
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.exit(worker, .crashed("SIGSEGV"))
     let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
-    cluster.handle(.fromWorker(worker, .transferred(LeaseList(leases: [fetch.lease]))))
+    cluster.handle(.fromWorker(worker, .transferred([fetch.lease])))
     cluster.handle(.fromWorker(worker, .finished(FetchResults(results: [result]))))
     let miss = LookupResults(hits: [], originals: [], misses: [fetch.lease])
     cluster.handle(.fromWorker(worker, .lookedUp(miss)))

@@ -73,7 +73,7 @@ import Testing
     for _ in 0..<Supervisor.failedStartsMaximum {
       #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
-      cluster.handle(.fromWorker(worker, .refused(Refusal(reason: "no store"))))
+      cluster.handle(.fromWorker(worker, .refused(reason: "no store")))
       cluster.exit(worker, .crashed("exit 1"))
       cluster.advance(by: .seconds(5))
     }
@@ -86,7 +86,7 @@ import Testing
     let cluster = startingCluster(workers: 2)
     let workers = cluster.workers.keys.sorted()
     for worker in workers {
-      cluster.handle(.fromWorker(worker, .refused(Refusal(reason: "no store"))))
+      cluster.handle(.fromWorker(worker, .refused(reason: "no store")))
     }
     for worker in workers { cluster.exit(worker, .killed("SIGKILL")) }
     #expect(cluster.scheduler.workers.supervisor.startFailure == "no store")

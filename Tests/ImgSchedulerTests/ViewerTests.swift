@@ -148,8 +148,8 @@ import Testing
 
   private func arrived(_ byteCount: Int, for lease: LeaseID, at worker: WorkerID) -> Event {
     let progress = ImageProgress(receivedByteCount: byteCount, expectedByteCount: 10_000)
-    let entry = ProgressReport.Entry(lease: lease, progress: progress)
-    return .fromWorker(worker, .progress(ProgressReport(entries: [entry])))
+    let entry = LeaseProgress(lease: lease, progress: progress)
+    return .fromWorker(worker, .progress([entry]))
   }
 
   @Test func `a worker is asked for progress, and its viewer is told each value`() throws {

@@ -59,7 +59,7 @@ import Testing
     #expect(kind(job, in: cluster) == .workerStarting)
     #expect(cluster.scheduler.clusterWait()?.kind == .workerStarting)
     for worker in cluster.workers.keys.sorted() {
-      cluster.handle(.fromWorker(worker, .refused(Refusal(reason: "imgworker is missing"))))
+      cluster.handle(.fromWorker(worker, .refused(reason: "imgworker is missing")))
       cluster.exit(worker, .crashed("could not be started"))
     }
     let wait = wait(job, in: cluster)

@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  private func checkReadAtOnce<Payload: Fielded & Equatable>(
+  private func checkReadAtOnce<Payload: FieldValue & Equatable>(
     _ payload: Payload, _ fields: inout Fields
   ) throws {
     let json = json(of: payload)
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  private mutating func checkDamaged<Payload: Fielded & Equatable>(_ payload: Payload) {
+  private mutating func checkDamaged<Payload: FieldValue & Equatable>(_ payload: Payload) {
     for _ in 0..<2 {
       var damaged = json(of: payload)
       for _ in 0..<Int.random(in: 1...2, using: &random) { damage(&damaged) }
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  private func json(of payload: some Fielded) -> [UInt8] { Fields.json(of: payload) }
+  private func json(of payload: some FieldValue) -> [UInt8] { Fields.json(of: payload) }
 
   /// Changes what a reader could overlook: digits, punctuation, parts that are there twice or not.
   private mutating func damage(_ bytes: inout [UInt8]) {
@@ -100,7 +100,7 @@ import Testing
   ])
   func `JSON in another form says the same`(text: String) throws {
     let message = try WireCoding.message(WorkerMessage.self, from: ArraySlice(text.utf8))
-    #expect(message == .transferred(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    #expect(message == .transferred([LeaseID(rawValue: 1)]))
   }
 
   @Test(arguments: [
@@ -124,19 +124,16 @@ import Testing
     #expect(
       message
         == .submitLines(
-          SubmissionLines(
-            id: RequestID(rawValue: 1), lines: ["\u{1F301}é/\u{8}\u{c}\n\r\t\"\\"])))
+          RequestID(rawValue: 1), ["\u{1F301}é/\u{8}\u{c}\n\r\t\"\\"]))
   }
 
-  @Test func `members that a part brings are sorted among the others`() throws {
+  @Test func `the type and the number of the request are in front of the payload`() throws {
     let reply = CoordinatorReply.progress(
-      ProgressReply(
-        id: RequestID(rawValue: 7),
-        progress: ImageProgress(receivedByteCount: 1, expectedByteCount: 2)))
+      RequestID(rawValue: 7), ImageProgress(receivedByteCount: 1, expectedByteCount: 2))
     let payload = try payload(of: reply)
     #expect(
       String(decoding: payload, as: UTF8.self)
-        == #"{"expected":2,"id":7,"received":1,"type":"progress"}"#)
+        == #"{"type":"progress","id":7,"expected":2,"received":1}"#)
   }
 
   @Test func `a text with invalid UTF-8 is no message`() {
@@ -172,26 +169,26 @@ import Testing
 /// Random messages of the kinds that are sent often.
 enum RandomMessages {
   /// One payload of each direction.
-  static func payloads(_ random: inout SeededGenerator) -> [any Fielded & Equatable] {
-    let fromCoordinator: any Fielded & Equatable =
+  static func payloads(_ random: inout SeededGenerator) -> [any FieldValue & Equatable] {
+    let fromCoordinator: any FieldValue & Equatable =
       switch coordinatorMessage(&random) {
       case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch): batch
       default: preconditionFailure("a batch is sent often")
       }
-    let fromWorker: any Fielded & Equatable =
+    let fromWorker: any FieldValue & Equatable =
       switch workerMessage(&random) {
-      case .transferred(let list), .released(let list): list
+      case .transferred(let leases), .released(let leases): leases
       case .lookedUp(let results): results
       case .finished(let results): results
       default: preconditionFailure("results are sent often")
       }
-    let fromClient: any Fielded & Equatable =
+    let fromClient: any FieldValue & Equatable =
       switch clientMessage(&random) {
-      case .submitLines(let lines): lines
-      case .get(let request): request
+      case .submitLines(_, let lines): lines
+      case .get(_, let request): request
       default: preconditionFailure("lines and requests are sent often")
       }
-    guard case .got(let got) = reply(&random) else {
+    guard case .got(_, let got) = reply(&random) else {
       preconditionFailure("results are sent often")
     }
     return [fromCoordinator, fromWorker, fromClient, got]
@@ -217,8 +214,8 @@ enum RandomMessages {
 
   static func workerMessage(_ random: inout SeededGenerator) -> WorkerMessage {
     switch Int.random(in: 0..<4, using: &random) {
-    case 0: .transferred(LeaseList(leases: list(&random, lease)))
-    case 1: .released(LeaseList(leases: list(&random, lease)))
+    case 0: .transferred(list(&random, lease))
+    case 1: .released(list(&random, lease))
     case 2:
       .lookedUp(
         LookupResults(
@@ -236,15 +233,16 @@ enum RandomMessages {
   static func clientMessage(_ random: inout SeededGenerator) -> ClientMessage {
     let id = RequestID(rawValue: .random(in: 0...UInt64.max, using: &random))
     guard Bool.random(using: &random) else {
-      return .submitLines(SubmissionLines(id: id, lines: list(&random, text)))
+      return .submitLines(id, list(&random, text))
     }
     let options = RequestOptions(
       variant: request(&random).variant, isLenient: .random(using: &random),
       priority: Int.random(in: -2...2, using: &random),
       delay: .milliseconds(Int.random(in: 0...1_000, using: &random)))
     return .get(
+      id,
       GetRequest(
-        id: id, url: text(&random), viewer: Bool.random(using: &random) ? text(&random) : nil,
+        url: text(&random), viewer: Bool.random(using: &random) ? text(&random) : nil,
         options: options, bypassesStore: .random(using: &random),
         wantsPreviews: .random(using: &random), wantsProgress: .random(using: &random),
         maximumRetryAfter: Bool.random(using: &random) ? .seconds(2) : nil))
@@ -252,8 +250,8 @@ enum RandomMessages {
 
   static func reply(_ random: inout SeededGenerator) -> CoordinatorReply {
     .got(
+      RequestID(rawValue: .random(in: 0...UInt64.max, using: &random)),
       GotReply(
-        id: RequestID(rawValue: .random(in: 0...UInt64.max, using: &random)),
         outcome: outcome(&random),
         timings: Bool.random(using: &random) ? timings(&random) : nil))
   }

@@ -163,13 +163,13 @@ enum GoldenMessages {
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
-      "preview": .preview(LeaseList(leases: [lease])),
-      "progress": .progress(LeaseList(leases: [lease])),
-      "cancel": .cancel(LeaseList(leases: [lease])),
+      "preview": .preview([lease]),
+      "progress": .progress([lease]),
+      "cancel": .cancel([lease]),
       "follow_redirects": .followRedirects(
-        TransferList(transfers: [TransferID(startedBy: lease)])),
-      "sweep": .sweep(Sweep(at: WallTime(rawValue: 1_700_000_000_123))),
-      "unpin": .unpin(JobList(jobs: [JobID(rawValue: 7)])),
+        [TransferID(startedBy: lease)]),
+      "sweep": .sweep(expiredAt: WallTime(rawValue: 1_700_000_000_123)),
+      "unpin": .unpin([JobID(rawValue: 7)]),
       "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
       "decoder_exited_killed": .decoderExited(DecoderExit(decoder: decoder, end: .signalled(11))),
       "decoder_exited_not_started": .decoderExited(
@@ -182,12 +182,12 @@ enum GoldenMessages {
     [
       "hello": .hello(hello),
       "ready": .ready(Credits(lookups: 1_024, leases: 256, decodeQueueTarget: 40)),
-      "refused": .refused(Refusal(reason: "the store cannot be opened")),
+      "refused": .refused(reason: "the store cannot be opened"),
       "looked_up": .lookedUp(
         LookupResults(
           hits: [.init(lease: lease, thumbnail: thumbnail)], stale: [lease],
           originals: [LeaseID(rawValue: 20)], misses: [LeaseID(rawValue: 18)])),
-      "unpinned": .unpinned(LeaseList(leases: [LeaseID(rawValue: 19)])),
+      "unpinned": .unpinned([LeaseID(rawValue: 19)]),
       "host_updates": .hostUpdates(
         HostUpdates(
           cooldowns: [
@@ -199,13 +199,13 @@ enum GoldenMessages {
           robotsKnown: [lease],
           slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)])),
       "redirected": .redirected(
-        Redirections(redirections: [
+        [
           .init(
             transfer: TransferID(startedBy: lease), host: "example.org",
             origin: "https://example.org")
-        ])),
-      "transferred": .transferred(LeaseList(leases: [lease])),
-      "released": .released(LeaseList(leases: [lease])),
+        ]),
+      "transferred": .transferred([lease]),
+      "released": .released([lease]),
       "finished": .finished(
         FetchResults(
           results: [
@@ -223,15 +223,15 @@ enum GoldenMessages {
           lease: lease, made: uncached, bytesFetched: 81_920, isStoreDegraded: true)),
       "preview": .preview(MadePreview(lease: lease, thumbnail: thumbnail, shownByteCount: 16_384)),
       "progress": .progress(
-        ProgressReport(entries: [
+        [
           .init(
             lease: lease,
             progress: ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
           .init(
             lease: LeaseID(rawValue: 18), progress: ImageProgress(receivedByteCount: 1_460)),
-        ])),
-      "start_decoder": .startDecoder(DecoderReference(decoder: decoder)),
-      "end_decoder": .endDecoder(DecoderReference(decoder: decoder)),
+        ]),
+      "start_decoder": .startDecoder(decoder),
+      "end_decoder": .endDecoder(decoder),
       "store": .store(
         StoreReport(
           budgetByteCount: 419_430_400, diskByteCount: 104_857_600, pinnedByteCount: 8_192,
@@ -292,60 +292,64 @@ enum GoldenMessages {
       variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
       delay: .milliseconds(250), keep: .original)
     let changes = changes.mapValues { change in
-      ClientMessage.change(ChangeRequest(id: request, job: job, change: change))
+      ClientMessage.change(request, ChangeRequest(job: job, change: change))
     }
     return changes.merging([
       "hello": .hello(hello),
       "submit": .submit(
-        Submission(id: request, name: "holiday", options: options, order: .lastInFirstOut)),
+        request, Submission(name: "holiday", options: options, order: .lastInFirstOut)),
       "submit_lines": .submitLines(
-        SubmissionLines(id: request, lines: ["https://example.com/ü", "not a URL"])),
-      "submit_end": .submitEnd(PlainRequest(id: request)),
-      "status": .status(PlainRequest(id: request)),
-      "jobs": .jobs(JobsRequest(id: request, before: job, isActiveOnly: true)),
-      "job": .job(JobRequest(id: request, job: job, isWatching: true)),
+        request, ["https://example.com/ü", "not a URL"]),
+      "submit_end": .submitEnd(request),
+      "status": .status(request),
+      "jobs": .jobs(request, JobsRequest(before: job, isActiveOnly: true)),
+      "job": .job(request, JobRequest(job: job, isWatching: true)),
       "results": .results(
-        ResultsRequest(id: request, job: job, from: 500, isFailedOnly: true)),
+        request, ResultsRequest(job: job, from: 500, isFailedOnly: true)),
       "limit": .limit(
-        LimitRequest(
-          id: request,
-          limits: LimitChange(
-            transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600)))),
+        request,
+        LimitChange(
+          transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600))),
       "get": .get(
+        request,
         GetRequest(
-          id: request, url: "https://example.com/a.jpg",
+          url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard))),
       "get_viewer": .get(
-        GetRequest(
-          id: request, url: "https://example.com/a.jpg", viewer: "left", options: delayed)),
+        request, GetRequest(url: "https://example.com/a.jpg", viewer: "left", options: delayed)),
       "get_no_cache": .get(
+        request,
         GetRequest(
-          id: request, url: "https://example.com/a.jpg",
+          url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), bypassesStore: true)),
       "get_incremental": .get(
+        request,
         GetRequest(
-          id: request, url: "https://example.com/a.jpg",
+          url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), wantsPreviews: true)),
       "get_progress": .get(
+        request,
         GetRequest(
-          id: request, url: "https://example.com/a.jpg",
+          url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), wantsProgress: true)),
       "get_retry_after": .get(
+        request,
         GetRequest(
-          id: request, url: "https://example.com/a.jpg",
+          url: "https://example.com/a.jpg",
           options: RequestOptions(variant: .standard), maximumRetryAfter: .seconds(2))),
-      "next_preview": .nextPreview(PlainRequest(id: request)),
+      "next_preview": .nextPreview(request),
       "upload": .upload(
-        UploadRequest(
-          id: request, url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
+        request,
+        UploadRequest(url: "https://example.com/a.jpg", byteCount: 2_345_678, options: options)),
       "upload_unnamed": .upload(
+        request,
         UploadRequest(
-          id: request, url: nil, byteCount: 0, options: RequestOptions(variant: .standard),
+          url: nil, byteCount: 0, options: RequestOptions(variant: .standard),
           wantsPixels: true)),
-      "detach": .detach(PlainRequest(id: request)),
-      "forget": .forget(ForgetRequest(id: request, urls: ["https://example.com/a.jpg"])),
-      "sweep": .sweep(PlainRequest(id: request)),
-      "stop": .stop(PlainRequest(id: request)),
+      "detach": .detach(request),
+      "forget": .forget(request, urls: ["https://example.com/a.jpg"]),
+      "sweep": .sweep(request),
+      "stop": .stop(request),
     ]) { $1 }
   }
 
@@ -374,41 +378,40 @@ enum GoldenMessages {
     return [
       "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
       "refused": .refused(
-        RequestRefusal(id: request, code: .unknownJob, message: "there is no job 3")),
-      "submitted": .submitted(Submitted(id: request, job: job, total: 1_000)),
-      "status": .status(ClusterReply(id: request, cluster: cluster)),
-      "jobs": .jobs(JobsPage(id: request, jobs: [status], hasMore: false)),
-      "job": .job(JobReply(id: request, status: status)),
+        request, RequestRefusal(code: .unknownJob, message: "there is no job 3")),
+      "submitted": .submitted(request, Submitted(job: job, total: 1_000)),
+      "status": .status(request, cluster),
+      "jobs": .jobs(request, JobsPage(jobs: [status], hasMore: false)),
+      "job": .job(request, status),
       "job_waiting": .job(
-        JobReply(id: request, status: ImageJob(record, running: 2, wait: wait))),
-      "job_delayed": .job(JobReply(id: request, status: ImageJob(delayed, isDelayed: true))),
+        request, ImageJob(record, running: 2, wait: wait)),
+      "job_delayed": .job(request, ImageJob(delayed, isDelayed: true)),
       "results": .results(
+        request,
         ResultsPage(
-          id: request,
           entries: [
             .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
             .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
           ], next: 2)),
       "got": .got(
-        GotReply(id: request, outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+        request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
       "got_timed": .got(
-        GotReply(id: request, outcome: .failed(failure), timings: timings)),
+        request, GotReply(outcome: .failed(failure), timings: timings)),
       "got_uncached": .got(
+        request,
         GotReply(
-          id: request, outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
+          outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           uncached: uncached)),
-      "preview": .preview(PreviewReply(id: request, number: 2, thumbnail: thumbnail)),
+      "preview": .preview(request, PreviewReply(number: 2, thumbnail: thumbnail)),
       "progress": .progress(
-        ProgressReply(
-          id: request,
-          progress: ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920))),
+        request, ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
       "progress_unknown_length": .progress(
-        ProgressReply(id: request, progress: ImageProgress(receivedByteCount: 16_384))),
-      "waiting": .waiting(WaitReply(id: request, wait: wait)),
-      "forgotten": .forgotten(PlainRequest(id: request)),
-      "detached": .detached(PlainRequest(id: request)),
-      "sweeping": .sweeping(PlainRequest(id: request)),
-      "stopping": .stopping(PlainRequest(id: request)),
+        request, ImageProgress(receivedByteCount: 16_384)),
+      "waiting": .waiting(request, wait),
+      "forgotten": .forgotten(request),
+      "detached": .detached(request),
+      "sweeping": .sweeping(request),
+      "stopping": .stopping(request),
     ]
   }
 

@@ -118,7 +118,7 @@ import Testing
   @Test func `unknown members are ignored`() throws {
     let text = #"{"type":"stop","id":1,"later":{"x":[1]}}"#
     let message = try WireCoding.message(ClientMessage.self, from: ArraySlice(text.utf8))
-    #expect(message == .stop(PlainRequest(id: RequestID(rawValue: 1))))
+    #expect(message == .stop(RequestID(rawValue: 1)))
   }
 
   @Test func `a variant out of range is not decoded`() {
@@ -132,9 +132,10 @@ import Testing
   }
 
   @Test func `a message that exceeds a frame is not encoded`() {
-    let lines = SubmissionLines(
-      id: RequestID(rawValue: 1), lines: [String(repeating: "a", count: Frame.maximumByteCount)])
-    #expect(throws: MessageError.self) { try WireCoding.frame(ClientMessage.submitLines(lines)) }
+    let lines = [String(repeating: "a", count: Frame.maximumByteCount)]
+    #expect(throws: MessageError.self) {
+      try WireCoding.frame(ClientMessage.submitLines(RequestID(rawValue: 1), lines))
+    }
   }
 }
 
@@ -282,12 +283,12 @@ import Testing
   }
 
   @Test func `a limit that is not set is unchanged`() throws {
-    guard case .limit(let request) = try message(limit(#""transfers_per_host":1024"#)) else {
+    guard case .limit(_, let change) = try message(limit(#""transfers_per_host":1024"#)) else {
       Issue.record("no limit")
       return
     }
     var limits = Limits()
-    limits.apply(request.limits)
+    limits.apply(change)
     var expected = Limits()
     expected.transfersPerHost = 1_024
     #expect(limits == expected)
@@ -328,7 +329,7 @@ import Testing
     ] as [(String, Bool, Expiry)])
   func `an expiry is decoded`(members: String, isSliding: Bool, expiry: Expiry) throws {
     let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
-    guard case .get(let request) = try message(text) else {
+    guard case .get(_, let request) = try message(text) else {
       Issue.record("no get")
       return
     }
@@ -346,7 +347,7 @@ import Testing
 
   @Test(arguments: [0, 250, 86_400_000] as [Int64])
   func `a delay of up to one day is decoded`(milliseconds: Int64) throws {
-    guard case .get(let request) = try message(get(#""delay_ms":\#(milliseconds),"#)) else {
+    guard case .get(_, let request) = try message(get(#""delay_ms":\#(milliseconds),"#)) else {
       Issue.record("no get")
       return
     }

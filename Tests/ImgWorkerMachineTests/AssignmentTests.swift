@@ -86,7 +86,7 @@ struct AssignmentTests {
 
   @Test mutating func `a sweep is passed on`() {
     let moment = WallTime(rawValue: 5)
-    #expect(driver.handle(.received(.sweep(Sweep(at: moment)))) == ["sweep 5"])
+    #expect(driver.handle(.received(.sweep(expiredAt: moment))) == ["sweep 5"])
   }
 }
 
@@ -107,7 +107,7 @@ struct CancellationTests {
     let url = try ImageURL(parsing: "http://other.example/a.jpg")
     driver.handle(.redirected(1, Redirect(url: url, leavesHost: true)))
     #expect(driver.cancel([1]) == ["cancel transfer 1"])
-    #expect(driver.handle(.received(.followRedirects(TransferList(transfers: [1])))).isEmpty)
+    #expect(driver.handle(.received(.followRedirects([1]))).isEmpty)
   }
 
   @Test mutating func `a lease that waits for a robots.txt to attach ends at once`() throws {

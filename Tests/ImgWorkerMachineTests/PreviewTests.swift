@@ -11,7 +11,7 @@ struct PreviewTests {
   private var driver = TestDriver()
 
   private mutating func want(_ leases: [LeaseID]) {
-    driver.handle(.received(.preview(LeaseList(leases: leases))))
+    driver.handle(.received(.preview(leases)))
   }
 
   private mutating func grow(_ byteCount: Int, _ transfer: TransferID = 1) -> [String] {
@@ -195,7 +195,7 @@ struct ProgressTests {
   private var driver = TestDriver()
 
   private mutating func want(_ leases: [LeaseID]) {
-    driver.handle(.received(.progress(LeaseList(leases: leases))))
+    driver.handle(.received(.progress(leases)))
   }
 
   private mutating func grow(

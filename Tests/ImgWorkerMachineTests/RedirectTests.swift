@@ -16,7 +16,7 @@ struct RedirectTests {
   }
 
   private mutating func grantSlot() -> [String] {
-    driver.handle(.received(.followRedirects(TransferList(transfers: [1]))))
+    driver.handle(.received(.followRedirects([1])))
   }
 
   private mutating func fetchObediently() {
@@ -105,7 +105,7 @@ struct RedirectOriginsTests {
   }
 
   private mutating func grantSlot() -> [String] {
-    driver.handle(.received(.followRedirects(TransferList(transfers: [1]))))
+    driver.handle(.received(.followRedirects([1])))
   }
 
   // MARK: - Transfers of one request

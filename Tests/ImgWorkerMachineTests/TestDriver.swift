@@ -92,7 +92,7 @@ struct TestDriver {
 
   @discardableResult
   mutating func cancel(_ leases: [LeaseID]) -> [String] {
-    handle(.received(.cancel(LeaseList(leases: leases))))
+    handle(.received(.cancel(leases)))
   }
 
   /// The body of the transfer is in.
@@ -261,16 +261,16 @@ extension WorkerMessage {
     switch self {
     case .lookedUp: "looked up"
     case .hostUpdates: "host updates"
-    case .redirected(let list): "redirected \(list.redirections.map(\.transfer.rawValue))"
-    case .transferred(let list): "transferred \(list.leases.map(\.rawValue))"
-    case .released(let list): "released \(list.leases.map(\.rawValue))"
-    case .unpinned(let list): "unpinned \(list.leases.map(\.rawValue))"
+    case .redirected(let list): "redirected \(list.map(\.transfer.rawValue))"
+    case .transferred(let leases): "transferred \(leases.map(\.rawValue))"
+    case .released(let leases): "released \(leases.map(\.rawValue))"
+    case .unpinned(let leases): "unpinned \(leases.map(\.rawValue))"
     case .finished(let list):
       "finished "
         + list.results.map { "\($0.lease.rawValue) \($0.outcome.summary)" }
         .joined(separator: ", ")
-    case .progress(let list):
-      "progress " + list.entries.map(\.summary).joined(separator: ", ")
+    case .progress(let entries):
+      "progress " + entries.map(\.summary).joined(separator: ", ")
     case .hello, .ready, .refused, .uncached, .preview, .startDecoder, .endDecoder, .store,
       .sandboxed:
       "unexpected"
@@ -278,7 +278,7 @@ extension WorkerMessage {
   }
 }
 
-extension ProgressReport.Entry {
+extension LeaseProgress {
   fileprivate var summary: String {
     let length = progress.expectedByteCount.map { " of \($0)" } ?? ""
     return "\(lease.rawValue) \(progress.receivedByteCount)\(length)"

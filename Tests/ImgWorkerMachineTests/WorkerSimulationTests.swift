@@ -50,7 +50,7 @@ private struct Run {
     case 9, 10:
       // Also leases that have ended.
       let lease = LeaseID(rawValue: UInt64.random(in: 0...lastLease, using: &random))
-      receive(.cancel(LeaseList(leases: [lease])))
+      receive(.cancel([lease]))
     case 11: followRedirects()
     default: step(&random)
     }
@@ -77,15 +77,15 @@ private struct Run {
   }
 
   private mutating func takeMessages() {
-    for case .redirected(let list) in worker.takeMessages() {
-      redirected += list.redirections.map(\.transfer)
+    for case .redirected(let redirections) in worker.takeMessages() {
+      redirected += redirections.map(\.transfer)
     }
   }
 
   private mutating func followRedirects() {
     let transfers = redirected
     redirected = []
-    if !transfers.isEmpty { receive(.followRedirects(TransferList(transfers: transfers))) }
+    if !transfers.isEmpty { receive(.followRedirects(transfers)) }
   }
 
   private mutating func nextLease() -> LeaseID {

@@ -131,7 +131,7 @@ import Testing
     let said = try worker.messages { !$0.redirections.isEmpty }
     #expect(said.redirections.map(\.host) == ["localhost"])
     #expect(other.totals().requests == 0)
-    try worker.send(.followRedirects(TransferList(transfers: [TransferID(startedBy: 1)])))
+    try worker.send(.followRedirects([TransferID(startedBy: 1)]))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     #expect(other.startOrder() == ["/robots.txt", "/b"])
   }

@@ -32,7 +32,7 @@ import Testing
   }
 
   private func want(_ leases: [LeaseID], of worker: RunningWorker) throws {
-    try worker.send(.preview(LeaseList(leases: leases)))
+    try worker.send(.preview(leases))
   }
 
   @Test(arguments: ArrivingPicture.Form.allCases)
@@ -134,7 +134,7 @@ import Testing
   }
 
   private func want(_ lease: LeaseID) throws {
-    try worker.send(.progress(LeaseList(leases: [lease])))
+    try worker.send(.progress([lease]))
   }
 
   @Test func `each part of a body is reported, and last the whole`() throws {

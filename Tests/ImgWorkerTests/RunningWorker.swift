@@ -105,14 +105,12 @@ final class RunningWorker {
       let delivery = try nextDelivery()
       switch delivery.message {
       case .hostUpdates(let updates): note(updates)
-      case .redirected(let list):
-        said.redirections += list.redirections
-        if givesSlots {
-          try send(.followRedirects(TransferList(transfers: list.redirections.map(\.transfer))))
-        }
-      case .transferred(let list): said.transferred += list.leases
-      case .released(let list): said.released += list.leases
-      case .unpinned(let list): said.unpinned += list.leases
+      case .redirected(let redirections):
+        said.redirections += redirections
+        if givesSlots { try send(.followRedirects(redirections.map(\.transfer))) }
+      case .transferred(let leases): said.transferred += leases
+      case .released(let leases): said.released += leases
+      case .unpinned(let leases): said.unpinned += leases
       case .finished(let results):
         for result in results.results { said.outcomes[result.lease] = result.outcome }
         said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
@@ -124,10 +122,8 @@ final class RunningWorker {
         said.previews[preview.lease, default: []].append(
           try delivery.file.map(MemoryFile.init)?.contents(
             byteCount: preview.thumbnail.byteCount) ?? [])
-      case .progress(let report):
-        for entry in report.entries {
-          said.progress[entry.lease, default: []].append(entry.progress)
-        }
+      case .progress(let entries):
+        for entry in entries { said.progress[entry.lease, default: []].append(entry.progress) }
       case .hello, .ready, .refused, .lookedUp, .startDecoder, .endDecoder, .store, .sandboxed:
         throw Unexpected()
       }
@@ -175,10 +171,10 @@ final class RunningWorker {
       while !arrived.isEmpty {
         let delivery = arrived.removeFirst()
         switch delivery.message {
-        case .startDecoder(let reference):
+        case .startDecoder(let decoder):
           guard let end = delivery.file else { throw Unexpected() }
-          try decoders.start(reference.decoder, channel: end)
-        case .endDecoder(let reference): decoders.end(reference.decoder)
+          try decoders.start(decoder, channel: end)
+        case .endDecoder(let decoder): decoders.end(decoder)
         case .sandboxed, .store: break
         default: return delivery
         }
@@ -233,7 +229,7 @@ final class RunningWorker {
 
   struct Said {
     /// Transfers that went on at another host.
-    var redirections: [Redirections.Redirection] = []
+    var redirections: [Redirection] = []
     var transferred: [LeaseID] = []
     var released: [LeaseID] = []
     var unpinned: [LeaseID] = []

@@ -44,7 +44,7 @@ import Testing
     try worker.send(.fetch(batch(1)))
     try worker.send(.attach(batch(2)))
     #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
-    try worker.send(.cancel(LeaseList(leases: [1, 2])))
+    try worker.send(.cancel([1, 2]))
     try worker.send(.attach(batch(3)))
     let said = try worker.messages(untilEnded: 3)
     #expect(said.outcomes == [1: .cancelled, 2: .cancelled])

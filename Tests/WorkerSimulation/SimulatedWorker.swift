@@ -288,27 +288,27 @@ package final class SimulatedWorker {
       where lookups.remove(lease) == nil {
         report("look-up \(lease.rawValue) is answered twice")
       }
-    case .transferred(let list):
-      for lease in list.leases where !leases.contains(lease) {
+    case .transferred(let leases):
+      for lease in leases where !leases.contains(lease) {
         report("lease \(lease.rawValue) is over before its transfer")
       }
-    case .redirected(let list):
-      for redirection in list.redirections where redirected[redirection.transfer] == nil {
+    case .redirected(let redirections):
+      for redirection in redirections where redirected[redirection.transfer] == nil {
         // Its leases may have left in the same turn.
         if !endedTransfers.contains(redirection.transfer) {
           report("transfer \(redirection.transfer.rawValue) is not redirected")
         }
       }
-    case .released(let list), .unpinned(let list):
-      for lease in list.leases where lookups.remove(lease) == nil { end(lease) }
+    case .released(let leases), .unpinned(let leases):
+      for lease in leases where lookups.remove(lease) == nil { end(lease) }
     case .finished(let list): list.results.forEach { end($0.lease) }
     case .uncached(let result): end(result.lease)
     case .preview(let preview):
       if !leases.contains(preview.lease) {
         report("a preview for lease \(preview.lease.rawValue), which is over")
       }
-    case .progress(let list):
-      for lease in list.entries.map(\.lease) where !leases.contains(lease) {
+    case .progress(let entries):
+      for lease in entries.map(\.lease) where !leases.contains(lease) {
         report("progress of lease \(lease.rawValue), which is over")
       }
     case .hello, .ready, .refused, .hostUpdates, .startDecoder, .endDecoder, .store, .sandboxed:

@@ -59,7 +59,7 @@ package final class Client {
     } catch {
       throw .connection(error)
     }
-    if case .refused(let refusal) = reply {
+    if case .refused(_, let refusal) = reply {
       throw .refused(refusal.code, message: refusal.message)
     }
     guard case .hello(let hello) = reply else { throw .unexpectedReply }
@@ -146,8 +146,8 @@ package final class Client {
     while true {
       let delivery = try nextDelivery(until: deadline)
       let reply = delivery.message
-      if case .refused(let refusal) = reply,
-        refusal.id == id || refusal.id == RequestRefusal.wholeConnection
+      if case .refused(let request, let refusal) = reply,
+        request == id || request == RequestRefusal.wholeConnection
       {
         throw .refused(refusal.code, message: refusal.message)
       }
@@ -190,7 +190,7 @@ extension Client {
   /// - Parameter urls: in the spelling of ``ImageURL/text``.
   package func forgetFailures(of urls: [String]) throws(ClientError) {
     // As many as surely fit a frame, whatever their bytes are.
-    let chunkCount = SubmissionLines.maximumByteCount / ImageURL.maximumByteCount
+    let chunkCount = Submission.maximumByteCount / ImageURL.maximumByteCount
     var rest = urls[...]
     while !rest.isEmpty {
       try answer(.forget(Array(rest.prefix(chunkCount))))
@@ -256,8 +256,8 @@ extension Client {
   /// - Parameters:
   ///   - order: in which the lines are fetched.
   ///   - pinPolicy: how long the job pins what it stores.
-  ///   - nextLines: the list's next lines, within ``SubmissionLines/maximumCount`` and
-  ///     ``SubmissionLines/maximumByteCount``; `nil` at its end.
+  ///   - nextLines: the list's next lines, within ``Submission/maximumLineCount`` and
+  ///     ``Submission/maximumByteCount``; `nil` at its end.
   /// - Returns: the job and the number of its lines, once it is durable.
   /// - Throws: ``ClientError/submission(isComplete:_:)`` where the connection ends first, unless
   ///   the coordinator said why before.
@@ -268,13 +268,13 @@ extension Client {
     let id = newRequest()
     try sendPart(
       .submit(
-        Submission(id: id, name: name, options: options, order: order, pinPolicy: pinPolicy)))
+        id, Submission(name: name, options: options, order: order, pinPolicy: pinPolicy)))
     while let lines = try nextLines() {
-      try sendPart(.submitLines(SubmissionLines(id: id, lines: lines)))
+      try sendPart(.submitLines(id, lines))
     }
-    try sendPart(.submitEnd(PlainRequest(id: id)))
+    try sendPart(.submitEnd(id))
     do throws(ClientError) {
-      guard case .submitted(let submitted) = try reply(to: id, until: nil).message
+      guard case .submitted(_, let submitted) = try reply(to: id, until: nil).message
       else {
         throw .unexpectedReply
       }

@@ -172,7 +172,7 @@ final class SessionLoop {
     case .detach(let call):
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }
-      if call.exchange.updates != .none { post(.detach(PlainRequest(id: number))) }
+      if call.exchange.updates != .none { post(.detach(number)) }
     case .stop: isStopped = true
     }
   }
@@ -292,7 +292,7 @@ final class SessionLoop {
   private func receive(_ delivery: Delivery<CoordinatorReply>) {
     silence.heard(at: .now)
     let reply = ReceivedReply(delivery)
-    if case .refused(let refusal) = reply.message { return refused(refusal) }
+    if case .refused(let id, let refusal) = reply.message { return refused(id, refusal) }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil
     switch call.receive(reply) {
@@ -315,20 +315,20 @@ final class SessionLoop {
     guard let connection, loss == nil, calls.isAnySent else { return }
     switch silence.look(at: .now) {
     case .nothing: break
-    case .isSilent: post(.status(PlainRequest(id: connection.newRequest())))
+    case .isSilent: post(.status(connection.newRequest()))
     case .isLost: loss = .connection(.timedOut)
     }
   }
 
-  private func refused(_ refusal: RequestRefusal) {
+  private func refused(_ request: RequestID, _ refusal: RequestRefusal) {
     let error = ClientError.refused(refusal.code, message: refusal.message)
-    guard refusal.id != RequestRefusal.wholeConnection else {
+    guard request != RequestRefusal.wholeConnection else {
       loss = error
       return
     }
-    guard let call = calls.call(of: refusal.id) else { return }
-    guard refusal.code != .stopping else { return askAgain(refusal.id, call, otherwise: error) }
-    calls.remove(refusal.id)
+    guard let call = calls.call(of: request) else { return }
+    guard refusal.code != .stopping else { return askAgain(request, call, otherwise: error) }
+    calls.remove(request)
     call.end(.failure(.client(error)))
   }
 }

@@ -28,26 +28,24 @@ extension CoordinatorRequest {
 extension CoordinatorRequest where Answer == ClusterStatus {
   /// What the coordinator tells of itself and its workers.
   package static var status: Self {
-    Self(Exchange { .status(PlainRequest(id: $0)) }) { $0.cluster }
+    Self(Exchange { .status($0) }) { $0.cluster }
   }
 
   /// Changes limits of the coordinator until it ends. The answer has the limits that hold from now on.
   package static func limit(_ limits: LimitChange) -> Self {
-    Self(Exchange { .limit(LimitRequest(id: $0, limits: limits)) }) { $0.cluster }
+    Self(Exchange { .limit($0, limits) }) { $0.cluster }
   }
 }
 
 extension CoordinatorRequest where Answer == Void {
   /// Starts the removal of what has expired from the store. A worker removes it in its pauses.
   package static var sweep: Self {
-    Self(Exchange { .sweep(PlainRequest(id: $0)) }) {
-      if case .sweeping = $0 { () } else { nil }
-    }
+    Self(Exchange { .sweep($0) }) { if case .sweeping = $0 { () } else { nil } }
   }
 
   /// Asks the coordinator to finish what runs and to leave. The next coordinator is not asked.
   static var stop: Self {
-    Self(Exchange(isRepeatable: false) { .stop(PlainRequest(id: $0)) }) {
+    Self(Exchange(isRepeatable: false) { .stop($0) }) {
       if case .stopping = $0 { () } else { nil }
     }
   }
@@ -56,9 +54,7 @@ extension CoordinatorRequest where Answer == Void {
   ///
   /// - Parameter urls: in the spelling of ``ImageURL/text``; no more than fit a frame.
   static func forget(_ urls: [String]) -> Self {
-    Self(Exchange { .forget(ForgetRequest(id: $0, urls: urls)) }) {
-      if case .forgotten = $0 { () } else { nil }
-    }
+    Self(Exchange { .forget($0, urls: urls) }) { if case .forgotten = $0 { () } else { nil } }
   }
 }
 
@@ -66,14 +62,14 @@ extension CoordinatorRequest where Answer == Void {
 
 extension CoordinatorRequest where Answer == ImageJob {
   package static func job(_ job: JobID) -> Self {
-    Self(Exchange { .job(JobRequest(id: $0, job: job)) }) { $0.job }
+    Self(Exchange { .job($0, JobRequest(job: job)) }) { $0.job }
   }
 
   /// A job, again after each change. The answer is its end.
   static func watch(_ job: JobID) -> Self {
     Self(
       Exchange(isPrompt: false, updates: .ofJob) {
-        .job(JobRequest(id: $0, job: job, isWatching: true))
+        .job($0, JobRequest(job: job, isWatching: true))
       }
     ) { $0.job }
   }
@@ -85,7 +81,7 @@ extension CoordinatorRequest where Answer == ImageJob {
   package static func change(_ job: JobID, _ change: ImageJobChange) -> Self {
     Self(
       Exchange(isRepeatable: false, isPrompt: false) {
-        .change(ChangeRequest(id: $0, job: job, change: change))
+        .change($0, ChangeRequest(job: job, change: change))
       }
     ) { $0.job }
   }
@@ -96,8 +92,8 @@ extension CoordinatorRequest where Answer == JobsPage {
   package static func jobs(
     before: JobID? = nil, isActiveOnly: Bool = false
   ) -> CoordinatorRequest<JobsPage> {
-    Self(Exchange { .jobs(JobsRequest(id: $0, before: before, isActiveOnly: isActiveOnly)) }) {
-      if case .jobs(let page) = $0 { page } else { nil }
+    Self(Exchange { .jobs($0, JobsRequest(before: before, isActiveOnly: isActiveOnly)) }) {
+      if case .jobs(_, let page) = $0 { page } else { nil }
     }
   }
 }
@@ -109,9 +105,9 @@ extension CoordinatorRequest where Answer == ResultsPage {
   static func results(of job: JobID, from start: Int, isFailedOnly: Bool = false) -> Self {
     Self(
       Exchange {
-        .results(ResultsRequest(id: $0, job: job, from: start, isFailedOnly: isFailedOnly))
+        .results($0, ResultsRequest(job: job, from: start, isFailedOnly: isFailedOnly))
       }
-    ) { if case .results(let page) = $0 { page } else { nil } }
+    ) { if case .results(_, let page) = $0 { page } else { nil } }
   }
 }
 
@@ -138,8 +134,9 @@ extension CoordinatorRequest where Answer == GetResult {
   ) -> Self {
     picture {
       .get(
+        $0,
         GetRequest(
-          id: $0, url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
+          url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
           wantsPreviews: wantsPreviews, wantsProgress: wantsProgress,
           maximumRetryAfter: maximumRetryAfter))
     }
@@ -173,8 +170,9 @@ extension CoordinatorRequest where Answer == GetResult {
     let byteCount = picture.count
     var request = Self.picture {
       .upload(
+        $0,
         UploadRequest(
-          id: $0, url: url, byteCount: byteCount, options: options, wantsPixels: wantsPixels))
+          url: url, byteCount: byteCount, options: options, wantsPixels: wantsPixels))
     }
     request.exchange.file = try MemoryFile(containing: picture).file
     return request
@@ -183,7 +181,7 @@ extension CoordinatorRequest where Answer == GetResult {
   private static func picture(_ message: @escaping @Sendable (RequestID) -> ClientMessage) -> Self {
     Self(exchange: Exchange(isPrompt: false, updates: .ofPicture, message: message)) {
       reply throws(ClientError) in
-      guard case .got(let got) = reply.message else { throw .unexpectedReply }
+      guard case .got(_, let got) = reply.message else { throw .unexpectedReply }
       guard let facts = got.uncached else {
         return GetResult(outcome: got.outcome, uncached: nil, timings: got.timings)
       }
@@ -273,9 +271,9 @@ struct Exchange: Sendable {
   func step(after reply: CoordinatorReply) -> Step {
     switch (updates, reply) {
     case (.ofPicture, .waiting), (.ofPicture, .progress): .more(nil)
-    case (.ofPicture, .preview(let preview)): .more(.nextPreview(PlainRequest(id: preview.id)))
-    case (.ofPicture, .got(let got)): got.outcome.isOfLeavingCoordinator ? .again : .answer
-    case (.ofJob, .job(let reply)): reply.status.hasEnded ? .answer : .more(nil)
+    case (.ofPicture, .preview(let id, _)): .more(.nextPreview(id))
+    case (.ofPicture, .got(_, let got)): got.outcome.isOfLeavingCoordinator ? .again : .answer
+    case (.ofJob, .job(_, let job)): job.hasEnded ? .answer : .more(nil)
     default: .answer
     }
   }
@@ -319,43 +317,20 @@ package struct ReceivedReply: Sendable {
 }
 
 extension CoordinatorReply {
-  /// The request that this answers; `nil` for a hello.
-  var request: RequestID? {
-    switch self {
-    case .hello: nil
-    case .refused(let refusal): refusal.id
-    case .submitted(let submitted): submitted.id
-    case .status(let reply): reply.id
-    case .jobs(let page): page.id
-    case .job(let reply): reply.id
-    case .results(let page): page.id
-    case .got(let reply): reply.id
-    case .preview(let reply): reply.id
-    case .progress(let reply): reply.id
-    case .waiting(let reply): reply.id
-    case .detached(let request): request.id
-    case .forgotten(let request): request.id
-    case .sweeping(let request): request.id
-    case .stopping(let request): request.id
-    }
-  }
-
   /// The bytes of the file beside the message; `nil` if it announces none.
   fileprivate var announcedByteCount: Int? {
     switch self {
-    case .got(let got): got.uncached?.thumbnail.byteCount
-    case .preview(let preview): preview.thumbnail.byteCount
-    case .hello, .refused, .submitted, .status, .jobs, .job, .results, .progress, .waiting,
-      .forgotten, .detached, .sweeping, .stopping:
-      nil
+    case .got(_, let got): got.uncached?.thumbnail.byteCount
+    case .preview(_, let preview): preview.thumbnail.byteCount
+    default: nil
     }
   }
 
   fileprivate var cluster: ClusterStatus? {
-    if case .status(let reply) = self { reply.cluster } else { nil }
+    if case .status(_, let cluster) = self { cluster } else { nil }
   }
 
   fileprivate var job: ImageJob? {
-    if case .job(let reply) = self { reply.status } else { nil }
+    if case .job(_, let job) = self { job } else { nil }
   }
 }

@@ -246,16 +246,9 @@ struct SubmissionBatches<URLs: IteratorProtocol<String>> {
   /// The next batch; `nil` at the end of the list.
   mutating func next() -> [String]? {
     while let url = urls.next() {
-      if let batch = batcher.add(Self.shortened(url)) { return batch }
+      if let batch = batcher.add(Submission.shortened(url)) { return batch }
     }
     return batcher.finish()
-  }
-
-  /// Of a text that is longer than any URL, enough is sent to show that it is.
-  private static func shortened(_ url: String) -> String {
-    let byteCount = ImageURL.maximumByteCount + 1
-    return url.utf8.count <= byteCount
-      ? url : String(decoding: url.utf8.prefix(byteCount), as: UTF8.self)
   }
 }
 
@@ -272,8 +265,8 @@ package struct SubmissionBatcher: Sendable {
   package mutating func add(_ line: String) -> [String]? {
     let lineByteCount = line.utf8.count
     let isFull =
-      batch.count == SubmissionLines.maximumCount
-      || byteCount + lineByteCount > SubmissionLines.maximumByteCount
+      batch.count == Submission.maximumLineCount
+      || byteCount + lineByteCount > Submission.maximumByteCount
     let full = isFull ? finish() : nil
     batch.append(line)
     byteCount += lineByteCount

@@ -147,9 +147,9 @@ public final class ClusterTransport: BoundedTransport {
   ) -> @Sendable (ReceivedReply) -> Void {
     { reply in
       switch reply.message {
-      case .progress(let reply):
-        onUpdate(.progress(reply.progress))
-      case .preview(let preview):
+      case .progress(_, let progress):
+        onUpdate(.progress(progress))
+      case .preview(_, let preview):
         // A preview that cannot be read is as good as none: the thumbnail follows.
         guard let bytes = try? reply.bytes() else { return }
         onUpdate(
@@ -303,7 +303,7 @@ extension ClusterTransport: JobTransport {
     _ id: ImageJob.ID, onUpdate: @escaping @Sendable (ImageJob) -> Void
   ) async throws(ImageError) {
     let end = try await answer(.watch(JobID(rawValue: id))) { reply in
-      if case .job(let reply) = reply.message { onUpdate(reply.status.withoutSecrets) }
+      if case .job(_, let job) = reply.message { onUpdate(job.withoutSecrets) }
     }
     onUpdate(end.withoutSecrets)
   }

@@ -48,24 +48,24 @@ final class ClientRequests {
     }
     switch delivery.message {
     case .hello: break
-    case .submit(let submission): submissions.open(submission, of: client)
-    case .submitLines(let lines): submissions.append(lines, of: client)
-    case .submitEnd(let request): submissions.complete(request.id, of: client)
-    case .status(let request): cluster.reportStatus(request.id, to: client)
-    case .jobs(let request): jobs.list(request, for: client)
-    case .job(let request): jobs.report(request, to: client)
-    case .results(let request): jobs.listResults(request, for: client)
-    case .change(let request): changes.begin(request, for: client)
-    case .limit(let request): cluster.changeLimits(request, for: client)
-    case .get(let request): viewers.get(request, for: client)
-    case .nextPreview(let request): viewers.sendNextPreview(of: request.id, to: client)
-    case .upload(let request): viewers.upload(request, delivery.file, for: client)
-    case .detach(let request):
-      viewers.detach(request.id, of: client)
-      jobs.detach(request.id, of: client)
-    case .forget(let request): cluster.forgetFailures(request, for: client)
-    case .sweep(let request): cluster.sweep(request.id, for: client)
-    case .stop(let request): cluster.stop(request, for: client)
+    case .submit(let id, let submission): submissions.open(submission, id, of: client)
+    case .submitLines(let id, let lines): submissions.append(lines, id, of: client)
+    case .submitEnd(let id): submissions.complete(id, of: client)
+    case .status(let id): cluster.reportStatus(id, to: client)
+    case .jobs(let id, let request): jobs.list(request, id, for: client)
+    case .job(let id, let request): jobs.report(request, id, to: client)
+    case .results(let id, let request): jobs.listResults(request, id, for: client)
+    case .change(let id, let request): changes.begin(request, id, for: client)
+    case .limit(let id, let limits): cluster.change(limits, id, for: client)
+    case .get(let id, let request): viewers.get(request, id, for: client)
+    case .nextPreview(let id): viewers.sendNextPreview(of: id, to: client)
+    case .upload(let id, let request): viewers.upload(request, id, delivery.file, for: client)
+    case .detach(let id):
+      viewers.detach(id, of: client)
+      jobs.detach(id, of: client)
+    case .forget(let id, let urls): cluster.forgetFailures(of: urls, id, for: client)
+    case .sweep(let id): cluster.sweep(id, for: client)
+    case .stop(let id): cluster.stop(id, for: client)
     }
   }
 
@@ -150,7 +150,7 @@ final class ClusterRequests {
   }
 
   func reportStatus(_ request: RequestID, to client: ClientConnection) {
-    clients.send(.status(ClusterReply(id: request, cluster: status)), to: client)
+    clients.send(.status(request, status), to: client)
   }
 
   private var status: ClusterStatus {
@@ -170,20 +170,20 @@ final class ClusterRequests {
   }
 
   /// The limits hold until the coordinator ends; its settings hold when it starts again.
-  func changeLimits(_ request: LimitRequest, for client: ClientConnection) {
-    if let transfers = request.limits.transfers,
+  func change(_ limits: LimitChange, _ request: RequestID, for client: ClientConnection) {
+    if let transfers = limits.transfers,
       let reason = descriptors.reasonForRefusing(transfers: transfers)
     {
-      return clients.refuse(request.id, of: client, .invalidRequest, reason)
+      return clients.refuse(request, of: client, .invalidRequest, reason)
     }
     log.note("limits changed by client \(client.id.rawValue)")
-    scheduler.handle(.limitsChanged(request.limits))
-    reportStatus(request.id, to: client)
+    scheduler.handle(.limitsChanged(limits))
+    reportStatus(request, to: client)
   }
 
-  func forgetFailures(_ request: ForgetRequest, for client: ClientConnection) {
-    scheduler.handle(.failuresForgotten(Set(request.urls)))
-    clients.send(.forgotten(PlainRequest(id: request.id)), to: client)
+  func forgetFailures(of urls: [String], _ request: RequestID, for client: ClientConnection) {
+    scheduler.handle(.failuresForgotten(Set(urls)))
+    clients.send(.forgotten(request), to: client)
   }
 
   func sweep(_ request: RequestID, for client: ClientConnection) {
@@ -191,10 +191,10 @@ final class ClusterRequests {
       return clients.refuse(request, of: client, .stopping, "the coordinator is stopping")
     }
     sweeps.request(at: .now)
-    clients.send(.sweeping(PlainRequest(id: request)), to: client)
+    clients.send(.sweeping(request), to: client)
   }
 
-  func stop(_ request: PlainRequest, for client: ClientConnection) {
+  func stop(_ request: RequestID, for client: ClientConnection) {
     clients.send(.stopping(request), to: client)
     lifecycle.drain()
   }
@@ -224,27 +224,30 @@ final class JobChanges {
 
   // MARK: - Requests
 
-  func begin(_ request: ChangeRequest, for client: ClientConnection) {
-    clients.answer(request.id, of: client) { () throws(StoreError) in
-      let id = request.job
-      guard let status = try jobs.status(of: id) else { return .unknown(id, request.id) }
+  func begin(_ asked: ChangeRequest, _ request: RequestID, for client: ClientConnection) {
+    clients.answer(request, of: client) { () throws(StoreError) in
+      let id = asked.job
+      guard let status = try jobs.status(of: id) else { return .unknown(id, request) }
+      func refusal(_ reason: String) -> CoordinatorReply {
+        .refused(request, RequestRefusal(code: .wrongState, message: reason))
+      }
       guard !pending.contains(id) else {
-        return request.refusal("job \(id) is being changed already; ask again")
+        return refusal("job \(id) is being changed already; ask again")
       }
       guard let record = try changeableRecord(of: id) else {
-        return request.refusal("job \(id) is just beginning or ending; ask again")
+        return refusal("job \(id) is just beginning or ending; ask again")
       }
       var changed = record
       do throws(JobChangeRefusal) {
-        try changed.apply(request.change, at: .now)
+        try changed.apply(asked.change, at: .now)
       } catch {
-        return request.refusal(error.description)
+        return refusal(error.description)
       }
-      if let refusal = client.refusalToWait(request.id) { return refusal }
-      client.pending.addChange(request.id)
-      let requester = Requester(client: client.id, request: request.id)
+      if let refusal = client.refusalToWait(request) { return refusal }
+      client.pending.addChange(request)
+      let requester = Requester(client: client.id, request: request)
       pending.add(PendingChanges.Change(requester: requester, status: status), of: id)
-      submit(request.change, of: record)
+      submit(asked.change, of: record)
       return nil
     }
   }
@@ -284,7 +287,7 @@ final class JobChanges {
     log.note("job \(id): \(change.text)" + (isByAge ? ", because of --keep-jobs" : ""))
     guard let ended, let (client, request) = takeRequester(of: ended) else { return }
     clients.answer(request, of: client) { () throws(StoreError) in
-      .job(JobReply(id: request, status: try jobs.status(of: id) ?? ended.status))
+      .job(request, try jobs.status(of: id) ?? ended.status)
     }
   }
 
@@ -306,12 +309,6 @@ final class JobChanges {
     }
     client.pending.removeChange(requester.request)
     return (client, requester.request)
-  }
-}
-
-extension ChangeRequest {
-  fileprivate func refusal(_ reason: String) -> CoordinatorReply {
-    .refused(RequestRefusal(id: id, code: .wrongState, message: reason))
   }
 }
 

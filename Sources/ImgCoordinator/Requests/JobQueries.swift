@@ -33,16 +33,16 @@ final class JobQueries {
 
   // MARK: - Requests
 
-  func list(_ request: JobsRequest, for client: ClientConnection) {
-    clients.answer(request.id, of: client) { () throws(StoreError) in
+  func list(_ request: JobsRequest, _ id: RequestID, for client: ClientConnection) {
+    clients.answer(id, of: client) { () throws(StoreError) in
       // One more than a page holds tells whether there are older ones.
       let count = JobsPage.maximumCount
       let found = try jobs(
         before: request.before, limit: count + 1, isActiveOnly: request.isActiveOnly)
       return .jobs(
+        id,
         JobsPage(
-          id: request.id, jobs: found.prefix(count).map(\.withoutCookies),
-          hasMore: found.count > count))
+          jobs: found.prefix(count).map(\.withoutCookies), hasMore: found.count > count))
     }
   }
 
@@ -58,25 +58,21 @@ final class JobQueries {
     }
   }
 
-  func report(_ request: JobRequest, to client: ClientConnection) {
-    clients.answer(request.id, of: client) { () throws(StoreError) in
-      guard var status = try status(of: request.job) else {
-        return .unknown(request.job, request.id)
-      }
+  func report(_ request: JobRequest, _ id: RequestID, to client: ClientConnection) {
+    clients.answer(id, of: client) { () throws(StoreError) in
+      guard var status = try status(of: request.job) else { return .unknown(request.job, id) }
       if request.isWatching { status = status.withoutCookies }
       if request.isWatching, !status.hasEnded {
-        if let refusal = client.refusalToWait(request.id) { return refusal }
-        client.pending.addWatch(request.id, sent: status)
+        if let refusal = client.refusalToWait(id) { return refusal }
+        client.pending.addWatch(id, sent: status)
       }
-      return .job(JobReply(id: request.id, status: status))
+      return .job(id, status)
     }
   }
 
-  func listResults(_ request: ResultsRequest, for client: ClientConnection) {
-    clients.answer(request.id, of: client) { () throws(StoreError) in
-      guard let status = try status(of: request.job) else {
-        return .unknown(request.job, request.id)
-      }
+  func listResults(_ request: ResultsRequest, _ id: RequestID, for client: ClientConnection) {
+    clients.answer(id, of: client) { () throws(StoreError) in
+      guard let status = try status(of: request.job) else { return .unknown(request.job, id) }
       let page = try journal.stored.results(
         of: request.job, from: request.from, limit: ResultsPage.maximumCount,
         isFailedOnly: request.isFailedOnly)
@@ -84,7 +80,7 @@ final class JobQueries {
       let entries = page.entries.map {
         LineResult(index: $0.index, url: $0.url, outcome: $0.outcome ?? missing)
       }
-      return .results(ResultsPage(fitting: entries, next: page.next, request: request.id))
+      return .results(id, ResultsPage(fitting: entries, next: page.next))
     }
   }
 
@@ -96,7 +92,7 @@ final class JobQueries {
   /// The client no longer watches a job by this request. One that has ended stays as it is.
   func detach(_ request: RequestID, of client: ClientConnection) {
     guard client.pending.removeWatch(request) else { return }
-    clients.send(.detached(PlainRequest(id: request)), to: client)
+    clients.send(.detached(request), to: client)
   }
 
   /// Sends each watching client the statuses that have changed since its last. A client that has not
@@ -111,7 +107,7 @@ final class JobQueries {
         statuses[job] = .some(known)
         guard let status = known, status != watch.sent else { continue }
         client.pending.updateWatch(watch.request, sent: status)
-        clients.send(.job(JobReply(id: watch.request, status: status)), to: client)
+        clients.send(.job(watch.request, status), to: client)
       }
     }
   }
@@ -124,7 +120,7 @@ final class JobQueries {
         + "\(status.failed) failed, \(status.cancelled) cancelled")
     for client in clients.all {
       for request in client.pending.removeWatches(of: record.id) {
-        clients.send(.job(JobReply(id: request, status: status)), to: client)
+        clients.send(.job(request, status), to: client)
       }
     }
   }
@@ -147,20 +143,19 @@ extension ClientTable {
 extension CoordinatorReply {
   static func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
     .refused(
-      RequestRefusal(id: request, code: .unknownJob, message: "there is no job \(job)"))
+      request, RequestRefusal(code: .unknownJob, message: "there is no job \(job)"))
   }
 }
 
 extension ResultsPage {
   /// As many of the entries as fit a frame, whatever their lines are.
-  init(fitting entries: [LineResult], next: Int?, request: RequestID) {
+  init(fitting entries: [LineResult], next: Int?) {
     var byteCount = 0
     let fitting = entries.prefix { entry in
       byteCount += entry.url.utf8.count + Failure.maximumDetailByteCount
       return byteCount <= Self.maximumByteCount
     }
     let isCut = fitting.count < entries.count
-    self.init(
-      id: request, entries: Array(fitting), next: isCut ? entries[fitting.count].index : next)
+    self.init(entries: Array(fitting), next: isCut ? entries[fitting.count].index : next)
   }
 }

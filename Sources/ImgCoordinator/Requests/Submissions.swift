@@ -27,22 +27,21 @@ final class Submissions {
 
   // MARK: - Requests
 
-  func open(_ submission: Submission, of client: ClientConnection) {
+  func open(_ submission: Submission, _ request: RequestID, of client: ClientConnection) {
     guard lifecycle.isRunning else {
-      return clients.refuse(
-        submission.id, of: client, .stopping, "the coordinator is stopping")
+      return clients.refuse(request, of: client, .stopping, "the coordinator is stopping")
     }
     guard client.submission == nil else {
       return clients.refuse(
-        submission.id, of: client, .invalidRequest, "one list at a time on one connection")
+        request, of: client, .invalidRequest, "one list at a time on one connection")
     }
     guard (submission.name?.utf8.count ?? 0) <= Self.nameMaximumByteCount else {
       return clients.refuse(
-        submission.id, of: client, .invalidRequest,
+        request, of: client, .invalidRequest,
         "a job's name has at most \(Self.nameMaximumByteCount) bytes")
     }
     let job = journal.takeJobID()
-    client.open(OpenSubmission(request: submission.id, job: job))
+    client.open(OpenSubmission(request: request, job: job))
     submitters.add(client.id, of: job)
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
@@ -50,25 +49,17 @@ final class Submissions {
     submit(.createJob(record), of: client)
   }
 
-  func append(_ lines: SubmissionLines, of client: ClientConnection) {
+  func append(_ lines: [String], _ request: RequestID, of client: ClientConnection) {
     // After a refusal the rest of the list may still be on its way.
-    guard let submission = incompleteSubmission(lines.id, of: client) else { return }
-    guard lines.lines.count <= SubmissionLines.maximumCount else {
+    guard let submission = incompleteSubmission(request, of: client) else { return }
+    guard lines.count <= Submission.maximumLineCount else {
       abandon(by: client)
       return clients.refuse(
-        lines.id, of: client, .invalidRequest,
-        "more than \(SubmissionLines.maximumCount) lines in one frame")
+        request, of: client, .invalidRequest,
+        "more than \(Submission.maximumLineCount) lines in one frame")
     }
-    guard !lines.lines.isEmpty else { return }
-    submit(.appendURLs(submission.job, lines.lines.map(Self.shortened)), of: client)
-  }
-
-  /// The line as the journal keeps it. Of a line that is longer than any URL, enough is kept to show
-  /// that it is.
-  private static func shortened(_ line: String) -> String {
-    let byteCount = ImageURL.maximumByteCount + 1
-    return line.utf8.count <= byteCount
-      ? line : String(decoding: line.utf8.prefix(byteCount), as: UTF8.self)
+    guard !lines.isEmpty else { return }
+    submit(.appendURLs(submission.job, lines.map(Submission.shortened)), of: client)
   }
 
   func complete(_ request: RequestID, of client: ClientConnection) {
@@ -113,8 +104,7 @@ final class Submissions {
       let submission = client.endSubmission()
     else { return }
     clients.send(
-      .submitted(
-        Submitted(id: submission.request, job: record.id, total: record.counts.total)),
+      .submitted(submission.request, Submitted(job: record.id, total: record.counts.total)),
       to: client)
   }
 

@@ -29,38 +29,36 @@ final class Viewers {
 
   // MARK: - Requests
 
-  func get(_ request: GetRequest, for client: ClientConnection) {
+  func get(_ request: GetRequest, _ id: RequestID, for client: ClientConnection) {
     guard (request.viewer?.utf8.count ?? 0) <= GetRequest.maximumViewerByteCount else {
       return clients.refuse(
-        request.id, of: client, .invalidRequest,
+        id, of: client, .invalidRequest,
         "a viewer's name has at most \(GetRequest.maximumViewerByteCount) bytes")
     }
-    if let refusal = client.refusalToWait(request.id) {
-      return clients.send(refusal, to: client)
-    }
-    scheduler.handle(.viewerArrived(add(request.id, of: client), ViewerRequest(request)))
+    if let refusal = client.refusalToWait(id) { return clients.send(refusal, to: client) }
+    scheduler.handle(.viewerArrived(add(id, of: client), ViewerRequest(request)))
   }
 
-  func upload(_ request: UploadRequest, _ file: PassedFile?, for client: ClientConnection) {
+  func upload(
+    _ request: UploadRequest, _ id: RequestID, _ file: PassedFile?, for client: ClientConnection
+  ) {
     guard let file else { preconditionFailure("a channel delivers the file of an upload") }
     guard request.url == nil || !request.wantsPixels else {
       return clients.refuse(
-        request.id, of: client, .invalidRequest,
+        id, of: client, .invalidRequest,
         "pixels are not stored; upload the picture without a URL to have its pixels")
     }
-    if let refusal = client.refusalToWait(request.id) {
-      return clients.send(refusal, to: client)
-    }
+    if let refusal = client.refusalToWait(id) { return clients.send(refusal, to: client) }
     // Results are released with the event that brings them: what is here was uploaded.
     guard files.count < Self.uploadMaximum else {
       return clients.refuse(
-        request.id, of: client, .unavailable,
+        id, of: client, .unavailable,
         "\(Self.uploadMaximum) uploads wait already; try again")
     }
     let picture = UploadedPicture(
       file: files.add(file), byteCount: request.byteCount, url: request.url,
       wantsPixels: request.wantsPixels)
-    scheduler.handle(.viewerUploaded(add(request.id, of: client), picture, request.options))
+    scheduler.handle(.viewerUploaded(add(id, of: client), picture, request.options))
   }
 
   private func add(_ request: RequestID, of client: ClientConnection) -> ViewerID {
@@ -88,7 +86,7 @@ final class Viewers {
 
   func answer(_ viewer: ViewerID, _ outcome: Outcome, _ timings: Timings?) {
     guard let (client, request) = takeRequester(of: viewer) else { return }
-    clients.send(.got(GotReply(id: request, outcome: outcome, timings: timings)), to: client)
+    clients.send(.got(request, GotReply(outcome: outcome, timings: timings)), to: client)
   }
 
   /// Passes a thumbnail that is not in the store on to the client, unread.
@@ -98,8 +96,7 @@ final class Viewers {
     guard let (client, request) = takeRequester(of: viewer) else { return }
     let outcome = Outcome.done(made.thumbnail, fromCache: false, bytesFetched: bytesFetched)
     clients.send(
-      .got(GotReply(id: request, outcome: outcome, uncached: made)),
-      with: files[file], to: client)
+      .got(request, GotReply(outcome: outcome, uncached: made)), with: files[file], to: client)
   }
 
   // MARK: - Previews
@@ -127,8 +124,7 @@ final class Viewers {
     }
     clients.send(
       .preview(
-        PreviewReply(
-          id: requester.request, number: preview.number, thumbnail: preview.thumbnail)),
+        requester.request, PreviewReply(number: preview.number, thumbnail: preview.thumbnail)),
       with: preview.file, to: client)
   }
 
@@ -137,7 +133,7 @@ final class Viewers {
   /// Tells a client how much of its picture has arrived. A client that does not read is sent a later value.
   func report(_ progress: ImageProgress, to viewer: ViewerID) {
     guard let (client, request) = readingRequester(of: viewer) else { return }
-    clients.send(.progress(ProgressReply(id: request, progress: progress)), to: client)
+    clients.send(.progress(request, progress), to: client)
   }
 
   // MARK: - Waits
@@ -150,7 +146,7 @@ final class Viewers {
   func reportWaits(at now: Instant) {
     for (viewer, wait) in scheduler.takeWaitReports(at: now) {
       guard let (client, request) = readingRequester(of: viewer) else { continue }
-      clients.send(.waiting(WaitReply(id: request, wait: wait)), to: client)
+      clients.send(.waiting(request, wait), to: client)
     }
   }
 

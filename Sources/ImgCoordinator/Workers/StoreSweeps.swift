@@ -81,7 +81,7 @@ final class StoreSweeps {
     isRequested = false
     next = now + Self.interval
     last = now
-    workers.send(.sweep(Sweep(at: moment)), to: worker)
+    workers.send(.sweep(expiredAt: moment), to: worker)
   }
 
   /// Has the pins removed of jobs that hold none, if a worker has reported since the last call.
@@ -92,7 +92,7 @@ final class StoreSweeps {
     reportCount = scheduler.state.storeReportCount
     let ended = report.pinningJobs.filter { !holdsPins($0) }
     isReleasing = !ended.isEmpty
-    if isReleasing { workers.send(.unpin(JobList(jobs: ended)), to: worker) }
+    if isReleasing { workers.send(.unpin(ended), to: worker) }
   }
 
   /// A job that cannot be read keeps its pins.

@@ -76,8 +76,8 @@ final class WorkerPool {
         worker.killAndReap()
         unregister(worker)
       }
-      let refusal = Refusal(reason: "\(executable) cannot be started: \(error)")
-      scheduler.handle(.fromWorker(id, .refused(refusal)))
+      let reason = "\(executable) cannot be started: \(error)"
+      scheduler.handle(.fromWorker(id, .refused(reason: reason)))
       let end = WorkerEnd.crashed("could not be started")
       scheduler.handle(.workerExited(id, end, transferring: nil))
     }
@@ -174,17 +174,16 @@ final class WorkerPool {
     let id = worker.id
     switch delivery.message {
     case .hello(let hello): greet(worker, hello)
-    case .startDecoder(let reference):
-      let answer = decoders.order(
-        reference.decoder, for: worker, channel: delivery.announcedFile)
+    case .startDecoder(let decoder):
+      let answer = decoders.order(decoder, for: worker, channel: delivery.announcedFile)
       tell([answer].compactMap(\.self))
       startDecoders(at: .now)
-    case .endDecoder(let reference):
-      tell([decoders.end(reference.decoder, of: id)].compactMap(\.self))
+    case .endDecoder(let decoder):
+      tell([decoders.end(decoder, of: id)].compactMap(\.self))
     case .sandboxed(let sandbox):
       sandboxReports.add(sandbox, of: id).forEach(log.note)
-    case .refused(let refusal):
-      log.note("worker \(worker.number) cannot begin: \(refusal.reason)")
+    case .refused(let reason):
+      log.note("worker \(worker.number) cannot begin: \(reason)")
       scheduler.handle(.fromWorker(id, delivery.message))
     case .uncached, .preview:
       let file = files.add(delivery.announcedFile)
@@ -212,7 +211,7 @@ final class WorkerPool {
 
   /// Ends a worker that cannot work here.
   private func refuse(_ worker: WorkerProcess, _ reason: String) {
-    scheduler.handle(.fromWorker(worker.id, .refused(Refusal(reason: reason))))
+    scheduler.handle(.fromWorker(worker.id, .refused(reason: reason)))
     worker.kill()
   }
 

@@ -101,7 +101,7 @@ extension Fields {
     }
   }
 
-  /// Begins the object of a message, which has its type among its members.
+  /// Begins the object of a message, whose first member is its type.
   package mutating func beginMessage(_ type: StaticString) { writer.beginMessage(type) }
 
   /// Begins a message that is read.

@@ -20,8 +20,9 @@
 ///     }
 ///
 /// When it writes, `value` is there: each call writes a member, and the copy that is made is not used.
-/// When it reads, `value` is `nil`, and each call reads a member. The members are in the order of their
-/// names' bytes. Those of a part, whose members are beside its owner's, need not be.
+/// When it reads, `value` is `nil`, and each call reads a member. The order of the calls is that of the
+/// members; `JSONEncoder` sorts them, so that it is the order of their names' bytes. That of a part, whose
+/// members are beside its owner's, need not be.
 @_spi(Coding) public protocol Fielded: FieldValue {
   /// - Parameter value: what is written; `nil` to read.
   init(_ f: inout Fields, _ value: Self?) throws(FieldError)

@@ -14,9 +14,6 @@ struct JSONReader {
   private var count = 0
   /// Whether a comma precedes the next member.
   private var needsComma = false
-  /// The type of a message, which is one of its members, until it is passed.
-  private var pendingType: Range<Int>?
-  private var depth = 0
   /// Whether it takes any JSON.
   private var isLenient = false
   /// Of lenient reading, the members of the open objects.
@@ -39,8 +36,6 @@ struct JSONReader {
     count = json.count
     position = 0
     needsComma = false
-    pendingType = nil
-    depth = 0
     self.isLenient = isLenient
     if isLenient { (objects, path, valueEnds) = ([], [], []) }
     skipWhiteSpace()
@@ -76,7 +71,6 @@ struct JSONReader {
   mutating func beginObject() throws(FieldError) {
     let start = position
     try expect(UInt8(ascii: "{"), "not an object")
-    depth += 1
     needsComma = false
     guard isLenient else { return }
     position = start
@@ -87,11 +81,8 @@ struct JSONReader {
     if isLenient {
       position = objects.removeLast().end
     } else {
-      if depth == 1 { passType() }
-      guard depth > 1 || pendingType == nil else { throw .notCanonical }
       try expect(UInt8(ascii: "}"), "not the end of an object")
     }
-    depth -= 1
     needsComma = true
   }
 
@@ -120,7 +111,6 @@ struct JSONReader {
   /// Begins the member of this name, whose value is read next, before ``endMember()``. `null` is no value.
   mutating func beginMember(_ name: StaticString) -> Bool {
     if isLenient { return findMember("\(name)") }
-    if depth == 1, pendingType != nil, !isNext(name) { passType() }
     guard isNext(name) else { return false }
     position += name.utf8CodeUnitCount + (needsComma ? 4 : 3)
     needsComma = true
@@ -163,47 +153,13 @@ struct JSONReader {
     return true
   }
 
-  // MARK: - The type of a message
-
-  /// The type of the message, before its other members are read.
+  /// Begins a message, whose type is read before its other members.
   mutating func messageType() throws(FieldError) -> String {
-    guard !isLenient else {
-      try beginObject()
-      guard beginMember("type") else { throw FieldError(path: ["type"], reason: nil) }
-      let type = try string()
-      try endMember()
-      return type
-    }
-    let start = try typeStart()
-    position = start
-    let type = try string()
-    pendingType = start..<position
-    position = 0
     try beginObject()
+    guard beginMember("type") else { throw FieldError(path: ["type"], reason: nil) }
+    let type = try string()
+    try endMember()
     return type
-  }
-
-  /// Where the text of the type begins. It is the last member, or few follow it. Should the same bytes belong
-  /// to another object, the type is not found in its place.
-  private func typeStart() throws(FieldError) -> Int {
-    let name: StaticString = "\"type\":"
-    var start = count - name.utf8CodeUnitCount
-    while start > 0 {
-      if byte(at: start + 1) == UInt8(ascii: "t"), isName(name, at: start) {
-        return start + name.utf8CodeUnitCount
-      }
-      start -= 1
-    }
-    throw .notCanonical
-  }
-
-  private mutating func passType() {
-    guard let type = pendingType, isNext("type"),
-      position + "type".utf8.count + (needsComma ? 4 : 3) == type.lowerBound
-    else { return }
-    position = type.upperBound
-    pendingType = nil
-    needsComma = true
   }
 
   // MARK: - Lists

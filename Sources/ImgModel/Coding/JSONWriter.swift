@@ -1,24 +1,11 @@
 /// Writes JSON into a byte buffer that its owner uses again: no white space, escapes only where RFC 8259
-/// section 7 requires them, and the members of each object in the order of their names' bytes, so that
-/// equal values have equal bytes.
+/// section 7 requires them, and the members of each object in the order of the list that describes them, so
+/// that equal values have equal bytes.
 struct JSONWriter {
   /// What is written is in front of `end`.
   private var buffer: [UInt8] = []
   private var end = 0
   private var needsComma = false
-  /// Where the members of the open objects begin.
-  private var memberStarts: [Int] = []
-  /// The open objects.
-  private var objects: [OpenObject] = []
-  private var object = OpenObject()
-  /// The type of a message, while it is not written.
-  private var pendingType: StaticString?
-
-  private struct OpenObject {
-    var firstMember = 0
-    var lastName: StaticString = ""
-    var isSorted = true
-  }
 
   /// A larger buffer is not kept for the next JSON.
   private static let keptByteCount = 32 << 10
@@ -51,10 +38,6 @@ struct JSONWriter {
   mutating func start(leadingByteCount: Int = 0) {
     end = 0
     needsComma = false
-    memberStarts.removeAll(keepingCapacity: true)
-    objects.removeAll(keepingCapacity: true)
-    object = OpenObject()
-    pendingType = nil
     reserve(leadingByteCount)
     end = leadingByteCount
   }
@@ -65,23 +48,18 @@ struct JSONWriter {
   // MARK: - Structure
 
   mutating func beginObject() {
-    objects.append(object)
-    object = OpenObject(firstMember: memberStarts.count)
     put(UInt8(ascii: "{"))
     needsComma = false
   }
 
-  /// Begins the object of a message, which has its type among its members.
+  /// Begins the object of a message, whose first member is its type.
   mutating func beginMessage(_ type: StaticString) {
     beginObject()
-    pendingType = type
+    member("type")
+    string("\(type)")
   }
 
   mutating func endObject() {
-    if pendingType != nil, objects.count == 1 { writeType() }
-    if !object.isSorted { sortMembers() }
-    memberStarts.removeSubrange(object.firstMember...)
-    object = objects.removeLast()
     put(UInt8(ascii: "}"))
     needsComma = true
   }
@@ -106,13 +84,6 @@ struct JSONWriter {
   ///
   /// - Parameter name: needs no escapes.
   mutating func member(_ name: StaticString) {
-    if pendingType != nil, objects.count == 1, Self.isInOrder("type", name) { writeType() }
-    beginMember(name)
-  }
-
-  private mutating func beginMember(_ name: StaticString) {
-    if !Self.isInOrder(object.lastName, name) { object.isSorted = false }
-    object.lastName = name
     let count = name.utf8CodeUnitCount
     reserve(count + 4)
     let start = end + (needsComma ? 1 : 0)
@@ -123,46 +94,8 @@ struct JSONWriter {
       unsafe buffer[start + count + 1] = UInt8(ascii: "\"")
       unsafe buffer[start + count + 2] = UInt8(ascii: ":")
     }
-    memberStarts.append(start)
     end = start + count + 3
     needsComma = true
-  }
-
-  private mutating func writeType() {
-    guard let type = pendingType else { return }
-    pendingType = nil
-    beginMember("type")
-    string("\(type)")
-  }
-
-  /// Whether a name is not behind another in the order of their bytes.
-  private static func isInOrder(_ first: StaticString, _ second: StaticString) -> Bool {
-    unsafe isInOrder(
-      UnsafeBufferPointer(start: first.utf8Start, count: first.utf8CodeUnitCount),
-      UnsafeBufferPointer(start: second.utf8Start, count: second.utf8CodeUnitCount))
-  }
-
-  private static func isInOrder(
-    _ first: UnsafeBufferPointer<UInt8>, _ second: UnsafeBufferPointer<UInt8>
-  ) -> Bool {
-    for index in 0..<min(first.count, second.count) where unsafe first[index] != second[index] {
-      return unsafe first[index] < second[index]
-    }
-    return first.count <= second.count
-  }
-
-  /// Brings the members of the last object, all but the comma between two, in the order of their names. A
-  /// name ends with a quotation mark, which is less than every byte of a name.
-  private mutating func sortMembers() {
-    let starts = memberStarts[object.firstMember...]
-    let ends = starts.dropFirst().map { $0 - 1 } + [end]
-    let members = zip(starts, ends).map { Array(buffer[$0..<$1]) }
-      .sorted { $0.lexicographicallyPrecedes($1) }
-    end = starts[starts.startIndex]
-    for (index, member) in members.enumerated() {
-      if index > 0 { put(UInt8(ascii: ",")) }
-      put(member)
-    }
   }
 
   // MARK: - Values

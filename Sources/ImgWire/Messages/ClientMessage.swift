@@ -8,42 +8,43 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   /// The first message. The coordinator answers with its hello.
   case hello(Hello)
   /// Starts a submission. Its lines follow with the same request number.
-  case submit(Submission)
-  /// More lines of the submission, at most ``SubmissionLines/maximumCount`` a frame.
-  case submitLines(SubmissionLines)
+  case submit(RequestID, Submission)
+  /// More lines of the submission, one URL each, as the user typed it; at most ``Submission/maximumLineCount``
+  /// a frame.
+  case submitLines(RequestID, [String])
   /// Completes the submission. The reply is `submitted`, after the job is durable.
-  case submitEnd(PlainRequest)
+  case submitEnd(RequestID)
   /// Requests the state of the cluster. The reply is `status`.
-  case status(PlainRequest)
+  case status(RequestID)
   /// Requests a page of jobs, newest first. The reply is `jobs`.
-  case jobs(JobsRequest)
+  case jobs(RequestID, JobsRequest)
   /// Requests the state of one job. The reply is `job`; with `watch`, another `job` follows each
   /// change until the job ends.
-  case job(JobRequest)
+  case job(RequestID, JobRequest)
   /// Requests a page of a job's URLs with their outcomes. The reply is `results`.
-  case results(ResultsRequest)
+  case results(RequestID, ResultsRequest)
   /// Changes a job. The reply is `job`, after the change is durable.
-  case change(ChangeRequest)
+  case change(RequestID, ChangeRequest)
   /// Changes limits of the running coordinator. The reply is `status`.
-  case limit(LimitRequest)
+  case limit(RequestID, LimitChange)
   /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` and `progress` replies if
   /// the client wants them.
-  case get(GetRequest)
+  case get(RequestID, GetRequest)
   /// The client has taken a preview, and takes the next one. There is no reply if the request has ended
   /// or wants no previews.
-  case nextPreview(PlainRequest)
+  case nextPreview(RequestID)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
-  case upload(UploadRequest)
+  case upload(RequestID, UploadRequest)
   /// The client no longer waits for the `get`, `upload` or watched `job` of this number. The reply is the
   /// `got` of that request, as cancelled, or `detached` for a job. There is none if the request has ended.
-  case detach(PlainRequest)
-  /// Deletes the remembered failures of URLs. The reply is `forgotten`.
-  case forget(ForgetRequest)
+  case detach(RequestID)
+  /// Deletes the remembered failures of URLs, as in ``ImageURL/text``. The reply is `forgotten`.
+  case forget(RequestID, urls: [String])
   /// Removes expired thumbnails in the background. The reply is `sweeping`.
-  case sweep(PlainRequest)
+  case sweep(RequestID)
   /// Stops the coordinator after it has finished its leases. The reply is `stopping`; the connection
   /// closes at the end.
-  case stop(PlainRequest)
+  case stop(RequestID)
 
   package var announcesFile: Bool {
     if case .upload = self { true } else { false }
@@ -54,22 +55,22 @@ extension ClientMessage {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
     case .hello(let payload): try f.message("hello", payload)
-    case .submit(let payload): try f.message("submit", payload)
-    case .submitLines(let payload): try f.message("submit_lines", payload)
-    case .submitEnd(let payload): try f.message("submit_end", payload)
-    case .status(let payload): try f.message("status", payload)
-    case .jobs(let payload): try f.message("jobs", payload)
-    case .job(let payload): try f.message("job", payload)
-    case .results(let payload): try f.message("results", payload)
-    case .change(let payload): try f.message("change", payload)
-    case .limit(let payload): try f.message("limit", payload)
-    case .get(let payload): try f.message("get", payload)
-    case .nextPreview(let payload): try f.message("next_preview", payload)
-    case .upload(let payload): try f.message("upload", payload)
-    case .detach(let payload): try f.message("detach", payload)
-    case .forget(let payload): try f.message("forget", payload)
-    case .sweep(let payload): try f.message("sweep", payload)
-    case .stop(let payload): try f.message("stop", payload)
+    case .submit(let id, let payload): try f.message("submit", id, payload)
+    case .submitLines(let id, let lines): try f.message("submit_lines", id, "lines", lines)
+    case .submitEnd(let id): try f.message("submit_end", id)
+    case .status(let id): try f.message("status", id)
+    case .jobs(let id, let payload): try f.message("jobs", id, payload)
+    case .job(let id, let payload): try f.message("job", id, payload)
+    case .results(let id, let payload): try f.message("results", id, payload)
+    case .change(let id, let payload): try f.message("change", id, payload)
+    case .limit(let id, let limits): try f.message("limit", id, "limits", limits)
+    case .get(let id, let payload): try f.message("get", id, payload)
+    case .nextPreview(let id): try f.message("next_preview", id)
+    case .upload(let id, let payload): try f.message("upload", id, payload)
+    case .detach(let id): try f.message("detach", id)
+    case .forget(let id, let urls): try f.message("forget", id, "urls", urls)
+    case .sweep(let id): try f.message("sweep", id)
+    case .stop(let id): try f.message("stop", id)
     }
   }
 
@@ -78,22 +79,22 @@ extension ClientMessage {
   ) throws(FieldError) -> Self? {
     switch type {
     case "hello": .hello(try f.payload())
-    case "submit": .submit(try f.payload())
-    case "submit_lines": .submitLines(try f.payload())
-    case "submit_end": .submitEnd(try f.payload())
-    case "status": .status(try f.payload())
-    case "jobs": .jobs(try f.payload())
-    case "job": .job(try f.payload())
-    case "results": .results(try f.payload())
-    case "change": .change(try f.payload())
-    case "limit": .limit(try f.payload())
-    case "get": .get(try f.payload())
-    case "next_preview": .nextPreview(try f.payload())
-    case "upload": .upload(try f.payload())
-    case "detach": .detach(try f.payload())
-    case "forget": .forget(try f.payload())
-    case "sweep": .sweep(try f.payload())
-    case "stop": .stop(try f.payload())
+    case "submit": .submit(try f.id(), try f.payload())
+    case "submit_lines": .submitLines(try f.id(), try f.member("lines"))
+    case "submit_end": .submitEnd(try f.id())
+    case "status": .status(try f.id())
+    case "jobs": .jobs(try f.id(), try f.payload())
+    case "job": .job(try f.id(), try f.payload())
+    case "results": .results(try f.id(), try f.payload())
+    case "change": .change(try f.id(), try f.payload())
+    case "limit": .limit(try f.id(), try f.member("limits"))
+    case "get": .get(try f.id(), try f.payload())
+    case "next_preview": .nextPreview(try f.id())
+    case "upload": .upload(try f.id(), try f.payload())
+    case "detach": .detach(try f.id())
+    case "forget": .forget(try f.id(), urls: try f.member("urls"))
+    case "sweep": .sweep(try f.id())
+    case "stop": .stop(try f.id())
     default: nil
     }
   }
@@ -123,18 +124,5 @@ package struct Hello: Hashable, Sendable, Fielded {
     protocolVersion = try f.field("protocol", value?.protocolVersion)
     storeDirectory = try f.optional("store", value?.storeDirectory)
     version = try f.field("version", value?.version)
-  }
-}
-
-/// A request or a reply without parameters.
-package struct PlainRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
-
-  package init(id: RequestID) {
-    self.id = id
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
   }
 }

@@ -1,25 +1,7 @@
 @_spi(Coding) package import ImgModel
 
-/// A request to delete the remembered failures of URLs.
-package struct ForgetRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  /// The URLs as in ``ImageURL/text``.
-  package let urls: [String]
-
-  package init(id: RequestID, urls: [String]) {
-    self.id = id
-    self.urls = urls
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    urls = try f.field("urls", value?.urls)
-  }
-}
-
 /// A request for one thumbnail. The client waits for it.
 package struct GetRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let url: String
   /// The name of the view that shows the picture. A view shows one picture at a time: a later request
   /// with the same name, from any client, replaces this one, which then ends as cancelled. `nil` for
@@ -39,11 +21,10 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   package static let maximumViewerByteCount = 200
 
   package init(
-    id: RequestID, url: String, viewer: String? = nil, options: RequestOptions,
+    url: String, viewer: String? = nil, options: RequestOptions,
     bypassesStore: Bool = false, wantsPreviews: Bool = false, wantsProgress: Bool = false,
     maximumRetryAfter: Duration? = nil
   ) {
-    self.id = id
     self.url = url
     self.viewer = viewer
     self.options = options
@@ -54,7 +35,6 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     wantsPreviews = try f.field("incremental", value?.wantsPreviews)
     maximumRetryAfter = try f.optional("max_retry_after_ms", value?.maximumRetryAfter)
     bypassesStore = try f.field("no_cache", value?.bypassesStore)
@@ -67,14 +47,12 @@ package struct GetRequest: Hashable, Sendable, Fielded {
 
 /// A request for a page of jobs.
 package struct JobsRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   /// The page starts after this job, with the next older one; `nil` for the first page.
   package let before: JobID?
   /// Whether the page omits ended jobs.
   package let isActiveOnly: Bool
 
-  package init(id: RequestID, before: JobID? = nil, isActiveOnly: Bool = false) {
-    self.id = id
+  package init(before: JobID? = nil, isActiveOnly: Bool = false) {
     self.before = before
     self.isActiveOnly = isActiveOnly
   }
@@ -82,25 +60,21 @@ package struct JobsRequest: Hashable, Sendable, Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     isActiveOnly = try f.field("active_only", value?.isActiveOnly)
     before = try f.optional("before", value?.before)
-    id = try f.field("id", value?.id)
   }
 }
 
 /// A request for the state of one job.
 package struct JobRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let job: JobID
   /// Whether a reply follows each change until the job ends.
   package let isWatching: Bool
 
-  package init(id: RequestID, job: JobID, isWatching: Bool = false) {
-    self.id = id
+  package init(job: JobID, isWatching: Bool = false) {
     self.job = job
     self.isWatching = isWatching
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     job = try f.field("job", value?.job)
     isWatching = try f.field("watch", value?.isWatching)
   }
@@ -108,49 +82,28 @@ package struct JobRequest: Hashable, Sendable, Fielded {
 
 /// A request to change one job.
 package struct ChangeRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let job: JobID
   package let change: ImageJobChange
 
-  package init(id: RequestID, job: JobID, change: ImageJobChange) {
-    self.id = id
+  package init(job: JobID, change: ImageJobChange) {
     self.job = job
     self.change = change
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     change = try f.field("change", value?.change)
-    id = try f.field("id", value?.id)
     job = try f.field("job", value?.job)
-  }
-}
-
-/// A request to change limits of the running coordinator.
-package struct LimitRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  package let limits: LimitChange
-
-  package init(id: RequestID, limits: LimitChange) {
-    self.id = id
-    self.limits = limits
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    limits = try f.field("limits", value?.limits)
   }
 }
 
 /// A request for a page of results.
 package struct ResultsRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let job: JobID
   /// The index of the first line, from 0.
   package let from: Int
   package let isFailedOnly: Bool
 
-  package init(id: RequestID, job: JobID, from: Int, isFailedOnly: Bool) {
-    self.id = id
+  package init(job: JobID, from: Int, isFailedOnly: Bool) {
     self.job = job
     self.from = from
     self.isFailedOnly = isFailedOnly
@@ -161,24 +114,26 @@ package struct ResultsRequest: Hashable, Sendable, Fielded {
     isFailedOnly = try f.field("failed_only", value?.isFailedOnly)
     from = try f.field("from", value?.from)
     guard from >= 0 else { throw f.invalid("from", "the index must not be negative") }
-    id = try f.field("id", value?.id)
     job = try f.field("job", value?.job)
   }
 }
 
 /// The start of a submission.
 package struct Submission: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let name: String?
   package let options: RequestOptions
   package let order: LineOrder
   package let pinPolicy: PinPolicy
 
+  /// The maximum number of lines in one frame, and the maximum size of their text. JSON may need six bytes
+  /// for one.
+  package static let maximumLineCount = 1_000
+  package static let maximumByteCount = 128 << 10
+
   package init(
-    id: RequestID, name: String?, options: RequestOptions, order: LineOrder,
+    name: String?, options: RequestOptions, order: LineOrder,
     pinPolicy: PinPolicy = .none
   ) {
-    self.id = id
     self.name = name
     self.options = options
     self.order = order
@@ -186,38 +141,23 @@ package struct Submission: Hashable, Sendable, Fielded {
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     name = try f.optional("name", value?.name)
     options = try f.field("options", value?.options)
     order = try f.field("order", value?.order)
     pinPolicy = try f.field("pin", value?.pinPolicy)
   }
-}
 
-/// Lines of a submission: one URL each, as the user typed it.
-package struct SubmissionLines: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  package let lines: [String]
-
-  package static let maximumCount = 1_000
-  /// The maximum size of the text in one frame. JSON may need six bytes for one.
-  package static let maximumByteCount = 128 << 10
-
-  package init(id: RequestID, lines: [String]) {
-    self.id = id
-    self.lines = lines
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    lines = try f.field("lines", value?.lines)
+  /// A line as it is sent and kept. Of one that is longer than any URL, enough is left to show that it is.
+  package static func shortened(_ line: String) -> String {
+    let byteCount = ImageURL.maximumByteCount + 1
+    return line.utf8.count <= byteCount
+      ? line : String(decoding: line.utf8.prefix(byteCount), as: UTF8.self)
   }
 }
 
 /// A request for a thumbnail of an uploaded picture. The picture is handled as if it had been fetched
 /// just now.
 package struct UploadRequest: Hashable, Sendable, Fielded {
-  package let id: RequestID
   /// The URL of the picture. The result replaces the stored one. `nil` for an inline result that is
   /// not stored.
   package let url: String?
@@ -231,9 +171,8 @@ package struct UploadRequest: Hashable, Sendable, Fielded {
   package let wantsPixels: Bool
 
   package init(
-    id: RequestID, url: String?, byteCount: Int, options: RequestOptions, wantsPixels: Bool = false
+    url: String?, byteCount: Int, options: RequestOptions, wantsPixels: Bool = false
   ) {
-    self.id = id
     self.url = url
     self.byteCount = byteCount
     self.options = options
@@ -242,7 +181,6 @@ package struct UploadRequest: Hashable, Sendable, Fielded {
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     byteCount = try f.field("bytes", value?.byteCount)
-    id = try f.field("id", value?.id)
     options = try f.field("options", value?.options)
     wantsPixels = try f.field("pixels", value?.wantsPixels)
     url = try f.optional("url", value?.url)

@@ -23,22 +23,22 @@ package indirect enum CoordinatorMessage: Hashable, WireMessage {
   /// `fetch`.
   case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
-  case followRedirects(TransferList)
+  case followRedirects([TransferID])
   /// Clients want previews of the pictures of these leases while they arrive. The worker sends some as
   /// `preview`. It ignores leases whose body has arrived, or that have none to wait for.
-  case preview(LeaseList)
+  case preview([LeaseID])
   /// Clients want to know how much of the bodies of these leases has arrived. The worker sends it as
   /// `progress`. It ignores leases whose body has arrived, or that have none to wait for.
-  case progress(LeaseList)
+  case progress([LeaseID])
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
-  case cancel(LeaseList)
-  /// Remove expired thumbnails from the store, in small steps between other work. The worker answers with
-  /// `store` at once.
-  case sweep(Sweep)
+  case cancel([LeaseID])
+  /// Remove thumbnails that have expired by this moment, which may be in the past, from the store, in small
+  /// steps between other work. The worker answers with `store` at once.
+  case sweep(expiredAt: WallTime)
   /// These jobs pin nothing any more: remove their pins from the store, in small steps between other work.
   /// The worker answers with `store` when it has.
-  case unpin(JobList)
+  case unpin([JobID])
   /// A decoder of this worker has ended, or could not be started.
   case decoderExited(DecoderExit)
   /// Finish all leases, then exit.
@@ -58,14 +58,14 @@ extension CoordinatorMessage {
     case .attach(let payload): try f.message("attach", payload)
     case .decode(let payload): try f.message("decode", payload)
     case .decodeUpload(let payload): try f.message("decode_upload", payload)
-    case .followRedirects(let payload): try f.message("follow_redirects", payload)
-    case .preview(let payload): try f.message("preview", payload)
-    case .progress(let payload): try f.message("progress", payload)
-    case .cancel(let payload): try f.message("cancel", payload)
-    case .sweep(let payload): try f.message("sweep", payload)
-    case .unpin(let payload): try f.message("unpin", payload)
+    case .followRedirects(let transfers): try f.message("follow_redirects", "transfers", transfers)
+    case .preview(let leases): try f.message("preview", "leases", leases)
+    case .progress(let leases): try f.message("progress", "leases", leases)
+    case .cancel(let leases): try f.message("cancel", "leases", leases)
+    case .sweep(let moment): try f.message("sweep", "expired_at", moment)
+    case .unpin(let jobs): try f.message("unpin", "jobs", jobs)
     case .decoderExited(let payload): try f.message("decoder_exited", payload)
-    case .drain: try f.message("drain")
+    case .drain: f.message("drain")
     }
   }
 
@@ -79,14 +79,14 @@ extension CoordinatorMessage {
     case "attach": .attach(try f.payload())
     case "decode": .decode(try f.payload())
     case "decode_upload": .decodeUpload(try f.payload())
-    case "follow_redirects": .followRedirects(try f.payload())
-    case "preview": .preview(try f.payload())
-    case "progress": .progress(try f.payload())
-    case "cancel": .cancel(try f.payload())
-    case "sweep": .sweep(try f.payload())
-    case "unpin": .unpin(try f.payload())
+    case "follow_redirects": .followRedirects(try f.member("transfers"))
+    case "preview": .preview(try f.member("leases"))
+    case "progress": .progress(try f.member("leases"))
+    case "cancel": .cancel(try f.member("leases"))
+    case "sweep": .sweep(expiredAt: try f.member("expired_at"))
+    case "unpin": .unpin(try f.member("jobs"))
     case "decoder_exited": .decoderExited(try f.payload())
-    case "drain": try f.ended(.drain)
+    case "drain": .drain
     default: nil
     }
   }
@@ -183,33 +183,6 @@ extension DecoderExit: Fielded {
   }
 }
 
-/// The thumbnails that a worker removes from the store.
-package struct Sweep: Hashable, Sendable, Fielded {
-  /// The worker removes thumbnails that have expired by this moment, which may be in the past.
-  package let moment: WallTime
-
-  package init(at moment: WallTime) {
-    self.moment = moment
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    moment = try f.field("expired_at", value?.moment)
-  }
-}
-
-/// A list of transfers.
-package struct TransferList: Hashable, Sendable, Fielded {
-  package let transfers: [TransferID]
-
-  package init(transfers: [TransferID]) {
-    self.transfers = transfers
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    transfers = try f.field("transfers", value?.transfers)
-  }
-}
-
 /// The lease for an uploaded picture.
 package struct Upload: Hashable, Sendable, Fielded {
   package let lease: LeaseID
@@ -285,18 +258,5 @@ package struct Welcome: Hashable, Sendable, Fielded {
     proxies = try f.field("proxy", value?.proxies)
     requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
     storeDirectory = try f.field("store_directory", value?.storeDirectory)
-  }
-}
-
-/// A list of leases.
-package struct LeaseList: Hashable, Sendable, Fielded {
-  package let leases: [LeaseID]
-
-  package init(leases: [LeaseID]) {
-    self.leases = leases
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    leases = try f.field("leases", value?.leases)
   }
 }

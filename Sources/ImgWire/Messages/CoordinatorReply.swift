@@ -1,34 +1,5 @@
 @_spi(Coding) package import ImgModel
 
-/// Some jobs.
-package struct JobList: Hashable, Sendable, Fielded {
-  package let jobs: [JobID]
-
-  package init(jobs: [JobID]) {
-    self.jobs = jobs
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    jobs = try f.field("jobs", value?.jobs)
-  }
-}
-
-/// The state of the cluster.
-package struct ClusterReply: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  package let cluster: ClusterStatus
-
-  package init(id: RequestID, cluster: ClusterStatus) {
-    self.id = id
-    self.cluster = cluster
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    cluster = try f.field("cluster", value?.cluster)
-    id = try f.field("id", value?.id)
-  }
-}
-
 /// A message from the coordinator to a client.
 package indirect enum CoordinatorReply: Hashable, WireMessage {
   package static let sender = "coordinator"
@@ -36,35 +7,47 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   /// The first message. A client with another protocol version gets it before the connection closes.
   case hello(Hello)
   /// The coordinator refuses the request.
-  case refused(RequestRefusal)
+  case refused(RequestID, RequestRefusal)
   /// The job is durable.
-  case submitted(Submitted)
-  case status(ClusterReply)
-  case jobs(JobsPage)
-  case job(JobReply)
-  case results(ResultsPage)
-  case got(GotReply)
+  case submitted(RequestID, Submitted)
+  case status(RequestID, ClusterStatus)
+  case jobs(RequestID, JobsPage)
+  case job(RequestID, ImageJob)
+  case results(RequestID, ResultsPage)
+  case got(RequestID, GotReply)
   /// A preview of the picture that a `get` waits for. The file beside this message has its bytes. The next
   /// one follows after a `next_preview`.
-  case preview(PreviewReply)
+  case preview(RequestID, PreviewReply)
   /// How much has arrived of the picture that a `get` waits for. A client that is behind with reading is
   /// sent fewer.
-  case progress(ProgressReply)
+  case progress(RequestID, ImageProgress)
   /// Why a `get` has waited for a while. Sent again when the reason changes, until the `got`.
-  case waiting(WaitReply)
+  case waiting(RequestID, Wait)
   /// The client that detached from a watched job is sent no more of it.
-  case detached(PlainRequest)
+  case detached(RequestID)
   /// The remembered failures are deleted.
-  case forgotten(PlainRequest)
+  case forgotten(RequestID)
   /// A worker removes expired thumbnails. If no worker is ready, the next one to start does.
-  case sweeping(PlainRequest)
-  case stopping(PlainRequest)
+  case sweeping(RequestID)
+  case stopping(RequestID)
 
   package var announcesFile: Bool {
     switch self {
-    case .got(let got): got.uncached != nil
+    case .got(_, let got): got.uncached != nil
     case .preview: true
     default: false
+    }
+  }
+
+  /// The request that this answers; `nil` for a hello.
+  package var request: RequestID? {
+    switch self {
+    case .hello: nil
+    case .refused(let id, _), .submitted(let id, _), .status(let id, _), .jobs(let id, _),
+      .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _),
+      .progress(let id, _), .waiting(let id, _), .detached(let id), .forgotten(let id),
+      .sweeping(let id), .stopping(let id):
+      id
     }
   }
 }
@@ -73,20 +56,20 @@ extension CoordinatorReply {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
     case .hello(let payload): try f.message("hello", payload)
-    case .refused(let payload): try f.message("refused", payload)
-    case .submitted(let payload): try f.message("submitted", payload)
-    case .status(let payload): try f.message("status", payload)
-    case .jobs(let payload): try f.message("jobs", payload)
-    case .job(let payload): try f.message("job", payload)
-    case .results(let payload): try f.message("results", payload)
-    case .got(let payload): try f.message("got", payload)
-    case .preview(let payload): try f.message("preview", payload)
-    case .progress(let payload): try f.message("progress", payload)
-    case .waiting(let payload): try f.message("waiting", payload)
-    case .detached(let payload): try f.message("detached", payload)
-    case .forgotten(let payload): try f.message("forgotten", payload)
-    case .sweeping(let payload): try f.message("sweeping", payload)
-    case .stopping(let payload): try f.message("stopping", payload)
+    case .refused(let id, let payload): try f.message("refused", id, payload)
+    case .submitted(let id, let payload): try f.message("submitted", id, payload)
+    case .status(let id, let cluster): try f.message("status", id, "cluster", cluster)
+    case .jobs(let id, let payload): try f.message("jobs", id, payload)
+    case .job(let id, let status): try f.message("job", id, "status", status)
+    case .results(let id, let payload): try f.message("results", id, payload)
+    case .got(let id, let payload): try f.message("got", id, payload)
+    case .preview(let id, let payload): try f.message("preview", id, payload)
+    case .progress(let id, let payload): try f.message("progress", id, payload)
+    case .waiting(let id, let wait): try f.message("waiting", id, "wait", wait)
+    case .detached(let id): try f.message("detached", id)
+    case .forgotten(let id): try f.message("forgotten", id)
+    case .sweeping(let id): try f.message("sweeping", id)
+    case .stopping(let id): try f.message("stopping", id)
     }
   }
 
@@ -95,20 +78,20 @@ extension CoordinatorReply {
   ) throws(FieldError) -> Self? {
     switch type {
     case "hello": .hello(try f.payload())
-    case "refused": .refused(try f.payload())
-    case "submitted": .submitted(try f.payload())
-    case "status": .status(try f.payload())
-    case "jobs": .jobs(try f.payload())
-    case "job": .job(try f.payload())
-    case "results": .results(try f.payload())
-    case "got": .got(try f.payload())
-    case "preview": .preview(try f.payload())
-    case "progress": .progress(try f.payload())
-    case "waiting": .waiting(try f.payload())
-    case "detached": .detached(try f.payload())
-    case "forgotten": .forgotten(try f.payload())
-    case "sweeping": .sweeping(try f.payload())
-    case "stopping": .stopping(try f.payload())
+    case "refused": .refused(try f.id(), try f.payload())
+    case "submitted": .submitted(try f.id(), try f.payload())
+    case "status": .status(try f.id(), try f.member("cluster"))
+    case "jobs": .jobs(try f.id(), try f.payload())
+    case "job": .job(try f.id(), try f.member("status"))
+    case "results": .results(try f.id(), try f.payload())
+    case "got": .got(try f.id(), try f.payload())
+    case "preview": .preview(try f.id(), try f.payload())
+    case "progress": .progress(try f.id(), try f.payload())
+    case "waiting": .waiting(try f.id(), try f.member("wait"))
+    case "detached": .detached(try f.id())
+    case "forgotten": .forgotten(try f.id())
+    case "sweeping": .sweeping(try f.id())
+    case "stopping": .stopping(try f.id())
     default: nil
     }
   }
@@ -116,7 +99,6 @@ extension CoordinatorReply {
 
 /// The result of a `get` or an `upload`.
 package struct GotReply: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let outcome: Outcome
   /// A thumbnail that is not in the store: the file beside this message has its bytes. `nil` if the
   /// thumbnail is in the store or there is none.
@@ -125,16 +107,14 @@ package struct GotReply: Hashable, Sendable, Fielded {
   package let timings: Timings?
 
   package init(
-    id: RequestID, outcome: Outcome, uncached: UncachedThumbnail? = nil, timings: Timings? = nil
+    outcome: Outcome, uncached: UncachedThumbnail? = nil, timings: Timings? = nil
   ) {
-    self.id = id
     self.outcome = outcome
     self.uncached = uncached
     self.timings = timings
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     outcome = try f.field("outcome", value?.outcome)
     timings = try f.optional("timings", value?.timings)
     uncached = try f.optional("uncached", value?.uncached)
@@ -143,78 +123,37 @@ package struct GotReply: Hashable, Sendable, Fielded {
 
 /// A page of jobs, newest first.
 package struct JobsPage: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let jobs: [ImageJob]
   /// Whether there are older jobs.
   package let hasMore: Bool
 
   package static let maximumCount = 500
 
-  package init(id: RequestID, jobs: [ImageJob], hasMore: Bool) {
-    self.id = id
+  package init(jobs: [ImageJob], hasMore: Bool) {
     self.jobs = jobs
     self.hasMore = hasMore
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     jobs = try f.field("jobs", value?.jobs)
     hasMore = try f.field("more", value?.hasMore)
   }
 }
 
-/// The state of one job.
-package struct JobReply: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  package let status: ImageJob
-
-  package init(id: RequestID, status: ImageJob) {
-    self.id = id
-    self.status = status
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    status = try f.field("status", value?.status)
-  }
-}
-
 /// A preview of the picture that a `get` waits for.
 package struct PreviewReply: Hashable, Sendable, Fielded {
-  package let id: RequestID
   /// Counts the previews of the request from 1.
   package let number: Int
   package let thumbnail: Thumbnail
 
-  package init(id: RequestID, number: Int, thumbnail: Thumbnail) {
-    self.id = id
+  package init(number: Int, thumbnail: Thumbnail) {
     self.number = number
     self.thumbnail = thumbnail
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     number = try f.field("number", value?.number)
     thumbnail = try f.field("thumbnail", value?.thumbnail)
-  }
-}
-
-/// How much has arrived of the picture that a `get` waits for.
-package struct ProgressReply: Hashable, Sendable {
-  package let id: RequestID
-  package let progress: ImageProgress
-
-  package init(id: RequestID, progress: ImageProgress) {
-    self.id = id
-    self.progress = progress
-  }
-}
-
-// The members of the progress are beside the number of the request.
-extension ProgressReply: Fielded {
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    progress = try ImageProgress(&f, value?.progress)
   }
 }
 
@@ -223,27 +162,23 @@ package struct RequestRefusal: Hashable, Sendable, Fielded {
   /// The request number of a refusal that concerns the connection, which then closes.
   package static let wholeConnection = RequestID(rawValue: 0)
 
-  package let id: RequestID
   package let code: Failure.Code
   /// A sentence for people.
   package let message: String
 
-  package init(id: RequestID, code: Failure.Code, message: String) {
-    self.id = id
+  package init(code: Failure.Code, message: String) {
     self.code = code
     self.message = message
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     code = try f.field("code", value?.code)
-    id = try f.field("id", value?.id)
     message = try f.field("message", value?.message)
   }
 }
 
 /// A page of a job's lines.
 package struct ResultsPage: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let entries: [LineResult]
   /// The index of the first line of the next page; `nil` on the last page.
   package let next: Int?
@@ -252,50 +187,29 @@ package struct ResultsPage: Hashable, Sendable, Fielded {
   package static let maximumCount = 500
   package static let maximumByteCount = 96 << 10
 
-  package init(id: RequestID, entries: [LineResult], next: Int?) {
-    self.id = id
+  package init(entries: [LineResult], next: Int?) {
     self.entries = entries
     self.next = next
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     entries = try f.field("entries", value?.entries)
-    id = try f.field("id", value?.id)
     next = try f.optional("next", value?.next)
   }
 }
 
 /// An accepted job.
 package struct Submitted: Hashable, Sendable, Fielded {
-  package let id: RequestID
   package let job: JobID
   package let total: Int
 
-  package init(id: RequestID, job: JobID, total: Int) {
-    self.id = id
+  package init(job: JobID, total: Int) {
     self.job = job
     self.total = total
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
     job = try f.field("job", value?.job)
     total = try f.field("total", value?.total)
-  }
-}
-
-/// The reason why a `get` waits.
-package struct WaitReply: Hashable, Sendable, Fielded {
-  package let id: RequestID
-  package let wait: Wait
-
-  package init(id: RequestID, wait: Wait) {
-    self.id = id
-    self.wait = wait
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    id = try f.field("id", value?.id)
-    wait = try f.field("wait", value?.wait)
   }
 }

@@ -79,7 +79,7 @@ extension DecoderOrder {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
     case .start(let payload): try f.message("start", payload)
-    case .input: try f.message("input")
+    case .input: f.message("input")
     case .decode(let payload): try f.message("decode", payload)
     case .describe(let payload): try f.message("describe", payload)
     }
@@ -90,7 +90,7 @@ extension DecoderOrder {
   ) throws(FieldError) -> Self? {
     switch type {
     case "start": .start(try f.payload())
-    case "input": try f.ended(.input)
+    case "input": .input
     case "decode": .decode(try f.payload())
     case "describe": .describe(try f.payload())
     default: nil
@@ -153,10 +153,10 @@ extension DecoderReport {
     switch self {
     case .ready(let payload): try f.message("ready", payload)
     case .refused(let payload): try f.message("refused", payload)
-    case .decoded(let facts, let picture): try f.message("decoded", Numbered(facts, picture))
+    case .decoded(let facts, let picture): try f.message("decoded", facts, of: picture)
     case .described(let description, let picture):
-      try f.message("described", Numbered(description, picture))
-    case .failed(let failure, let picture): try f.message("failed", Numbered(failure, picture))
+      try f.message("described", description, of: picture)
+    case .failed(let failure, let picture): try f.message("failed", failure, of: picture)
     }
   }
 
@@ -164,34 +164,23 @@ extension DecoderReport {
     _ type: String, from f: inout Fields
   ) throws(FieldError) -> Self? {
     switch type {
-    case "ready": return .ready(try f.payload())
-    case "refused": return .refused(try f.payload())
-    case "decoded":
-      let report: Numbered<RenderedFacts> = try f.payload()
-      return .decoded(report.content, picture: report.picture)
-    case "described":
-      let report: Numbered<PictureDescription> = try f.payload()
-      return .described(report.content, picture: report.picture)
-    case "failed":
-      let report: Numbered<Failure> = try f.payload()
-      return .failed(report.content, picture: report.picture)
-    default: return nil
+    case "ready": .ready(try f.payload())
+    case "refused": .refused(try f.payload())
+    case "decoded": .decoded(try f.payload(), picture: try f.member("picture"))
+    case "described": .described(try f.payload(), picture: try f.member("picture"))
+    case "failed": .failed(try f.payload(), picture: try f.member("picture"))
+    default: nil
     }
   }
 }
 
-/// What a decoder reports of one picture. The picture's number is beside the members of the content.
-private struct Numbered<Content: Fielded>: Fielded {
-  let content: Content
-  let picture: UInt64
-
-  init(_ content: Content, _ picture: UInt64) {
-    (self.content, self.picture) = (content, picture)
-  }
-
-  init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    picture = try f.field("picture", value?.picture)
-    content = try Content(&f, value?.content)
+extension Fields {
+  /// What a decoder reports of one picture, whose number is beside the members of the content.
+  fileprivate mutating func message<Content: Fielded>(
+    _ type: StaticString, _ content: Content, of picture: UInt64
+  ) throws(FieldError) {
+    try message(type, content)
+    try field("picture", picture)
   }
 }
 

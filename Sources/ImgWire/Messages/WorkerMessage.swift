@@ -9,19 +9,19 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// libcurl and the store are ready. The worker accepts this much work at once.
   case ready(Credits)
   /// The worker cannot start, or its decoders cannot, and exits.
-  case refused(Refusal)
+  case refused(reason: String)
   /// The answer to one `lookup`.
   case lookedUp(LookupResults)
   /// Facts about hosts. The worker sends them before the other messages of one turn of its loop, so
   /// the scheduler knows them when those messages free slots.
   case hostUpdates(HostUpdates)
   /// Transfers were redirected to other hosts. Each continues after a `follow_redirects`.
-  case redirected(Redirections)
+  case redirected([Redirection])
   /// The last byte of these transfers arrived. Their slots in the cluster and at their hosts are free.
-  case transferred(LeaseList)
+  case transferred([LeaseID])
   /// These leases end without a result, because the body or the original that they need is no
   /// longer available or their host is in a cooldown. The coordinator requeues them.
-  case released(LeaseList)
+  case released([LeaseID])
   /// The results of `fetch`, `attach`, `decode` and `decode_upload` leases. Thumbnails that are done
   /// are in the store.
   case finished(FetchResults)
@@ -32,15 +32,15 @@ package enum WorkerMessage: Hashable, WireMessage {
   case preview(MadePreview)
   /// How much of the bodies of leases has arrived. The worker sends it before the messages that end these
   /// leases.
-  case progress(ProgressReport)
+  case progress([LeaseProgress])
   /// Start a decoder. The file beside this message is its end of a socket pair, which it gets as
   /// `DecoderDescriptor.channel`. Each decoder ends with one `decoder_exited`.
-  case startDecoder(DecoderReference)
+  case startDecoder(DecoderID)
   /// Kill this decoder. Has no effect if it has exited.
-  case endDecoder(DecoderReference)
+  case endDecoder(DecoderID)
   /// The store has the pictures of these leases, look-ups or fetches, but pinned thumbnails leave no room to
   /// pin them. What was fetched for them is stored without pins.
-  case unpinned(LeaseList)
+  case unpinned([LeaseID])
   /// The size of the store. The answer to `sweep` and `unpin`; for the latter, when it is done.
   case store(StoreReport)
   /// What confines this worker and its first decoder. Sent once, when the decoder is ready.
@@ -59,19 +59,19 @@ extension WorkerMessage {
     switch self {
     case .hello(let payload): try f.message("hello", payload)
     case .ready(let payload): try f.message("ready", payload)
-    case .refused(let payload): try f.message("refused", payload)
+    case .refused(let reason): try f.message("refused", "reason", reason)
     case .lookedUp(let payload): try f.message("looked_up", payload)
     case .hostUpdates(let payload): try f.message("host_updates", payload)
-    case .redirected(let payload): try f.message("redirected", payload)
-    case .transferred(let payload): try f.message("transferred", payload)
-    case .released(let payload): try f.message("released", payload)
+    case .redirected(let redirections): try f.message("redirected", "redirections", redirections)
+    case .transferred(let leases): try f.message("transferred", "leases", leases)
+    case .released(let leases): try f.message("released", "leases", leases)
     case .finished(let payload): try f.message("finished", payload)
     case .uncached(let payload): try f.message("uncached", payload)
     case .preview(let payload): try f.message("preview", payload)
-    case .progress(let payload): try f.message("progress", payload)
-    case .startDecoder(let payload): try f.message("start_decoder", payload)
-    case .endDecoder(let payload): try f.message("end_decoder", payload)
-    case .unpinned(let payload): try f.message("unpinned", payload)
+    case .progress(let entries): try f.message("progress", "entries", entries)
+    case .startDecoder(let decoder): try f.message("start_decoder", "decoder", decoder)
+    case .endDecoder(let decoder): try f.message("end_decoder", "decoder", decoder)
+    case .unpinned(let leases): try f.message("unpinned", "leases", leases)
     case .store(let payload): try f.message("store", payload)
     case .sandboxed(let payload): try f.message("sandboxed", payload)
     }
@@ -83,19 +83,19 @@ extension WorkerMessage {
     switch type {
     case "hello": .hello(try f.payload())
     case "ready": .ready(try f.payload())
-    case "refused": .refused(try f.payload())
+    case "refused": .refused(reason: try f.member("reason"))
     case "looked_up": .lookedUp(try f.payload())
     case "host_updates": .hostUpdates(try f.payload())
-    case "redirected": .redirected(try f.payload())
-    case "transferred": .transferred(try f.payload())
-    case "released": .released(try f.payload())
+    case "redirected": .redirected(try f.member("redirections"))
+    case "transferred": .transferred(try f.member("leases"))
+    case "released": .released(try f.member("leases"))
     case "finished": .finished(try f.payload())
     case "uncached": .uncached(try f.payload())
     case "preview": .preview(try f.payload())
-    case "progress": .progress(try f.payload())
-    case "start_decoder": .startDecoder(try f.payload())
-    case "end_decoder": .endDecoder(try f.payload())
-    case "unpinned": .unpinned(try f.payload())
+    case "progress": .progress(try f.member("entries"))
+    case "start_decoder": .startDecoder(try f.member("decoder"))
+    case "end_decoder": .endDecoder(try f.member("decoder"))
+    case "unpinned": .unpinned(try f.member("leases"))
     case "store": .store(try f.payload())
     case "sandboxed": .sandboxed(try f.payload())
     default: nil

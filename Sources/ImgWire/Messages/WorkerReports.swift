@@ -23,19 +23,6 @@ package struct Credits: Hashable, Sendable, Fielded {
   }
 }
 
-/// Names one decoder of the worker.
-package struct DecoderReference: Hashable, Sendable, Fielded {
-  package let decoder: DecoderID
-
-  package init(decoder: DecoderID) {
-    self.decoder = decoder
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    decoder = try f.field("decoder", value?.decoder)
-  }
-}
-
 /// The results of leases.
 package struct FetchResults: Hashable, Sendable, Fielded {
   package struct Result: Hashable, Sendable, Fielded {
@@ -185,81 +172,42 @@ package struct MadePreview: Hashable, Sendable, Fielded {
   }
 }
 
-/// How much of the bodies of leases has arrived.
-package struct ProgressReport: Hashable, Sendable, Fielded {
-  package struct Entry: Hashable, Sendable {
-    /// The lease that the body is fetched for. It goes on.
-    package let lease: LeaseID
-    package let progress: ImageProgress
+/// How much of the body of a lease has arrived.
+package struct LeaseProgress: Hashable, Sendable, Fielded {
+  /// The lease that the body is fetched for. It goes on.
+  package let lease: LeaseID
+  package let progress: ImageProgress
 
-    package init(lease: LeaseID, progress: ImageProgress) {
-      self.lease = lease
-      self.progress = progress
-    }
+  package init(lease: LeaseID, progress: ImageProgress) {
+    self.lease = lease
+    self.progress = progress
   }
 
-  package let entries: [Entry]
-
-  package init(entries: [Entry]) {
-    self.entries = entries
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    entries = try f.field("entries", value?.entries)
-  }
-}
-
-// The members of the progress are beside the lease.
-extension ProgressReport.Entry: Fielded {
+  /// The members of the progress are beside the lease.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     lease = try f.field("lease", value?.lease)
     progress = try ImageProgress(&f, value?.progress)
   }
 }
 
-/// Redirected transfers that wait for slots at their new hosts.
-package struct Redirections: Hashable, Sendable, Fielded {
-  package struct Redirection: Hashable, Sendable, Fielded {
-    package let transfer: TransferID
-    /// The new host, see ``ImageURL/host``.
-    package let host: String
-    /// The new origin, see ``ImageURL/origin``.
-    package let origin: String
+/// A redirected transfer that waits for a slot at its new host.
+package struct Redirection: Hashable, Sendable, Fielded {
+  package let transfer: TransferID
+  /// The new host, see ``ImageURL/host``.
+  package let host: String
+  /// The new origin, see ``ImageURL/origin``.
+  package let origin: String
 
-    package init(transfer: TransferID, host: String, origin: String) {
-      self.transfer = transfer
-      self.host = host
-      self.origin = origin
-    }
-
-    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      host = try f.field("host", value?.host)
-      origin = try f.field("origin", value?.origin)
-      transfer = try f.field("transfer", value?.transfer)
-    }
-  }
-
-  package let redirections: [Redirection]
-
-  package init(redirections: [Redirection]) {
-    self.redirections = redirections
+  package init(transfer: TransferID, host: String, origin: String) {
+    self.transfer = transfer
+    self.host = host
+    self.origin = origin
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    redirections = try f.field("redirections", value?.redirections)
-  }
-}
-
-/// The reason why a worker cannot start.
-package struct Refusal: Hashable, Sendable, Fielded {
-  package let reason: String
-
-  package init(reason: String) {
-    self.reason = reason
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    reason = try f.field("reason", value?.reason)
+    host = try f.field("host", value?.host)
+    origin = try f.field("origin", value?.origin)
+    transfer = try f.field("transfer", value?.transfer)
   }
 }
 

@@ -78,15 +78,13 @@ struct HitPipeline {
     var (sent, answered) = (0, 0)
     while answered < count {
       while sent < count, sent - answered < Self.depth {
-        let request = GetRequest(
-          id: RequestID(rawValue: UInt64(sent + 1)), url: urls[sent % urls.count].text,
-          options: options)
-        try channel.send(.get(request))
+        let request = GetRequest(url: urls[sent % urls.count].text, options: options)
+        try channel.send(.get(RequestID(rawValue: UInt64(sent + 1)), request))
         sent += 1
       }
       try channel.flush(until: deadline)
       let reply = try channel.next(until: deadline)
-      guard case .got(let got) = reply, case .done = got.outcome else {
+      guard case .got(_, let got) = reply, case .done = got.outcome else {
         throw BenchError("a stored thumbnail was not answered with: \(reply)")
       }
       answered += 1

@@ -18,18 +18,18 @@ import Testing
   @Test func `what one end sends the other receives, in order`() throws {
     let (coordinator, worker) = try channels()
     for number in 1...100 {
-      try coordinator.send(.cancel(LeaseList(leases: [LeaseID(rawValue: UInt64(number))])))
+      try coordinator.send(.cancel([LeaseID(rawValue: UInt64(number))]))
     }
     for number in 1...100 {
       let message = try worker.next(until: soon)
-      #expect(message == .cancel(LeaseList(leases: [LeaseID(rawValue: UInt64(number))])))
+      #expect(message == .cancel([LeaseID(rawValue: UInt64(number))]))
     }
   }
 
   @Test func `posted messages go together with the next flush`() throws {
     let (coordinator, worker) = try channels()
     try coordinator.post(.drain)
-    try coordinator.post(.cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    try coordinator.post(.cancel([LeaseID(rawValue: 1)]))
     #expect(coordinator.hasUnsent)
     #expect(try worker.read(upTo: 1_000) == .nothing)
     try coordinator.flush()
@@ -39,7 +39,7 @@ import Testing
 
   @Test func `a peer that reads no posted messages is an error`() throws {
     let (coordinator, worker) = try channels()
-    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    let leases = (0..<50_000).map { LeaseID(rawValue: $0) }
     #expect(throws: ChannelError.self) {
       while true { try coordinator.post(.cancel(leases)) }
     }
@@ -50,14 +50,14 @@ import Testing
     let (coordinator, worker) = try channels()
     #expect(try worker.read(upTo: 1_000) == .nothing)
     try coordinator.send(.drain)
-    try coordinator.send(.cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+    try coordinator.send(.cancel([LeaseID(rawValue: 1)]))
     while try worker.read(upTo: 10) == .bytes {}
     #expect(worker.heldByteCount > 0)
     #expect(worker.hasMessage && !worker.isWithinMessage)
     #expect(try worker.takeMessage()?.message == .drain)
     #expect(worker.hasMessage)
     #expect(
-      try worker.takeMessage()?.message == .cancel(LeaseList(leases: [LeaseID(rawValue: 1)])))
+      try worker.takeMessage()?.message == .cancel([LeaseID(rawValue: 1)]))
     #expect(!worker.hasMessage)
     #expect(worker.heldByteCount == 0)
     #expect(try worker.takeMessage() == nil)
@@ -65,7 +65,7 @@ import Testing
 
   @Test func `replies that were read leave no memory behind`() throws {
     let (coordinator, worker) = try channels()
-    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    let leases = (0..<50_000).map { LeaseID(rawValue: $0) }
     while !coordinator.hasUnsent { try coordinator.send(.cancel(leases)) }
     #expect(coordinator.heldByteCount > 0)
     while coordinator.hasUnsent {
@@ -98,7 +98,7 @@ import Testing
     // Until no child that another test starts has the other end open, as it has until its exec.
     #expect(throws: ChannelError.self) { try worker.next(until: soon) }
     #expect {
-      try worker.send(.released(LeaseList(leases: [LeaseID(rawValue: 1)])))
+      try worker.send(.released([LeaseID(rawValue: 1)]))
     } throws: {
       ($0 as? ChannelError)?.isClosedEnd == true
     }
@@ -117,7 +117,7 @@ import Testing
 
   @Test func `a peer that does not read is given up, not buffered for`() throws {
     let (coordinator, worker) = try channels()
-    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    let leases = (0..<50_000).map { LeaseID(rawValue: $0) }
     #expect {
       for _ in 0..<1_000 { try coordinator.send(.cancel(leases)) }
     } throws: {
@@ -128,7 +128,7 @@ import Testing
 
   @Test func `what did not fit the socket arrives once the peer reads`() throws {
     let (coordinator, worker) = try channels()
-    let leases = LeaseList(leases: (0..<50_000).map { LeaseID(rawValue: $0) })
+    let leases = (0..<50_000).map { LeaseID(rawValue: $0) }
     while !coordinator.hasUnsent { try coordinator.send(.cancel(leases)) }
     var received: [CoordinatorMessage] = []
     while coordinator.hasUnsent {
