@@ -19,7 +19,10 @@ struct ClientTableTests {
     #expect(parts.clients.isEmpty)
   }
 
-  @Test func `a client of another protocol learns the coordinator's and the reason, then it is closed`() throws {
+  @Test
+  func `a client of another protocol learns the coordinator's and the reason, then it is closed`()
+    throws
+  {
     let parts = try CoordinatorParts()
     let client = try parts.connect()
     let reply = try client.ask(.hello(Hello(protocolVersion: 1, processID: 1)))
