@@ -62,6 +62,39 @@ struct FailureReport: Encodable {
   }
 }
 
+/// How far the load of a picture is, as clients of the gateway are told.
+enum LoadPhase: String {
+  /// Nothing of the picture is there. The answer has something else in its place.
+  case empty
+  case success
+  case failure
+
+  /// The field that every answer to a request for a picture has.
+  static let fieldName = "X-Phase"
+}
+
+extension HTTPAnswer {
+  /// The answer to a request for a picture: one that is a failure says so.
+  var withPhase: HTTPAnswer {
+    switch self {
+    case .response(let response): .response(response.withPhase)
+    // It has a picture.
+    case .repeated: self
+    case .later(let executor, let prepare):
+      .later(executor) { await prepare().withPhase }
+    }
+  }
+}
+
+extension HTTPResponse {
+  fileprivate var withPhase: HTTPResponse {
+    guard status.isError, fields[LoadPhase.fieldName] == nil else { return self }
+    var response = self
+    response.fields.add(LoadPhase.fieldName, LoadPhase.failure.rawValue)
+    return response
+  }
+}
+
 /// JSON as the gateway sends it.
 package enum GatewayJSON {
   /// On one line, with sorted keys, so that equal values have equal bytes, and with escapes for what a
@@ -186,6 +219,9 @@ extension HTTPResponse {
 }
 
 extension HTTPStatus {
+  /// Whether it is one of a client's or of the server's errors (RFC 9110, section 15).
+  fileprivate var isError: Bool { rawValue >= 400 }
+
   /// The status that tells a client of HTTP why there is no thumbnail.
   init(_ error: ImageError) {
     self =

@@ -63,7 +63,8 @@ package final class Gateway: HTTPHandler {
 
   package func answer(to request: HTTPRequest) -> HTTPAnswer {
     let route = Route(target: request.target)
-    let answer = answer(to: request, at: route)
+    var answer = answer(to: request, at: route)
+    if route?.leadsToPicture == true { answer = answer.withPhase }
     if route?.belongsToGallery == true { return answer.forOwnPages }
     return route == .image && servesOtherSites ? answer.forAllPages : answer
   }

@@ -57,6 +57,14 @@ struct ListService: Sendable {
     return .json(info.json(with: facts.exif))
   }
 
+  /// The wait of a request. The list knows the ThumbHash of a picture in whatever variant it has it.
+  private func wait(of query: PictureQuery) async throws(ImageError) -> PictureWait? {
+    guard let wait = query.wait, wait.substitute == .thumbHash,
+      let hash = try await lists.info(of: query.id, now: .now)?.entry.thumbHash
+    else { return query.wait }
+    return PictureWait(wait.limit, then: .placeholder(.thumbHash(hash.bytes)))
+  }
+
   private func picture(
     _ query: PictureQuery, _ request: HTTPRequest
   ) async throws(ImageError) -> HTTPResponse {
@@ -72,6 +80,8 @@ struct ListService: Sendable {
     asked.format = .fixed
     // Picsum's name of the file has the size.
     asked.fileName = query.size.map { "\(query.id)-\($0.width)x\($0.height)" }
+    if let size = query.size { (asked.box.width, asked.box.height) = (size.width, size.height) }
+    asked.wait = try await wait(of: query)
     let response = await pictures.response(to: request, for: asked)
     // What was cancelled, maybe because its time is over, has a failure as its response.
     guard !Task.isCancelled else {

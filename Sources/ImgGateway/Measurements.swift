@@ -162,6 +162,7 @@ final class PictureCounts: Sendable {
   private let fromStore = Atomic<UInt64>(0)
   private let fromNetwork = Atomic<UInt64>(0)
   private let replacements = Atomic<UInt64>(0)
+  private let placeholders = Atomic<UInt64>(0)
 
   /// Counts an answer that has a picture, or says that the client has it (304).
   func count(_ response: HTTPResponse, from origin: LoadedImage.Origin) {
@@ -177,6 +178,11 @@ final class PictureCounts: Sendable {
     replacements.add(1, ordering: .relaxed)
   }
 
+  /// An answer has a placeholder, because its picture is loading.
+  func countPlaceholder() {
+    placeholders.add(1, ordering: .relaxed)
+  }
+
   func add(to text: inout MetricsText) {
     let name = "imgctl_gateway_pictures_total"
     text.begin(name, .counter, help: "Answers with a picture, by where it came from.")
@@ -184,6 +190,7 @@ final class PictureCounts: Sendable {
       ("store", fromStore.load(ordering: .relaxed)),
       ("network", fromNetwork.load(ordering: .relaxed)),
       ("replacement", replacements.load(ordering: .relaxed)),
+      ("placeholder", placeholders.load(ordering: .relaxed)),
     ] {
       text.add(name, ["from": source], Double(count))
     }

@@ -58,6 +58,9 @@ enum Route: Hashable {
     }
   }
 
+  /// Whether it is a picture, by its URL or by its id.
+  var leadsToPicture: Bool { hasPictures || self == .picture }
+
   /// Whether a path is one of Picsum's that lead to a random picture, which no gateway has.
   static func isRandomPicture(_ target: String) -> Bool {
     let parts = target.prefix { $0 != "?" }.split(separator: "/")

@@ -213,6 +213,30 @@ struct FailureTests {
     }
   }
 
+  @Test
+  func `a picture that an origin holds back has a placeholder, and is fetched once meanwhile`()
+    async throws
+  {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))
+    let target = fixture.target("/a", "w=64&wait=0&placeholder=photo")
+    for method in ["GET", "HEAD", "GET"] {
+      let response = try await fixture.gateway.response(target, method: method)
+      #expect(response.status == 200)
+      #expect(response["Content-Type"] == "image/svg+xml")
+      #expect(response["X-Phase"] == "empty")
+      #expect(response["Cache-Control"] == "no-store")
+      #expect(response["Refresh"] != nil)
+    }
+    try #require(fixture.origin.waitUntil(seconds: 20) { $0["/a"].inFlight == 1 })
+    fixture.origin.release("/a")
+    try await fixture.gateway.wait(for: "imgctl_gateway_loads", toBe: 0)
+    let picture = try await fixture.gateway.response(target)
+    #expect(picture["Content-Type"] == "image/jpeg")
+    #expect(picture["X-Phase"] == "success")
+    #expect(fixture.origin.counters("/a").requests == 1)
+  }
+
   @Test func `an origin that stalls is given up after the time of a request`() async throws {
     let fixture = try GatewayFixture(["--request-timeout", "3s"])
     fixture.origin.serve("/a", .body(fixture.picture, delivery: .hold))

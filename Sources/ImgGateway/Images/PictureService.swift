@@ -9,6 +9,7 @@ final class PictureService: Sendable {
   private let known = KnownRequests()
   private let substitutes: Substitutes
   private let loader: PictureLoader
+  private let continued: ContinuedLoads
   /// What the answers had.
   let counts = PictureCounts()
   /// Of a request.
@@ -25,7 +26,8 @@ final class PictureService: Sendable {
     self.timeout = timeout
     images = PreparedImages(client, budget: byteBudget)
     loader = PictureLoader(client: client, images: images, limit: LoadLimit(maximumLoads))
-    substitutes = Substitutes(loader: loader)
+    continued = ContinuedLoads(loader, timeout: timeout)
+    substitutes = Substitutes(loader: loader, continued: continued)
   }
 
   /// The loads by the cluster.
@@ -140,26 +142,46 @@ final class PictureService: Sendable {
     return .repeated(answer.response)
   }
 
-  /// The answer with the picture when it is there, or with what stands in for it.
+  /// The answer with the picture when it is there, or with what stands in for it. A picture that is stored is as good
+  /// as there, also if its copy takes a while.
   private func loadedResponse(
     to request: HTTPRequest, for query: ImageQuery, _ wanted: ImageRequest,
     found: PreparedImages.Found
   ) async -> HTTPResponse {
     let deadline = ContinuousClock.now + timeout
-    let failure: FailureReport
-    do throws(ImageError) {
-      switch try await loader.image(for: wanted, found: found, within: timeout) {
-      case .image(let image): return present(image, to: request, for: query, at: .now)
-      case .noRoom: failure = FailureReport(.noRoom)
-      case .noLoad: failure = FailureReport(.tooManyLoads)
+    let result: Result<PictureLoader.Outcome, ImageError>
+    if let wait = query.wait, case .nothing = found {
+      switch await continued.progress(of: wanted, within: wait.limit) {
+      case .ended(let ended): result = ended
+      case .underWay(let age):
+        counts.countPlaceholder()
+        return await substitutes.response(
+          with: wait.substitute, for: query, wanted, whileLoading: age)
       }
-    } catch {
-      failure = FailureReport(error)
+    } else {
+      result = await loadResult(of: wanted, found: found)
+    }
+    let failure: FailureReport
+    switch result {
+    case .success(.image(let image)): return present(image, to: request, for: query, at: .now)
+    case .success(.noRoom): failure = FailureReport(.noRoom)
+    case .success(.noLoad): failure = FailureReport(.tooManyLoads)
+    case .failure(let error): failure = FailureReport(error)
     }
     let response = await substitutes.response(
       for: query, wanted, insteadOf: failure, until: deadline)
     if response.status == .ok { counts.countReplacement() }
     return response
+  }
+
+  private func loadResult(
+    of wanted: ImageRequest, found: PreparedImages.Found
+  ) async -> Result<PictureLoader.Outcome, ImageError> {
+    do throws(ImageError) {
+      return .success(try await loader.image(for: wanted, found: found, within: timeout))
+    } catch {
+      return .failure(error)
+    }
   }
 }
 
@@ -234,62 +256,6 @@ final class KnownRequests: Sendable {
       values.insert(value, as: key, cost: cost)
       values.trim(toCost: Self.capacity)
     }
-  }
-}
-
-/// What stands in for a picture that failed, if the request asks for that: a drawing, or another picture. Nothing
-/// keeps it under the URL of the first one. Otherwise the failure is the answer.
-struct Substitutes: Sendable {
-  let loader: PictureLoader
-
-  /// - Parameters:
-  ///   - wanted: the request for the picture that failed.
-  ///   - deadline: of the request. After it, another picture is sent only if it is stored.
-  func response(
-    for query: ImageQuery, _ wanted: ImageRequest, insteadOf failure: FailureReport,
-    until deadline: ContinuousClock.Instant
-  ) async -> HTTPResponse {
-    // A client that has left needs nothing.
-    guard !Task.isCancelled else { return failure.response() }
-    switch query.fallback {
-    case .failure: return failure.response()
-    case .placeholder(let placeholder):
-      return drawing(placeholder, query.box.drawingSize, insteadOf: failure)
-    case .picture(let url):
-      var other = wanted
-      other.url = url
-      do throws(ImageError) {
-        let outcome = try await loader.image(for: other, within: deadline - .now)
-        guard case .image(let image) = outcome else { return failure.response() }
-        return .replacement(image.body, image.format, insteadOf: failure)
-      } catch {
-        return failure.followed(by: error).response()
-      }
-    }
-  }
-
-  private func drawing(
-    _ placeholder: ImagePlaceholder, _ size: (width: Int, height: Int),
-    insteadOf failure: FailureReport
-  ) -> HTTPResponse {
-    let svg = placeholder.svg(width: size.width, height: size.height)
-    var response = HTTPResponse.replacement(HTTPBody(svg), .svg, insteadOf: failure)
-    response.fields.add("Content-Security-Policy", "default-src 'none'; sandbox")
-    return response
-  }
-}
-
-extension HTTPResponse {
-  fileprivate static func replacement(
-    _ body: HTTPBody, _ format: ImageFormat, insteadOf failure: FailureReport
-  ) -> HTTPResponse {
-    HTTPResponse(
-      .ok,
-      fields: [
-        "Content-Type": format.mediaType, "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff", "X-Imgctl-Failure": failure.code,
-      ],
-      body: .bytes(body))
   }
 }
 

@@ -239,7 +239,9 @@ extension PreparedImage {
   func response(
     to request: HTTPRequest, for query: ImageQuery, at now: WallTime
   ) -> HTTPResponse {
-    var fields: HTTPFields = ["ETag": entityTag]
+    var fields: HTTPFields = [
+      "ETag": entityTag, LoadPhase.fieldName: LoadPhase.success.rawValue,
+    ]
     if let lifetime = CacheLifetime(
       of: self, maximumAge: query.maximumAge, until: query.expiresAt, at: now)
     {

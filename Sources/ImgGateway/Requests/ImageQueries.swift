@@ -49,7 +49,9 @@ package struct ImageQueries: Sendable {
   private func permitted(_ query: ImageQuery) throws(RequestRejection) -> ImageQuery {
     try sides.require(query.box.longestSide)
     try origins.require(SourceAddress.url(query.request.url))
-    if case .picture(let url) = query.fallback { try origins.require(SourceAddress.url(url)) }
+    for case .picture(let url)? in [query.fallback, query.wait?.substitute] {
+      try origins.require(SourceAddress.url(url))
+    }
     var query = query
     query.request.redirectOrigins = origins
     query.request.variant = sides.bounding(query.request.variant, of: query.box)
@@ -74,21 +76,14 @@ package struct ImageQuery: Hashable, Sendable {
     case picsum(id: String)
   }
 
-  /// What is answered where there is no thumbnail.
-  package enum Fallback: Hashable, Sendable {
-    /// The failure as JSON.
-    case failure
-    /// A drawing.
-    case placeholder(ImagePlaceholder)
-    /// Another picture, as a thumbnail of the same variant.
-    case picture(url: String)
-  }
-
   /// Its URL is normalized, and its variant in range.
   package var request: ImageRequest
   package var service: Service
   package var format = Format.negotiated
-  package var fallback = Fallback.failure
+  /// What stands in for a picture that failed; `nil` for the failure as JSON.
+  package var fallback: Substitute?
+  /// `nil` for an answer that waits until the picture is there or has failed.
+  package var wait: PictureWait?
   /// How long the client and proxies may keep the answer; `nil` for as long as the store does.
   package var maximumAge: Duration?
   /// When the request ends, and with it the time for which its answer may be kept; `nil` for no such end.

@@ -33,7 +33,8 @@ struct ImgproxyOptions {
   private var expiresAt: WallTime?
   private var fileName: String?
   private var isAttachment = false
-  private var fallback = ImageQuery.Fallback.failure
+  private var fallback: Substitute?
+  private var waiting = WaitParameters()
   private var version: String?
 
   /// - Parameter now: decides whether a request has expired.
@@ -118,6 +119,7 @@ struct ImgproxyOptions {
     case .gravity: try applyGravity(option)
     case .background: try applyBackground(option)
     case .filename: try applyFileName(option)
+    case .placeholder: try waiting.readPlaceholder(option.wholeValue)
     case .preset: return option.arguments.filter { !$0.isEmpty }
     default:
       try option.requireArguments(atMost: 1)
@@ -157,9 +159,10 @@ struct ImgproxyOptions {
     case .disableAnimation: _ = try value.flag(ifEmpty: true)
     case .expires: try applyExpiry(value)
     case .returnAttachment: isAttachment = try value.flag(ifEmpty: false)
-    case .fallbackImageURL: fallback = try isEmpty ? .failure : Self.fallback(value)
+    case .fallbackImageURL: fallback = try isEmpty ? nil : Self.fallback(value)
+    case .wait: try waiting.readWait(value)
     case .cachebuster: version = isEmpty ? nil : value.version
-    case .resize, .size, .gravity, .background, .filename, .preset:
+    case .resize, .size, .gravity, .background, .filename, .placeholder, .preset:
       preconditionFailure("options with several arguments are read elsewhere")
     }
   }
@@ -254,6 +257,7 @@ struct ImgproxyOptions {
     query.fileName = fileName
     query.isAttachment = isAttachment
     query.fallback = fallback
+    query.wait = try waiting.wait()
     return query
   }
 
@@ -327,8 +331,7 @@ struct ImgproxyOptions {
     guard try value.flag(ifEmpty: true) else { throw value.invalid("1; 0 is not supported") }
   }
 
-  private static func fallback(_ value: OptionValue) throws(RequestRejection) -> ImageQuery.Fallback
-  {
+  private static func fallback(_ value: OptionValue) throws(RequestRejection) -> Substitute {
     .picture(url: try SourceAddress.url(decoded(value).text).text)
   }
 
@@ -365,6 +368,9 @@ struct ImgproxyOption: Hashable {
     OptionValue(name: name, text: index < arguments.count ? arguments[index] : "")
   }
 
+  /// All arguments as one value, for an option whose values have colons.
+  var wholeValue: OptionValue { OptionValue(name: name, text: arguments.joined(separator: ":")) }
+
   /// Refuses more arguments than the option has.
   func requireArguments(atMost count: Int) throws(RequestRejection) {
     guard arguments.count <= count else {
@@ -387,6 +393,8 @@ enum ImgproxyName: String, CaseIterable {
   case expires, cachebuster, preset, filename
   case returnAttachment = "return_attachment"
   case fallbackImageURL = "fallback_image_url"
+  // Of this server alone, see ``WaitParameters``.
+  case wait, placeholder
 
   /// - Parameter name: as in a path; the short names count.
   init?(name: String) {

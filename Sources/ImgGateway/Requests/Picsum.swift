@@ -129,12 +129,15 @@ package enum PicsumPath: Hashable, Sendable {
       return
     }
     // `random` tells URLs of the same picture apart, for caches.
-    try Self.requireNames(["grayscale", "blur", "random"], in: parameters)
+    try Self.requireNames(
+      ["grayscale", "blur", "random", WaitParameters.waitName, WaitParameters.placeholderName],
+      in: parameters)
     let (size, format) = try Self.size(segments)
     self = .picture(
       PictureQuery(
         id, size: size, isGrayscale: parameters["grayscale"] != nil,
-        blur: try Self.blur(parameters), format: format))
+        blur: try Self.blur(parameters), format: format, wait: try WaitParameters(parameters).wait()
+      ))
   }
 
   private static let unknown = RequestRejection.notFound(
@@ -236,20 +239,23 @@ package struct PictureQuery: Hashable, Sendable {
   package let blur: Double
   /// `nil` without an extension in the path.
   package let format: ImageVariant.Format?
+  /// See ``ImageQuery/wait``.
+  package let wait: PictureWait?
 
   package init(
     _ id: PictureID, size: Size? = nil, isGrayscale: Bool = false, blur: Double = 0,
-    format: ImageVariant.Format? = nil
+    format: ImageVariant.Format? = nil, wait: PictureWait? = nil
   ) {
     self.id = id
     self.size = size
     self.isGrayscale = isGrayscale
     self.blur = blur
     self.format = format
+    self.wait = wait
   }
 
   /// Whether the thumbnail is asked for as the list has it.
-  package var isAsListed: Bool { self == PictureQuery(id) }
+  package var isAsListed: Bool { self == PictureQuery(id, wait: wait) }
 
   /// The variant that is asked for.
   ///

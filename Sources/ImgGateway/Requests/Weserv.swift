@@ -28,29 +28,6 @@ enum WeservAge {
   ]
 }
 
-/// The value of weserv's option `default`: the address of another picture, or here also a drawing.
-///
-/// weserv redirects to the address; here the other picture is a thumbnail of the same variant.
-enum WeservFallback {
-  /// Reads `blank`, the name of a symbol such as `photo`, a colour with `#`, or an address. A host without
-  /// a dot needs its scheme.
-  ///
-  /// - Throws: 400 for an address that is none; 422 for a colour or a word that is none.
-  static func fallback(_ value: OptionValue) throws(RequestRejection) -> ImageQuery.Fallback {
-    if value.text == "blank" { return .placeholder(.none) }
-    if let symbol = ImagePlaceholder.Symbol(rawValue: value.text) {
-      return .placeholder(.symbol(symbol))
-    }
-    if value.text.hasPrefix("#") { return .placeholder(.colour(try ColourText.colour(value))) }
-    guard value.text.utf8.contains(where: { ".:/".utf8.contains($0) }) else {
-      throw value.invalid(
-        "blank, circle, cloud, person, photo, a colour such as #eee, or an address such as "
-          + "https://example.org/a.jpg")
-    }
-    return .picture(url: try SourceAddress.completed(value.text).text)
-  }
-}
-
 /// The options of weserv's query that this server has.
 enum WeservOption: String, CaseIterable {
   case url, w, h, dpr, fit, we, a, fpx, fpy
@@ -58,6 +35,8 @@ enum WeservOption: String, CaseIterable {
   case bg, blur, sharp, filt
   case fallback = "default"
   case maxage, filename
+  // Of this server alone, see ``WaitParameters``.
+  case wait, placeholder
   // How the file is written, not what it shows: progressive scans, zlib's effort, PNG's filters, and how
   // JPEGs are loaded.
   case il, l, af, fsol
@@ -119,7 +98,8 @@ struct WeservOptions {
   private var blur = Thousandths.zero
   private var sharpen = Thousandths.zero
   private var background: RGBColour?
-  private var fallback = ImageQuery.Fallback.failure
+  private var fallback: Substitute?
+  private var waiting = WaitParameters()
   private var maximumAge: Duration?
   private var fileName: String?
   /// See ``ImageRequest/version``.
@@ -134,6 +114,8 @@ struct WeservOptions {
     case .we: enlarges = try !value.flag(ifEmpty: true)
     case .il, .af, .fsol: _ = try value.flag(ifEmpty: true)
     // weserv's default is a kernel of its own.
+    case .wait: try waiting.readWait(value)
+    case .placeholder: try waiting.readPlaceholder(value)
     case .blur where value.isEmpty, .sharp where value.isEmpty:
       throw .invalidOption(
         value.name, "has no value; write the standard deviation in pixels, such as \(value.name)=1")
@@ -154,7 +136,7 @@ struct WeservOptions {
     case .blur: blur = try value.sigma()
     case .sharp: sharpen = try value.sigma()
     case .filt: isGrayscale = try Self.isGrayscale(value)
-    case .fallback: fallback = try WeservFallback.fallback(value)
+    case .fallback: fallback = try Substitute(value)
     case .maxage: maximumAge = try WeservAge.duration(value)
     case .filename: fileName = try value.fileName()
     case .l: _ = try value.wholeNumber(in: 0...9)
@@ -169,6 +151,7 @@ struct WeservOptions {
     var query = ImageQuery(ImageRequest(url: url.text, variant: try variant()))
     query.format = format == nil ? .negotiated : .fixed
     query.fallback = fallback
+    query.wait = try waiting.wait()
     query.box = box
     query.maximumAge = maximumAge
     query.fileName = fileName

@@ -68,7 +68,8 @@ import Testing
       .get, "/image?url=https://a.example/none.jpg&w=30&h=20&default=photo")
     #expect(response.status == .ok)
     #expect(response.fields["Content-Type"] == "image/svg+xml")
-    #expect(response.fields["Content-Security-Policy"] == "default-src 'none'; sandbox")
+    #expect(
+      response.fields["Content-Security-Policy"] == "default-src 'none'; img-src data:; sandbox")
     #expect(response.fields["Cache-Control"] == "no-store")
     #expect(response.fields["X-Imgctl-Failure"] == "http_status")
     #expect(response.text.contains(#"width="30" height="20""#))

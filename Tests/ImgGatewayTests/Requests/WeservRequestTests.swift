@@ -62,7 +62,8 @@ import Testing
     let query = try query("url=h.example/a.jpg")
     #expect(query.request.variant == ImageVariant(size: 16_383, mode: .ownSize))
     #expect(query.format == .negotiated)
-    #expect(query.fallback == .failure)
+    #expect(query.fallback == nil)
+    #expect(query.wait == nil)
     #expect(query.maximumAge == nil)
     #expect(query.fileName == nil)
     #expect(!query.isAttachment)
@@ -194,9 +195,10 @@ import Testing
       ("photo", .placeholder(.symbol(.photo))), ("person", .placeholder(.symbol(.person))),
       ("blank", .placeholder(.none)),
       ("%23f00", .placeholder(.colour(RGBColour(red: 255, green: 0, blue: 0)))),
-      ("", .failure),
-    ] as [(String, ImageQuery.Fallback)])
-  func `a default is a picture or a drawing`(text: String, fallback: ImageQuery.Fallback) throws {
+      ("thumbhash", .thumbHash), ("text:A:B", .placeholder(.text("A:B"))),
+      ("", nil),
+    ] as [(String, Substitute?)])
+  func `a default is a picture or a drawing`(text: String, fallback: Substitute?) throws {
     #expect(try query("url=h.example&default=\(text)").fallback == fallback)
     #expect(try query("url=h.example&errorredirect=\(text)").fallback == fallback)
   }
