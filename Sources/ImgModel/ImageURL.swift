@@ -39,16 +39,20 @@ package struct ImageURL: Hashable, Sendable {
 
   private static let fileHost = "file/"
 
-  /// The maximum length of a URL, in bytes of UTF-8. Many servers refuse request lines over 8 KiB
-  /// (RFC 9112 section 3 recommends support for at least 8,000 bytes).
+  /// The maximum length of a URL that is fetched, in bytes of UTF-8. Many servers refuse request lines over
+  /// 8 KiB (RFC 9112 section 3 recommends support for at least 8,000 bytes).
   package static let maximumByteCount = 8_192
+
+  /// The maximum length of any URL, in bytes of UTF-8: of a `data:` URL, whose data
+  /// ``DataURL/maximumByteCount`` limits as well.
+  package static let maximumLineByteCount = 48 << 10
 
   /// Parses a URL as people type it, in a list or on a command line; see ``WrittenURL``.
   ///
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(line: String) throws(Failure) {
     // Checked first, so that a huge line costs nothing more.
-    guard line.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
+    guard line.utf8.count <= Self.maximumLineByteCount else { throw Self.tooLong(line) }
     if let url = NormalURL(line) {
       self.init(url)
     } else {
@@ -72,8 +76,8 @@ package struct ImageURL: Hashable, Sendable {
 
   /// Parses any URL that starts with its scheme.
   init(normalising line: String) throws(Failure) {
+    guard line.utf8.count <= Self.maximumLength(of: line) else { throw Self.tooLong(line) }
     let bytes = Array(line.utf8)
-    guard bytes.count <= Self.maximumByteCount else { throw Self.tooLong }
     // String decoding replaces invalid UTF-8 with U+FFFD, which is not valid in a URL.
     guard !line.unicodeScalars.contains("\u{FFFD}") else {
       throw Self.invalid("the URL is not valid UTF-8")
@@ -94,7 +98,18 @@ package struct ImageURL: Hashable, Sendable {
       isLocal = false
     }
     // Normalisation adds escapes, which makes the URL longer.
-    guard text.utf8.count <= Self.maximumByteCount else { throw Self.tooLong }
+    guard text.utf8.count <= Self.maximumLength(of: text) else { throw Self.tooLong(text) }
+  }
+
+  private static func maximumLength(of line: String) -> Int {
+    DataURL.isWritten(in: line) ? maximumLineByteCount : maximumByteCount
+  }
+
+  /// Of a line that is longer than any URL of its scheme, enough to show that it is.
+  package static func shortened(_ line: String) -> String {
+    let byteCount = maximumLength(of: line) + 1
+    return line.utf8.count <= byteCount
+      ? line : String(decoding: line.utf8.prefix(byteCount), as: UTF8.self)
   }
 
   /// The text and the host of a `data:` or `file:` URL; `nil` for any other URL.
@@ -136,8 +151,8 @@ package struct ImageURL: Hashable, Sendable {
     isLocal = true
   }
 
-  static var tooLong: Failure {
-    invalid("the URL is longer than \(maximumByteCount) bytes, including its escapes")
+  static func tooLong(_ line: String) -> Failure {
+    invalid("the URL is longer than \(maximumLength(of: line)) bytes, including its escapes")
   }
 
   /// - Parameter reason: a sentence.

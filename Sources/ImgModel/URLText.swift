@@ -159,6 +159,10 @@ extension BidirectionalCollection<UInt8> {
 /// A URL that contains its picture: `data:image/png;base64,iVBOR…` (RFC 2397). The media type is
 /// ignored: the decoder detects the format from the bytes.
 package enum DataURL {
+  /// The maximum size of the picture in one URL. More would make lists and messages large; a larger picture
+  /// is given as a file.
+  package static let maximumByteCount = 32 << 10
+
   private static let scheme = "data:"
   private static let comma = UInt8(ascii: ",")
   private static let space = UInt8(ascii: " ")
@@ -194,10 +198,9 @@ package enum DataURL {
   /// - Returns: `nil` for a line of another scheme.
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url`.
   static func text(of line: [UInt8]) throws(Failure) -> String? {
-    let prefix = line.prefix(scheme.utf8.count)
-    guard String(decoding: prefix, as: UTF8.self).lowercased() == scheme else { return nil }
+    guard isWritten(in: line) else { return nil }
     // URL parsers drop these three anywhere in a URL (WHATWG URL Standard, section 4.4).
-    let rest = line[prefix.endIndex...].filter { !"\t\n\r".utf8.contains($0) }
+    let rest = line[scheme.utf8.count...].filter { !"\t\n\r".utf8.contains($0) }
       .prefix { $0 != UInt8(ascii: "#") }
     guard rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
       throw ImageURL.invalid("the URL contains a control character")
@@ -210,7 +213,21 @@ package enum DataURL {
     let written =
       isBase64(type[...])
       ? data.filter { $0 != space } : data.flatMap { $0 == space ? Array("%20".utf8) : [$0] }
-    return scheme + String(decoding: type + written, as: UTF8.self)
+    let text = Array(scheme.utf8) + type + written
+    // Invalid base64 is a failure of the fetch.
+    guard contents(ofText: text).map({ $0.count <= maximumByteCount }) ?? true else {
+      throw ImageURL.invalid(
+        "the data: URL holds more than \(maximumByteCount >> 10) KiB; give such a picture as a file"
+      )
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Whether a line begins like a `data:` URL, in upper or lower case.
+  static func isWritten(in line: some StringProtocol) -> Bool { isWritten(in: line.utf8) }
+
+  private static func isWritten(in line: some Collection<UInt8>) -> Bool {
+    String(decoding: line.prefix(scheme.utf8.count), as: UTF8.self).lowercased() == scheme
   }
 
   private static func isBase64(_ type: ArraySlice<UInt8>) -> Bool {
@@ -282,7 +299,7 @@ package enum FileURL {
       "\(scheme)//"
       + PercentEncoding.encoded(path) { $0 <= 0x20 || $0 == 0x7F || "%?#".utf8.contains($0) }
     guard text.utf8.count <= ImageURL.maximumByteCount else {
-      throw ImageURL.tooLong
+      throw ImageURL.tooLong(text)
     }
     return text
   }

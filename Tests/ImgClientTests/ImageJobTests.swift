@@ -301,7 +301,9 @@ struct SubmissionBatchesTests {
 
   @Test func `a text that is longer than any URL is cut where that shows`() {
     let long = String(repeating: "a", count: 1 << 20)
-    let parts = batches(of: [long, "b"])
-    #expect(parts.flatMap { $0 }.map(\.utf8.count) == [ImageURL.maximumByteCount + 1, 1])
+    let parts = batches(of: [long, "b", "data:" + long])
+    #expect(
+      parts.flatMap { $0 }.map(\.utf8.count)
+        == [ImageURL.maximumByteCount + 1, 1, ImageURL.maximumLineByteCount + 1])
   }
 }

@@ -80,6 +80,20 @@ import Testing
       try ImageURL(parsing: base + String(repeating: "x", count: rest + 1))
     }
   }
+
+  @Test func `the data of a data URL has a maximum size, however it is written`() throws {
+    let whole = DataURL.maximumByteCount / 3
+    let written = { (count: Int) in
+      "data:image/png;base64," + String(repeating: "AAAA", count: count)
+    }
+    #expect(try DataURL.contents(of: ImageURL(line: written(whole)))?.count == whole * 3)
+    let failure = #expect(throws: Failure.self) { try ImageURL(line: written(whole + 1)) }
+    #expect(failure?.detail.hasPrefix("the data: URL holds more than 32 KiB") == true)
+    let escapes = { (count: Int) in "DATA:," + String(repeating: "%41", count: count) }
+    let fitting = (ImageURL.maximumLineByteCount - 6) / 3
+    #expect(try DataURL.contents(of: ImageURL(line: escapes(fitting)))?.count == fitting)
+    #expect(throws: Failure.self) { try ImageURL(line: escapes(fitting + 1)) }
+  }
 }
 
 /// A URL in its normal spelling is what the parser of all URLs makes of it.
@@ -245,7 +259,7 @@ import Testing
   }
 
   @Test func `a long line is refused before it is parsed`() {
-    let line = String(repeating: " ", count: ImageURL.maximumByteCount) + "https://h/"
+    let line = String(repeating: " ", count: ImageURL.maximumLineByteCount) + "https://h/"
     #expect(throws: Failure.self) { try ImageURL(line: line) }
   }
 }
@@ -346,7 +360,7 @@ import Testing
   @Test func `the length limit counts spaces as their escapes`() throws {
     let blanks = { (count: Int) in "data:image/svg+xml," + String(repeating: " ", count: count) }
     #expect(try ImageURL(parsing: blanks(1_000) + "x").text.utf8.count == 3_020)
-    let failure = #expect(throws: Failure.self) { try ImageURL(parsing: blanks(3_000) + "x") }
+    let failure = #expect(throws: Failure.self) { try ImageURL(parsing: blanks(30_000) + "x") }
     #expect(failure?.code == .invalidURL)
     #expect(failure?.stage == .queue)
   }

@@ -43,7 +43,10 @@ struct JournalTests {
   }
 
   @Test func `lines come back as they were written`() throws {
-    let lines = ["", "  spaces ", "ünï ✓", "not a url", String(repeating: "x", count: 8_300)]
+    let lines = [
+      "", "  spaces ", "ünï ✓", "not a url",
+      String(repeating: "x", count: LineChunk.maximumLineByteCount),
+    ]
     try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
     #expect(try journal.openLines(of: id).map(\.url) == lines)
   }
@@ -65,7 +68,7 @@ struct JournalTests {
   }
 
   @Test func `a line that is too long refuses the whole group`() throws {
-    let line = String(repeating: "x", count: 8_301)
+    let line = String(repeating: "x", count: LineChunk.maximumLineByteCount + 1)
     let error = #expect(throws: StoreError.self) {
       try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["short", line])])
     }

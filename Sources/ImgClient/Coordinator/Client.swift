@@ -189,13 +189,11 @@ extension Client {
   ///
   /// - Parameter urls: in the spelling of ``ImageURL/text``.
   package func forgetFailures(of urls: [String]) throws(ClientError) {
-    // As many as surely fit a frame, whatever their bytes are.
-    let chunkCount = Submission.maximumByteCount / ImageURL.maximumByteCount
-    var rest = urls[...]
-    while !rest.isEmpty {
-      try answer(.forget(Array(rest.prefix(chunkCount))))
-      rest = rest.dropFirst(chunkCount)
+    var batcher = SubmissionBatcher()
+    for url in urls {
+      if let batch = batcher.add(url) { try answer(.forget(batch)) }
     }
+    if let last = batcher.finish() { try answer(.forget(last)) }
   }
 
   /// The newest jobs that have not ended.

@@ -205,12 +205,11 @@ package struct ListFile: ~Copyable {
 /// frame. Pure: bytes in, batches out.
 ///
 /// White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
-/// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated to
-/// ``maximumEntryByteCount`` bytes, one more than a URL may have. So the coordinator refuses that
-/// entry alone, and memory stays bounded.
+/// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated, see
+/// ``ImageURL/shortened(_:)``. So the coordinator refuses that entry alone, and memory stays bounded.
 package struct ListReader: Sendable {
-  /// The maximum length of an entry.
-  package static let maximumEntryByteCount = ImageURL.maximumByteCount + 1
+  /// The bytes of a line that are read.
+  private static let maximumEntryByteCount = ImageURL.maximumLineByteCount + 1
 
   /// A file with a zero byte among its first bytes is not text. This includes all UTF-16 files.
   package static let inspectedByteCount = 4_096
@@ -320,7 +319,7 @@ package struct ListReader: Sendable {
     }
     guard let first = text.first, first != UInt8(ascii: "#") else { return }
     let entry = String(decoding: text.prefix(Self.maximumEntryByteCount), as: UTF8.self)
-    if let full = batcher.add(entry) { batches.append(full) }
+    if let full = batcher.add(ImageURL.shortened(entry)) { batches.append(full) }
   }
 
   /// The white space of ASCII. It includes CR, which ends lines on some systems.

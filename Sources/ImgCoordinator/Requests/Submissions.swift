@@ -59,7 +59,7 @@ final class Submissions {
         "more than \(Submission.maximumLineCount) lines in one frame")
     }
     guard !lines.isEmpty else { return }
-    submit(.appendURLs(submission.job, lines.map(Submission.shortened)), of: client)
+    submit(.appendURLs(submission.job, lines.map(ImageURL.shortened)), of: client)
   }
 
   func complete(_ request: RequestID, of client: ClientConnection) {

@@ -201,7 +201,7 @@ enum LineChunk {
   static let lineCount = 256
 
   /// The maximum length of a line: any valid URL, and the rest of its line.
-  static let maximumLineByteCount = 8_300
+  static let maximumLineByteCount = ImageURL.maximumLineByteCount + 108
 
   /// The first index of the line's chunk.
   static func start(of index: Int) -> Int {

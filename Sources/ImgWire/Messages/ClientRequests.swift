@@ -146,13 +146,6 @@ package struct Submission: Hashable, Sendable, Fielded {
     order = try f.field("order", value?.order)
     pinPolicy = try f.field("pin", value?.pinPolicy)
   }
-
-  /// A line as it is sent and kept. Of one that is longer than any URL, enough is left to show that it is.
-  package static func shortened(_ line: String) -> String {
-    let byteCount = ImageURL.maximumByteCount + 1
-    return line.utf8.count <= byteCount
-      ? line : String(decoding: line.utf8.prefix(byteCount), as: UTF8.self)
-  }
 }
 
 /// A request for a thumbnail of an uploaded picture. The picture is handled as if it had been fetched
