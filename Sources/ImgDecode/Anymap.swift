@@ -191,27 +191,3 @@ extension AnymapHeader.Samples {
     }
   }
 }
-
-extension AnymapHeader {
-  /// Bytes of a row that is not text.
-  var rowByteCount: Int {
-    let sampleCount = width * storedBandCount
-    return switch samples {
-    case .bits: (width + 7) / 8
-    case .textBits, .text: 0
-    case .numbers(let maximum): maximum > 255 ? sampleCount * 2 : sampleCount
-    case .floats: sampleCount * 4
-    }
-  }
-
-  /// How many rows are there, or of text as many as fit: a digit takes a byte, and a number one more for what
-  /// separates it from the next.
-  func possibleRowCount(inFileOf byteCount: Int) -> Int {
-    let rest = byteCount - sampleOffset
-    return switch samples {
-    case .textBits: min(height, rest / width)
-    case .text: min(height, (rest + 1) / (width * bandCount * 2))
-    case .bits, .numbers, .floats: min(height, rest / rowByteCount)
-    }
-  }
-}

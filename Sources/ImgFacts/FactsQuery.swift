@@ -5,7 +5,8 @@ package import ImgModel
 /// Each range is rounded up, to 4 KiB at first, then four times as much each time up to 1 MiB. At most
 /// ``maximumRangeCount`` ranges are asked for, and none behind the end of a file whose length is
 /// known. Where a file ends early, or would need more, the facts of a smaller extent count; of a GIF
-/// or WebP those before its end. A file that is at hand as a whole is read to its end.
+/// or WebP those before its end. A file that is at hand as a whole is read to its end. With all facts
+/// comes a verdict on the pixels, see ``FactsRecord/Status``.
 package struct FactsQuery: Sendable {
   package enum Step: Sendable, Equatable {
     /// The caller adds the bytes of this range with ``insert(_:at:)`` as far as the file has them,
@@ -27,11 +28,14 @@ package struct FactsQuery: Sendable {
   /// Why the facts are of a smaller extent than was asked for; `nil` if they are not.
   package private(set) var shortfall: FactsError?
   private var extent: FactsExtent
+  private let asksForPixels: Bool
   private let maximumByteCount: Int
   private var step = firstStep
   private var mayFetch = true
   /// Whether the file has turned out to end early.
   private var toleratesCut = false
+  /// What the file as a whole tells of its pixels; `nil` unless that was asked for.
+  private var evidence: PixelEvidence?
 
   /// - Parameters:
   ///   - byteCount: of the whole file, if that is known.
@@ -39,6 +43,7 @@ package struct FactsQuery: Sendable {
   ///     has to be longer.
   package init(_ extent: FactsExtent, byteCount: Int? = nil, maximumByteCount: Int = 16 << 20) {
     self.extent = extent
+    asksForPixels = extent == .all
     self.maximumByteCount = maximumByteCount
     bytes = PartialBytes(byteCount: byteCount)
   }
@@ -61,6 +66,7 @@ package struct FactsQuery: Sendable {
       do throws(FactsError) {
         let facts = try PictureFacts.reading(bytes, extent, toleratesCut: toleratesCut)
         if shortfall == nil, isShorterThanDeclared(facts) { shortfall = .truncated }
+        if asksForPixels { evidence = try pixelEvidence(of: facts) }
         if let whole = wholeFacts { return .facts(whole, .all) }
         return .facts(facts, extent)
       } catch {
@@ -88,6 +94,28 @@ package struct FactsQuery: Sendable {
     return byteCount < chunks.end
   }
 
+  /// - Returns: `nil` where the walk through the file has told it.
+  private func pixelEvidence(of facts: PictureFacts) throws(FactsError) -> PixelEvidence? {
+    guard shortfall == nil else { return shortfall == .truncated ? evidence(ofCut: facts) : nil }
+    guard PixelEvidence.isSought(in: facts.format) else { return nil }
+    guard let byteCount = bytes.knownByteCount else {
+      let missing = bytes.missing(in: 0..<ByteWindow.maximumFileByteCount)
+      let end = missing?.lowerBound ?? ByteWindow.maximumFileByteCount
+      throw .needsBytes(end..<end + 1)
+    }
+    return try PixelEvidence(in: ByteWindow(bytes), of: facts, byteCount: byteCount)
+  }
+
+  /// A still that ends among its pixels, or behind them without its last mark, may have them all.
+  private func evidence(ofCut facts: PictureFacts) -> PixelEvidence? {
+    guard facts.isAnimated == false else { return nil }
+    return switch facts.format {
+    case .gif: .short
+    case .png: PNGChunks.isCutInPixels(ByteWindow(bytes)) ? .short : nil
+    default: nil
+    }
+  }
+
   /// The facts of a file that is at hand as a whole: they cost no range.
   private var wholeFacts: PictureFacts? {
     guard extent == .metadata, shortfall == nil, bytes.heldByteCount == bytes.knownByteCount
@@ -111,15 +139,18 @@ package struct FactsRecord: Hashable, Sendable, Codable {
   /// How much of what was asked for could be read.
   package enum Status: String, Sendable, Codable {
     case complete
-    /// The file ends before the facts do.
+    /// The file ends before the facts, the pixels or the last frame do.
     case truncated
     /// The file breaks the rules of its format behind its header.
     case damaged
-    /// The rest would have taken more bytes or ranges than are fetched.
+    /// The rest would have taken more bytes or ranges than are fetched, or a decoder that refuses it.
     case limited
   }
 
   package let status: Status
+  /// Whether ``status`` is what counts only if no decoder tells whether the pixels are there. It is not
+  /// stored.
+  package private(set) var awaitsDecoder = false
   package let facts: PictureFacts
   /// Bytes of the whole file; `nil` if that did not become known.
   package let byteCount: Int?
@@ -131,9 +162,10 @@ package struct FactsRecord: Hashable, Sendable, Codable {
   package let pixelsFailure: Failure?
 
   package init(
-    status: Status, facts: PictureFacts, byteCount: Int?, declaredType: String? = nil,
-    pixels: PixelFacts? = nil, pixelsFailure: Failure? = nil
+    status: Status, awaitsDecoder: Bool = false, facts: PictureFacts, byteCount: Int?,
+    declaredType: String? = nil, pixels: PixelFacts? = nil, pixelsFailure: Failure? = nil
   ) {
+    self.awaitsDecoder = awaitsDecoder
     self.pixels = pixels
     self.pixelsFailure = pixelsFailure
     self.status = status
@@ -151,8 +183,11 @@ package struct FactsRecord: Hashable, Sendable, Codable {
   }
 
   /// The same with what a decoder tells. Frames that the file tells without one stay.
+  ///
+  /// - Parameter showsPixels: whether what was computed from the pixels becomes a part of it.
   package func with(
-    _ described: Result<PictureDescription, Failure>, declaredType: String?
+    _ described: Result<PictureDescription, Failure>, showsPixels: Bool = true,
+    declaredType: String?
   ) -> FactsRecord {
     let description = try? described.get()
     let reason: Failure? = if case .failure(let failure) = described { failure } else { nil }
@@ -161,9 +196,25 @@ package struct FactsRecord: Hashable, Sendable, Codable {
       facts.setFrames(delays: delays.map(Double.init))
     }
     return FactsRecord(
-      status: status, facts: facts, byteCount: byteCount,
-      declaredType: declaredType ?? self.declaredType, pixels: description?.pixels,
-      pixelsFailure: reason)
+      status: status(after: described), facts: facts, byteCount: byteCount,
+      declaredType: declaredType ?? self.declaredType,
+      pixels: showsPixels ? description?.pixels : nil, pixelsFailure: reason)
+  }
+
+  /// The verdict of a decoder, which is the one of a thumbnail, too. It reads the first frame alone,
+  /// and all of an animated JPEG XL.
+  private func status(after described: Result<PictureDescription, Failure>) -> Status {
+    switch described {
+    case .success(let description):
+      guard awaitsDecoder else { return status }
+      let lacksFrames =
+        facts.format == .jxl && facts.isAnimated == true && description.frameDelays == nil
+      return lacksFrames ? .truncated : .complete
+    case .failure(let failure) where failure.code == .corruptImage:
+      if awaitsDecoder { return .truncated }
+      return status == .complete ? .damaged : status
+    case .failure: return status
+    }
   }
 }
 
@@ -171,12 +222,18 @@ extension FactsQuery {
   /// The facts that ``next()`` has given as a record.
   package func record(of facts: PictureFacts, declaredType: String? = nil) -> FactsRecord {
     FactsRecord(
-      status: status, facts: facts, byteCount: bytes.knownByteCount, declaredType: declaredType)
+      status: status, awaitsDecoder: evidence == .short || evidence == .unknown, facts: facts,
+      byteCount: bytes.knownByteCount, declaredType: declaredType)
   }
 
   private var status: FactsRecord.Status {
     switch shortfall {
-    case nil: .complete
+    case nil:
+      switch evidence {
+      case nil, .whole: .complete
+      case .framesCut, .short: .truncated
+      case .unknown: .limited
+      }
     case .truncated: .truncated
     case .invalid, .notAnImage: .damaged
     case .needsBytes, .unsupported: .limited

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import ImgFacts
 internal import ImgModel
 internal import ImgSystem
 
@@ -364,6 +365,9 @@ final class Transfer {
     case nil: return nil
     case .request(let next):
       return .continued(request.continued(with: next, after: history))
+    case .found(let record, _)
+    where record.awaitsDecoder && record.byteCount ?? 0 <= context.limits.maxBodyByteCount:
+      return .continued(request.continuedAsWhole(after: history))
     case .found(let record, let head):
       let body = FetchedBody(
         content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
@@ -455,7 +459,7 @@ final class Transfer {
   }
 
   private func leftover(after result: Result<FetchedBody, Failure>) -> Leftover {
-    guard request.content.isPicture else { return .unchanged }
+    guard request.content.isResumable else { return .unchanged }
     var failure: Failure?
     if case .failure(let error) = result { failure = error }
     return resumption.leftover(

@@ -147,6 +147,15 @@ struct TransferRequest {
     }
   }
 
+  /// The request for all of a file whose facts take a decoder.
+  func continuedAsWhole(after history: TransferHistory) -> TransferRequest {
+    next(after: history) { next in
+      next.content = .pictureForFacts
+      next.start = .whole()
+      next.usesFreshConnection = false
+    }
+  }
+
   /// The same request without its condition.
   func unconditional(after history: TransferHistory) -> TransferRequest {
     next(after: history) { $0.start = .whole() }
@@ -205,6 +214,8 @@ enum TransferContent {
   case picture
   /// The same of any format: its facts may be told even where it cannot be decoded.
   case pictureOfAnyFormat
+  /// The same for facts that only a decoder can tell, after ``facts(_:)``.
+  case pictureForFacts
   /// The facts of a picture, from as few bytes as they take.
   case facts(FactsFetch)
   /// A short text such as a robots.txt, which is read up to a limit.
@@ -222,15 +233,23 @@ enum TransferContent {
 
   var isPicture: Bool {
     switch self {
-    case .picture, .pictureOfAnyFormat: true
+    case .picture, .pictureOfAnyFormat, .pictureForFacts: true
     case .facts, .text: false
     }
   }
 
   /// Whether a failure by the first bytes ends the transfer.
   func isEnded(by failure: Failure) -> Bool {
-    guard case .pictureOfAnyFormat = self else { return true }
-    return failure.code == .notAnImage
+    switch self {
+    case .pictureOfAnyFormat, .pictureForFacts: failure.code == .notAnImage
+    case .picture, .facts, .text: true
+    }
+  }
+
+  /// Whether a later transfer of the request goes on where this one ends. One for facts begins with a
+  /// part.
+  var isResumable: Bool {
+    if case .pictureForFacts = self { false } else { isPicture }
   }
 
   var isText: Bool {
@@ -243,7 +262,7 @@ enum TransferContent {
 
   func maximumByteCount(_ limits: Limits) -> Int {
     switch self {
-    case .picture, .pictureOfAnyFormat, .facts: Int(limits.maxBodyByteCount)
+    case .picture, .pictureOfAnyFormat, .pictureForFacts, .facts: Int(limits.maxBodyByteCount)
     case .text(let maximumByteCount): maximumByteCount
     }
   }

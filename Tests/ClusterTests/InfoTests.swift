@@ -115,6 +115,73 @@ struct InfoTests {
     #expect(text.contains("truncated: ") && !text.contains("--full"), "\(text)")
   }
 
+  /// How much of a file is there, of 100; and how many bytes are missing at its end.
+  private static let cuts: [(percent: Int, missing: Int)] = [
+    (10, 0), (50, 0), (90, 0), (99, 0), (100, 2), (100, 1), (100, 0),
+  ]
+
+  @Test func `a file that is cut has one verdict in info and get`() throws {
+    let maker = try PictureMaker.start()
+    let card = Card(index: 3, width: 96, height: 64)
+    var files = try [
+      PictureFormat.jpeg, .progressiveJPEG, .png, .webp, .gif, .tiff, .avif, .heif, .jxl, .bmp,
+      .ico,
+      .pnm,
+    ].map { try maker.card(index: 3, width: 96, height: 64, format: $0) }
+    files.append(BitmapWriter(.info, .runs(8)).file(card.raster))
+    files.append(Drawing.svg("<rect width='9' height='9'/>"))
+    files.append(Array("P2 30 20 99\n\(String(repeating: "75 ", count: 600))\n".utf8))
+    var urls: [String] = []
+    for (index, file) in files.enumerated() {
+      for cut in Self.cuts {
+        let part = file.prefix(file.count * cut.percent / 100 - cut.missing)
+        origin.serve("/\(index)/\(urls.count)", .resource(Resource(Array(part))))
+        urls.append(origin.baseURL + "/\(index)/\(urls.count)")
+      }
+    }
+    let list = try cluster.directory.write(Array(urls.joined(separator: "\n").utf8), to: "list")
+    let verdicts = try ["--full", "--pixels"].map { option in
+      let reports = try cluster.imgctl("info", option, "--list", list)
+        .decodedLines(JSONValue.self)
+      return reports.reduce(into: [String: String]()) { verdicts, report in
+        verdicts[report.url.string ?? ""] = report.code.string ?? report.status.string
+      }
+    }
+    let job = try cluster.submit(urls, "--size", "64")
+    _ = try cluster.finished(job)
+    let failures = try cluster.failures(of: job)
+    for (index, url) in urls.enumerated() {
+      let (full, pixels) = (verdicts[0][url], verdicts[1][url])
+      #expect(full == pixels, "\(url)")
+      #expect(full.map { $0 == "complete" ? "" : "corrupt_image" } == failures[url] ?? "", "\(url)")
+      #expect(index % Self.cuts.count < Self.cuts.count - 1 || full == "complete", "\(url)")
+    }
+    // Of files, too.
+    let half = try cluster.directory.write(Array(picture.prefix(4_000)), to: "half.jpg")
+    #expect(try info("--full", half).status == "truncated")
+    let streamed = try cluster.imgctl("info", "--full", "-", inputPath: half).output
+    #expect(streamed.contains("truncated: "), "\(streamed)")
+  }
+
+  @Test func `an animation that lacks frames is truncated, and get makes a thumbnail of the first`()
+    throws
+  {
+    let frames = (0..<3).map {
+      JXLWriter.Frame(Card(index: $0, width: 64, height: 48).raster, ticks: 100)
+    }
+    let files = [
+      JXLWriter.file(frames),
+      try PictureMaker.start().animation(index: 0, frameCount: 3, format: .gif),
+    ]
+    for file in files {
+      let path = try cluster.directory.write(Array(file.dropLast(20)), to: "cut")
+      for option in ["--full", "--pixels"] {
+        #expect(try info(option, path).status == "truncated", "\(option)")
+      }
+      #expect(try cluster.imgctl("get", path, "-o", cluster.directory.file("out")).exitCode == 0)
+    }
+  }
+
   @Test func `a picture in its URL has facts`() throws {
     let url = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
     let report = try info(url)
@@ -228,9 +295,11 @@ struct InfoPixelsTests {
     #expect(report.frame_count == 3 && report.duration_ms == 3_960)
     let text = try cluster.imgctl("info", "--pixels", path).output
     #expect(text.contains(" 3, 3.96s, plays forever\n"), "\(text)")
-    let plain = try cluster.imgctl("info", "--full", path).output
+    let plain = try cluster.imgctl("info", path).output
     #expect(
-      plain.contains(" animated, not counted, plays forever; --pixels counts them\n"), "\(plain)")
+      plain.contains(" animated, not counted, plays forever; --full counts them\n"), "\(plain)")
+    let full = try cluster.json("info", "--full", path)
+    #expect(full.frame_count == 3 && full.status == "complete" && full.thumbhash == .null)
   }
 
   @Test func `what the store has of a picture, an original too, is not fetched again`() throws {

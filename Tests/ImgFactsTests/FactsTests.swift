@@ -90,6 +90,7 @@ import Testing
           copy[random(copy.count)] = [0, 0xFF, 0x7F, 0x80, UInt8(random(256))][random(5)]
         }
         for extent in FactsExtent.allCases { _ = error(of: copy, extent) }
+        _ = try? Fetch.record(copy, .all)
       }
     }
   }

@@ -163,7 +163,10 @@ struct ISOMaker {
   /// - Parameters:
   ///   - runs: of frames with their ticks, 600 a second.
   ///   - repeats: how often the edit list lets it play; 0 means forever.
-  static func movie(runs: [(count: Int, ticks: Int)], repeats: Int?) -> [UInt8] {
+  ///   - samples: where the frames lie in the file.
+  static func movie(
+    runs: [(count: Int, ticks: Int)], repeats: Int?, samples: [Range<Int>] = []
+  ) -> [UInt8] {
     let ticks = runs.reduce(0) { $0 + $1.count * $1.ticks }
     let duration = repeats == 0 ? 0xFFFF_FFFF : ticks * (repeats ?? 1)
     let header = full(
@@ -180,9 +183,29 @@ struct ISOMaker {
     let media =
       full("mdhd", zeros(8) + big(600, 4) + big(ticks, 4) + zeros(4))
       + full("hdlr", zeros(4) + ascii("pict") + zeros(13))
-      + box("minf", box("stbl", description + times))
+      + box("minf", box("stbl", description + times + places(of: samples)))
     let sound = box("trak", box("mdia", full("hdlr", zeros(4) + ascii("soun") + zeros(13))))
     return box("moov", sound + box("trak", header + (edits ?? []) + box("mdia", media)))
+  }
+
+  /// Each sample is a chunk of its own.
+  private static func places(of samples: [Range<Int>]) -> [UInt8] {
+    guard !samples.isEmpty else { return [] }
+    let count = big(samples.count, 4)
+    return full("stsz", zeros(4) + count + samples.flatMap { big($0.count, 4) })
+      + full("stsc", big(1, 4) + big(1, 4) + big(1, 4) + big(1, 4))
+      + full("stco", count + samples.flatMap { big($0.lowerBound, 4) })
+  }
+
+  /// A JPEG 2000 file of a codestream.
+  static func jp2(_ codestream: [UInt8], metadata: [UInt8] = []) -> [UInt8] {
+    [0, 0, 0, 12] + ascii("jP  \r\n") + [0x87, 0x0A] + fileType("jp2 ", "jp2 ")
+      + box(
+        "jp2h",
+        box("ihdr", big(10, 4) + big(20, 4) + big(4, 2) + [7, 7, 0, 0])
+          + box("colr", [1, 0, 0] + big(16, 4))
+          + box("cdef", big(1, 2) + big(3, 2) + big(1, 2) + big(0, 2)))
+      + metadata + box("jp2c", codestream)
   }
 }
 

@@ -141,20 +141,14 @@ enum Samples {
     [0xFF, 0x4F, 0xFF, 0x51] + big(47, 2) + big(0, 2) + big(25, 4) + big(13, 4) + big(5, 4)
     + big(3, 4) + zeros(16) + big(3, 2) + [11, 1, 1, 11, 1, 1, 11, 1, 1]
 
-  static let jp2 =
-    [0, 0, 0, 12] + ascii("jP  \r\n") + [0x87, 0x0A] + ISOMaker.fileType("jp2 ", "jp2 ")
-    + ISOMaker.box(
-      "jp2h",
-      ISOMaker.box("ihdr", big(10, 4) + big(20, 4) + big(4, 2) + [7, 7, 0, 0])
-        + ISOMaker.box("colr", [1, 0, 0] + big(16, 4))
-        + ISOMaker.box("cdef", big(1, 2) + big(3, 2) + big(1, 2) + big(0, 2)))
-    + ISOMaker.box(
+  static let jp2 = ISOMaker.jp2(
+    codestream,
+    metadata: ISOMaker.box(
       "uuid",
       [
         0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF,
         0xAC,
-      ] + ascii(xmp))
-    + ISOMaker.box("jp2c", codestream)
+      ] + ascii(xmp)))
 
   static let svg = ascii(
     "<?xml version='1.0'?><!-- a drawing --><svg xmlns='http://www.w3.org/2000/svg' width='20' "

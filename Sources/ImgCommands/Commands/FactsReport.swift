@@ -228,7 +228,7 @@ struct FactsText {
     switch facts.format {
     case .gif, .webp: report.record.status == .complete ? InfoCommand.full.flag : nil
     case .jxl where facts.isAnimated == true:
-      report.record.pixelsFailure == nil ? InfoCommand.pixels.flag : nil
+      report.record.pixelsFailure == nil ? InfoCommand.full.flag : nil
     default: nil
     }
   }
@@ -274,9 +274,9 @@ struct FactsText {
   private var status: String? {
     switch report.record.status {
     case .complete: nil
-    case .truncated: "truncated: the file ends before its metadata or its last frame"
-    case .damaged: "damaged: its metadata cannot be read to the end"
-    case .limited: "limited: more bytes would be necessary for the rest"
+    case .truncated: "truncated: the file ends before its metadata, its pixels or its last frame"
+    case .damaged: "damaged: its metadata or its pixels cannot be read to the end"
+    case .limited: "limited: more bytes or a decoder would be necessary for the rest"
     }
   }
 

@@ -35,13 +35,14 @@ package struct InfoCommand: Command {
     "--full",
     help:
       "Also read what only a walk through the whole file finds: the number of frames, their delays, "
-      + "and metadata behind the pixels. The frames of a local GIF, WebP or PNG are counted without it."
+      + "metadata behind the pixels, and whether all pixels are there. A decoder process is asked where "
+      + "that shows only to it. The frames of a local GIF, WebP or PNG are counted without it."
   )
   static let pixels = OptionDescription(
     "--pixels",
     help:
       "Also fetch the whole picture and decode it, for its ThumbHash, its BlurHash and its colours. "
-      + "Includes --full, and counts the frames of a JPEG XL animation. A decoder process does it, also for a file."
+      + "Includes --full. A decoder process does it, also for a file."
   )
 
   package static let storeCrashHandling = StoreCrashHandling.restart
@@ -54,8 +55,11 @@ package struct InfoCommand: Command {
     notes: [
       "A URL is fetched by ranges of 4 KiB and more until the facts are known. They are stored like "
         + "a thumbnail, for --default-expiry.",
-      "status: complete, truncated (the file ends before its metadata or its last frame), damaged, or "
-        + "limited (the rest would take too many bytes).",
+      "status: complete, truncated (the file ends before its metadata, its pixels or its last frame), "
+        + "damaged, or limited (the rest would take too many bytes). Pixels count with --full and "
+        + "--pixels.",
+      "An animation is truncated when frames are missing; get makes a thumbnail of its first frame as "
+        + "long as that one is whole.",
       "declared_type: what the origin or the file name claims, if the bytes say otherwise.",
     ],
     examples: [
@@ -133,12 +137,23 @@ package struct InfoCommand: Command {
 
   /// Reads the facts of a file in place; to decode it, imgctl uploads it.
   private func record(ofFile path: String, in context: CommandContext) throws -> FactsRecord {
-    guard options.keep == .pixelFacts else {
-      let file = try FactsFile(path: path)
-      return try options.keep == .allFacts ? file.record(.all) : file.record()
+    guard options.keep != .pixelFacts else {
+      let file = try PictureFile(path: path, of: Self.description)
+      return try Self.record(
+        in: file.upload(over: context.coordinator(), as: nil, options: options))
     }
-    let file = try PictureFile(path: path, of: Self.description)
-    let result = try file.upload(over: context.coordinator(), as: nil, options: options)
+    let file = try FactsFile(path: path)
+    guard options.keep == .allFacts else { return try file.record() }
+    let record = try file.record(.all)
+    guard record.awaitsDecoder else { return record }
+    do {
+      return try Self.record(in: file.upload(over: context.coordinator(), options: options))
+    } catch let failure as Failure where failure.code == .tooLarge && failure.stage == .fetch {
+      return record
+    }
+  }
+
+  private static func record(in result: GetResult) throws -> FactsRecord {
     guard let made = result.uncached else {
       throw result.outcome.failure() ?? Failure.isGone
     }
@@ -215,6 +230,14 @@ final class FactsFile {
           stage: .fetch, code: .unreadableFile, detail: "\(file.name) cannot be read: \(error)")
       }
     }
+  }
+
+  /// Reads the whole picture and uploads it for its facts.
+  ///
+  /// - Throws: as ``PictureFile/contents(for:)`` does.
+  func upload(over client: Client, options: RequestOptions) throws -> GetResult {
+    let bytes = try PictureFile.contents(of: file, after: stream, for: client)
+    return try client.answer(.upload(bytes, as: nil, options: options))
   }
 
   private func streamed(_ range: Range<Int>) throws(SystemError) -> [UInt8] {

@@ -179,9 +179,20 @@ struct PictureFile: ~Copyable {
   ///
   /// - Throws: a ``Failure`` with code `too_large` beyond the coordinator's limit.
   func contents(for client: Client) throws -> [UInt8] {
+    try Self.contents(of: file, for: client)
+  }
+
+  /// The same of a file that is open.
+  ///
+  /// - Parameter beginning: what was read of a stream before.
+  static func contents(
+    of file: borrowing InputFile, after beginning: [UInt8] = [], for client: Client
+  ) throws -> [UInt8] {
     let limit = Int(try client.answer(.status).limits.maxBodyByteCount)
     do throws(SystemError) {
-      return try FileIO.contents(of: file.descriptor, named: file.name, upTo: limit)
+      let rest = max(0, limit - beginning.count)
+      return try beginning
+        + FileIO.contents(of: file.descriptor, named: file.name, upTo: rest)
     } catch {
       guard error.code == EFBIG else { throw error }
       throw Failure(

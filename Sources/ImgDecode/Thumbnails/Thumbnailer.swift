@@ -261,7 +261,9 @@ extension Thumbnailer {
   private static func frameDelays(of input: PictureInput) -> [Int]? {
     guard let facts = try? PictureFacts.reading(input, .header), facts.format == .jxl,
       facts.isAnimated == true,
-      let delays = try? JXLDecoder(input, .headers).frameDelays(), !delays.isEmpty
+      let delays = try? JXLDecoder(input, .headers).frameDelays(), !delays.isEmpty,
+      // That the last frame is cut shows only in its pixels.
+      (try? JXLFrames(input, startingAt: delays.count - 1).next()) ?? nil != nil
     else { return nil }
     return delays
   }

@@ -3,7 +3,7 @@ import ImgModel
 /// Reads the header of a bitmap of Windows or OS/2 ([MS-WMF] section 2.2.2.2 and following; OS/2
 /// Presentation Manager, "BITMAPINFOHEADER2"): in a file of its own, or in an icon.
 struct BitmapFacts {
-  private static let fileHeaderByteCount = 14
+  static let fileHeaderByteCount = 14
   /// Of the oldest header, of OS/2 1 and Windows 2, whose fields are shorter.
   private static let coreByteCount = 12
   /// The next are those of OS/2 2 (shortened and whole), Windows 3, two of Adobe, Windows 4 and 5.
@@ -74,12 +74,18 @@ struct BitmapFacts {
     [16, 32].contains(bitCount) && fields.count >= 56 && fields.count != 64 ? fields.u32(52) : 0
   }
 
+  var headerByteCount: Int { fields.count }
+
+  var isUncompressed: Bool { encoding == Self.uncompressed }
+
+  private static let uncompressed = "uncompressed"
+
   private var encoding: String? {
     let isOS2 = [16, 64].contains(fields.count)
     return switch compression {
     case 3 where isOS2: "huffman"
     case 4 where isOS2: "rle"
-    case 0, 3, 6: "uncompressed"
+    case 0, 3, 6: Self.uncompressed
     case 1, 2: "rle"
     case 4: "jpeg"
     case 5: "png"
@@ -89,19 +95,61 @@ struct BitmapFacts {
 
   // MARK: - The colour profile
 
-  /// [MS-WMF] section 2.2.2.5: offsets count from the header's first byte.
+  private var colourSpace: Int { fields.count >= 108 ? fields.u32(56) : 0 }
+
+  /// Where the profile lies in a file of its own; `nil` if there is none. Offsets count from the
+  /// header's first byte ([MS-WMF] section 2.2.2.5).
+  var profile: Range<Int>? {
+    guard colourSpace == Self.embeddedProfile, fields.count >= 120, fields.u32(116) > 0 else {
+      return nil
+    }
+    let start = Self.fileHeaderByteCount + fields.u32(112)
+    return start..<start + fields.u32(116)
+  }
+
   private func readProfile(
     of window: ByteWindow, into facts: inout PictureFacts
   ) throws(FactsError) {
-    switch fields.count >= 108 ? fields.u32(56) : 0 {
-    case Self.embeddedProfile where fields.count >= 120:
+    if let profile {
       facts.profileDescription = try ICCDescription.text(
-        in: window.part(at: Self.fileHeaderByteCount + fields.u32(112), count: fields.u32(116)))
+        in: window.part(at: profile.lowerBound, count: profile.count))
+    }
+    switch colourSpace {
     case Self.sRGB, Self.windowsColourSpace:
       facts.codePoints = .sRGB
       facts.colours = ColourDescription(.sRGB, as: .standard)
     default: break
     }
+  }
+}
+
+/// Where the rows of a bitmap lie in a file. Each begins at a multiple of four bytes, counted from the
+/// first one.
+package struct BitmapRows {
+  /// Where all rows end, if they are there.
+  package let end: Int
+  /// Rows that are whole in the file.
+  package let presentCount: Int
+  private let start: Int
+  /// Without the padding, which the last row may lack.
+  private let byteCount: Int
+  private let stride: Int
+
+  /// - Parameters:
+  ///   - start: of the first row. There may be no such byte in the file.
+  ///   - height: rows that there should be.
+  package init(at start: Int, width: Int, bitCount: Int, height: Int, inFileOf fileByteCount: Int) {
+    self.start = start
+    byteCount = (width * bitCount + 7) / 8
+    stride = (width * bitCount + 31) / 32 * 4
+    end = start + height * stride
+    let rest = fileByteCount - start
+    presentCount = rest < byteCount ? 0 : min(height, (rest - byteCount) / stride + 1)
+  }
+
+  /// Where the bytes of a row lie.
+  package subscript(index: Int) -> Range<Int> {
+    start + index * stride..<start + index * stride + byteCount
   }
 }
 
@@ -120,29 +168,35 @@ struct IconFacts {
   static func facts(
     in window: ByteWindow, _ extent: FactsExtent
   ) throws(FactsError) -> PictureFacts {
-    let head = try window.fields(at: 0, count: headerByteCount, order: .littleEndian)
-    let count = min(head.u16(4), maximumEntryCount)
-    let directory = try window.fields(
-      at: headerByteCount, count: count * entryByteCount, order: .littleEndian)
-    let entries = (0..<count).map { Entry(directory, at: $0 * entryByteCount) }
-      .sorted { $0.rank > $1.rank }
+    let entries = try entries(in: window).sorted { $0.rank > $1.rank }
     var largest: PictureFacts?
     for entry in entries where (largest?.pixelCount ?? 0) < entry.pixelCount {
       let found = try picture(window.part(from: entry.offset), extent)
       if (largest?.pixelCount ?? 0) < found.pixelCount { largest = found }
     }
     guard var facts = largest else { throw .invalid("an icon without pictures") }
-    facts.pictureCount = head.u16(4)
+    facts.pictureCount = try pictureCount(in: window)
     return facts
   }
 
+  private static func pictureCount(in window: ByteWindow) throws(FactsError) -> Int {
+    try window.fields(at: 0, count: headerByteCount, order: .littleEndian).u16(4)
+  }
+
+  static func entries(in window: ByteWindow) throws(FactsError) -> [Entry] {
+    let count = min(try pictureCount(in: window), maximumEntryCount)
+    let directory = try window.fields(
+      at: headerByteCount, count: count * entryByteCount, order: .littleEndian)
+    return (0..<count).map { Entry(directory, at: $0 * entryByteCount) }
+  }
+
   /// What the directory says of a picture.
-  private struct Entry {
+  struct Entry {
     let pixelCount: Int
     let byteCount: Int
     let offset: Int
 
-    init(_ directory: BinaryFields, at start: Int) {
+    fileprivate init(_ directory: BinaryFields, at start: Int) {
       let sides = [directory.u8(start), directory.u8(start + 1)].map { $0 == 0 ? 256 : $0 }
       pixelCount = sides[0] * sides[1]
       byteCount = directory.u32(start + 8)
@@ -150,7 +204,7 @@ struct IconFacts {
     }
 
     /// By pixels, then by bytes: a cursor has the place of its tip where an icon has its colours.
-    var rank: (Int, Int) { (pixelCount, byteCount) }
+    fileprivate var rank: (Int, Int) { (pixelCount, byteCount) }
   }
 
   /// A PNG, or a bitmap without a file header.

@@ -90,6 +90,9 @@ package struct GIFBlocks {
     }
   }
 
+  /// Whether the file ends where a block could begin.
+  var isAtEndOfFile: Bool { !isAtSubBlocks && window.isEndOfFile(offset) }
+
   /// Where the pixels end of the frame that was read last.
   package func endOfFrame() throws(FactsError) -> Int { try endOfSubBlocks(from: offset) }
 
@@ -231,10 +234,11 @@ struct GIFFacts {
     setFrames()
   }
 
-  /// Whether frames follow a single one that is before the cut is unknown.
+  /// Whether frames follow a single one that is before the cut is unknown, unless nothing but the trailer
+  /// is missing.
   private mutating func finishCut() {
     guard !delays.isEmpty else { return }
-    facts.isAnimated = delays.count > 1 ? true : nil
+    facts.isAnimated = delays.count > 1 ? true : blocks.isAtEndOfFile ? false : nil
     setFrames()
   }
 

@@ -205,7 +205,8 @@ struct JPEGSegments {
   private static let maximumStrayByteCount = 1 << 16
 
   private let window: ByteWindow
-  private var offset = 2
+  /// Where the last segment ends.
+  private(set) var offset = 2
   private var segmentCount = 0
   private var strayByteCount = 0
 

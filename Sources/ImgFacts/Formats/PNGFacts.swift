@@ -39,6 +39,14 @@ package struct PNGChunks {
     return chunk
   }
 
+  /// Whether a file that ends early lacks nothing but pixels and the mark of the end.
+  static func isCutInPixels(_ window: ByteWindow) -> Bool {
+    var chunks = PNGChunks(window)
+    var last: Chunk?
+    while let chunk = try? chunks.next() { last = chunk }
+    return last?.name == "IDAT"
+  }
+
   /// The first chunk before the pixels that declares more bytes than the file has.
   ///
   /// libpng asks for the memory of a chunk before it looks for its bytes: 1 GiB for a file of 57

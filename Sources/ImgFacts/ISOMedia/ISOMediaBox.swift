@@ -29,7 +29,8 @@ package struct ISOMediaBoxes {
   private static let headerByteCount = 8
 
   private let window: ByteWindow
-  private var offset = 0
+  /// Where the last box ends.
+  private(set) var offset = 0
   private var count = 0
 
   package init(_ window: ByteWindow) {

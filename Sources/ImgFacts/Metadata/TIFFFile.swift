@@ -66,6 +66,20 @@ package struct TIFFFile {
     return try nextOffset(at: offset + countSize + count * entrySize)
   }
 
+  /// Where the directories of the pages begin, which are chained. One that refers to an earlier one ends
+  /// the chain.
+  func directoryOffsets() throws(FactsError) -> [Int] {
+    var offsets = [firstDirectoryOffset]
+    var seen = Set(offsets)
+    while let next = try offset(afterDirectoryAt: offsets[offsets.count - 1]),
+      seen.insert(next).inserted
+    {
+      guard offsets.count < FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
+      offsets.append(next)
+    }
+    return offsets
+  }
+
   private func nextOffset(at place: Int) throws(FactsError) -> Int? {
     let size = isBig ? 8 : 4
     let next = try window.fieldsIfInside(at: place, count: size, order: order)
@@ -374,7 +388,7 @@ struct TIFFFacts {
     let reader = TIFFFacts(file: file, first: first)
     var facts = try reader.header()
     if extent > .header { try reader.addMetadata(to: &facts) }
-    if extent == .all { facts.frameCount = try reader.pageCount() }
+    if extent == .all { facts.frameCount = try file.directoryOffsets().count }
     return facts
   }
 
@@ -421,16 +435,5 @@ struct TIFFFacts {
 
   private func window(of tag: Int) -> ByteWindow? {
     first.entry(tag).flatMap { first.window(of: $0) }
-  }
-
-  /// Directories are chained. One that refers to an earlier one ends the chain.
-  private func pageCount() throws(FactsError) -> Int {
-    var seen: Set = [file.firstDirectoryOffset]
-    var next = try file.offset(after: first)
-    while let offset = next, seen.insert(offset).inserted {
-      guard seen.count <= FactsLimits.maximumFrameCount else { throw FactsLimits.tooManyFrames }
-      next = try file.offset(afterDirectoryAt: offset)
-    }
-    return seen.count
   }
 }

@@ -195,7 +195,7 @@ struct PictureDecoder {
     }
     switch reading {
     case .success(let reading?):
-      return job.describesPixels
+      return job.describesPixels || reading.record.awaitsDecoder
         ? try pixelFacts(of: job, after: reading) : Input(job.lease, factsOf: reading)
     case .success(nil):
       removeOriginal(of: job, ifStaleAt: .now)
@@ -227,7 +227,8 @@ struct PictureDecoder {
     case .failure(let failure): described = .failure(failure)
     }
     var reading = reading
-    reading.record = reading.record.with(described, declaredType: job.declaredType)
+    reading.record = reading.record.with(
+      described, showsPixels: job.describesPixels, declaredType: job.declaredType)
     return Input(job.lease, factsOf: reading, time: .now - began)
   }
 

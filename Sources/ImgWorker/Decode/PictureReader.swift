@@ -269,7 +269,8 @@ struct DecodeJob: Sendable {
   let variants: [Variant]
   /// What is read of its facts, if they are the result.
   let facts: FactsExtent?
-  /// Whether a decoder adds to the facts what it computes from the pixels.
+  /// Whether a decoder adds to the facts what it computes from the pixels. It is asked in any case for a
+  /// verdict that they do not tell.
   let describesPixels: Bool
   /// The media type that the origin declares.
   let declaredType: String?
