@@ -42,6 +42,14 @@ package struct Fetches {
     return transfers[id].flatMap { $0.isWaitingAfterRedirect ? ($0.host, $0.origin) : nil }
   }
 
+  /// The pause for which a source has to wait, and the host that has asked for it; `nil` for none.
+  func pause(before source: Source, at now: Instant) -> (host: String, pause: Cooldown)? {
+    guard let place = placeToWaitFor(source),
+      let pause = queue.retryAfter(of: place.origin, host: place.host, at: now)
+    else { return nil }
+    return (place.host, .pause(pause))
+  }
+
   /// Has a source wait for a transfer, or for its retry.
   ///
   /// - Parameter urgency: of the most urgent of its items that wait.
@@ -93,7 +101,7 @@ package struct Fetches {
   mutating func begin(
     of source: SourceID, by worker: WorkerID, for item: WorkID, at url: ImageURL, now: Instant
   ) -> LeaseID {
-    let lease = leases.grantTransfer(of: item, to: worker, at: now)
+    let lease = leases.grant(nil, of: item, to: worker, at: now)
     let transfer = transfers.begin(
       of: source, by: worker, host: url.host, origin: url.origin, lease: lease)
     sources.begin(transfer, of: source)
@@ -106,7 +114,7 @@ package struct Fetches {
   mutating func attach(
     _ item: WorkID, to id: TransferID, by worker: WorkerID, at now: Instant
   ) -> LeaseID {
-    let lease = leases.grantAttached(of: item, to: id, by: worker, at: now)
+    let lease = leases.grant(.transfer(id), of: item, to: worker, at: now)
     transfers.attach(lease, to: id)
     return lease
   }
@@ -116,17 +124,6 @@ package struct Fetches {
     transfers[id].flatMap { $0.worker == worker && $0.holdsSlot && $0.refusal == nil ? $0 : nil }
   }
 
-  /// A worker has the whole body of a lease's transfer.
-  ///
-  /// - Returns: the transfer; `nil` when it had told so, or the lease is not the worker's.
-  mutating func answered(_ lease: LeaseID, by worker: WorkerID, at now: Instant) -> TransferID? {
-    guard let held = leases[lease], held.worker == worker, let id = held.transfer,
-      let transfer = transfers[id], transfer.holdsSlot
-    else { return nil }
-    noteAnswer(of: transfer, at: now)
-    return id
-  }
-
   /// A host has answered a transfer.
   private mutating func noteAnswer(of transfer: LeasedTransfer, at now: Instant) {
     // The lease that began it has waited for longest.
@@ -134,19 +131,24 @@ package struct Fetches {
     queue.answered(transfer.host, begunAt: begunAt, at: now)
   }
 
-  /// The last byte is in: other URLs may use the slots.
+  /// A worker has the last byte of a lease's transfer: other URLs may use the slots.
   ///
-  /// - Precondition: the transfer is receiving.
-  /// - Returns: its leases, which wait for the decoder.
-  mutating func endReceiving(_ id: TransferID, at now: Instant) -> [(id: LeaseID, lease: Lease)] {
-    guard let transfer = transfers[id] else { preconditionFailure("\(id) is over") }
+  /// - Returns: all leases of the transfer, which wait for the decoder; none when the worker had told so, or
+  ///   the lease is not the worker's.
+  mutating func endReceiving(
+    ofLease lease: LeaseID, by worker: WorkerID, at now: Instant
+  ) -> [(id: LeaseID, item: WorkID)] {
+    guard let held = leases[lease], held.worker == worker, let id = held.transfer,
+      let transfer = transfers[id], transfer.holdsSlot
+    else { return [] }
+    noteAnswer(of: transfer, at: now)
     transfers.end(id)
     queue.release(id, of: transfer.source, host: transfer.host, at: now)
     sources.forgetFailure(of: transfer.source)
     return transfer.leases.map { lease in
       leases.enterStage(lease, at: now)
       guard let held = leases[lease] else { preconditionFailure("\(lease) has ended") }
-      return (lease, held)
+      return (lease, held.item)
     }
   }
 
@@ -162,11 +164,14 @@ package struct Fetches {
 
   // MARK: - The end of leases
 
-  /// Ends a lease. The last one of a transfer ends it, and gives its slots back.
+  /// Ends a lease, which its worker holds no more. The last one of a transfer ends it, and gives its slots back.
   ///
   /// - Returns: the item; `nil` when the lease is not the worker's any more: the answer is late.
-  mutating func end(_ id: LeaseID, of worker: WorkerID, at now: Instant) -> WorkID? {
+  mutating func end(
+    _ id: LeaseID, of worker: WorkerID, in workers: inout WorkerTable, at now: Instant
+  ) -> WorkID? {
     guard let lease = leases.end(id, of: worker) else { return nil }
+    workers.release(id, of: worker)
     if let transfer = lease.transfer { detach(id, from: transfer, at: now) }
     return lease.item
   }

@@ -30,7 +30,7 @@ extension Scheduler {
     guard let transfer = fetches.transfers[id], transfer.isWaitingAfterRedirect else { return }
     let items = transfer.leases.compactMap { fetches.leases[$0]?.item }
     // Lines that have begun with a viewer compete once it is gone.
-    for item in items { assignStartTags(item) }
+    for item in items { jobs.assignStartTags(to: item, in: &work) }
     guard let urgency = items.map({ work.item($0).urgency }).min() else { return }
     fetches.queueRedirected(id, urgency, at: now.instant)
   }
@@ -74,26 +74,12 @@ extension Scheduler {
     return Set(awaited.filter { fetches.placeToWaitFor($0)?.host == host }.map(\.id)).sorted()
   }
 
-  /// Refuses the viewers of a source for whom the pause that holds it up is too long.
+  /// Refuses the viewers of items for whom a cooldown of a host is too long. The items go on with what else
+  /// waits for them, or end.
   ///
-  /// - Parameter waiting: the items that wait for its transfer. They go on with what else waits for them,
-  ///   or end.
+  /// - Parameter waiting: the items that the cooldown holds up.
   /// - Returns: whether there were any.
-  mutating func refuseViewers(of source: Source, among waiting: [WorkItem]) -> Bool {
-    guard let place = fetches.placeToWaitFor(source),
-      let pause = fetches.queue.retryAfter(of: place.origin, host: place.host, at: now.instant)
-    else { return false }
-    return refuseViewers(among: waiting, for: .pause(pause), of: place.host)
-  }
-
-  /// The same for the outage of the source's host, after a probe of it failed.
-  mutating func refuseViewers(ofDown source: Source, among waiting: [WorkItem]) -> Bool {
-    let host = source.key.host
-    guard let outage = fetches.queue.outage(of: host, at: now.instant) else { return false }
-    return refuseViewers(among: waiting, for: .outage(outage), of: host)
-  }
-
-  private mutating func refuseViewers(
+  mutating func refuseViewers(
     among waiting: [WorkItem], for cooldown: Cooldown, of host: String
   ) -> Bool {
     var isAnyRefused = false
@@ -180,18 +166,5 @@ extension Scheduler {
     return host == item.host
       ? "\(host) \(answer), so this URL was not requested"
       : "a redirect led to \(host), which \(answer), so it was not followed"
-  }
-}
-
-/// Why a host is not asked for viewers for a while.
-private enum Cooldown {
-  case pause(RetryAfter)
-  case outage(Outage)
-
-  var until: Instant {
-    switch self {
-    case .pause(let pause): pause.untilForViewers
-    case .outage(let outage): outage.until
-    }
   }
 }

@@ -14,10 +14,9 @@ extension Scheduler {
       at: now.instant)
     if delay > .zero { delays.set(.job(record.id), to: now.instant + delay) }
     jobs.add(job)
-    if record.holdsPins, !pinRoom.isThere { jobs.beginHold(record.id) }
+    if record.holdsPins, !pinRoom.isThere { jobs.change(record.id) { $0.beginHold() } }
     divideLines()
-    readOn(record.id)
-    finishIfComplete(record.id)
+    effects += jobs.readOn(record.id) + jobs.finishIfComplete(record.id, at: now.wall)
   }
 
   /// To be called whenever a job has begun or ceased to be one that may start, or limits change.
@@ -25,89 +24,12 @@ extension Scheduler {
     jobs.divideLines(transfersPerHost: limits.transfersPerHost)
   }
 
-  // MARK: - Lists
-
-  /// Asks for the next pages of a list whose cursors run low.
-  mutating func readOn(_ id: JobID) {
-    read(jobs.pagesToRead(of: id))
-  }
-
-  mutating func read(_ pages: [LinePageRequest]) {
-    effects += pages.map { .readLines($0) }
-  }
-
   /// Whether the answer to this is still awaited.
   package func awaits(_ request: LinePageRequest) -> Bool {
     jobs[request.job]?.awaits(request) ?? false
   }
 
-  mutating func linesRead(_ page: LinePage, for request: LinePageRequest) {
-    // The job may have ended meanwhile.
-    guard jobs[request.job] != nil else { return }
-    jobs.take(page, for: request)
-    readOn(request.job)
-  }
-
-  /// Makes the line of a list wait for its URL.
-  ///
-  /// - Returns: the item if it is new and needs a look-up; `nil` when the line has joined
-  ///   another or is no URL.
-  mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
-    guard let (options, isPinning, command) = jobs.terms(of: id) else {
-      preconditionFailure("\(id) has ended")
-    }
-    jobs.checkOut(line.index, of: id)
-    switch jobs.lacksHeaders(id) ? .failure(.lostHeaders) : line.url {
-    case .success(let url):
-      let waiter = Waiter(
-        who: .line(id, index: line.index), expiry: options.expiry,
-        isPinning: isPinning && options.keep != .none, priority: options.priority,
-        arrivalTag: jobs.servedTag(at: options.priority), command: command)
-      let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
-      if isMoreUrgent { enqueue(item) }
-      return isNew ? item : nil
-    case .failure(let failure):
-      self.record(.failed(failure), job: id, index: line.index)
-      return nil
-    }
-  }
-
   // MARK: - The journal
-
-  /// Sends an outcome to the journal; the line counts as running until it is durable.
-  mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
-    let isFirst = jobs.beginRecording(of: id, at: now.wall)
-    if isFirst { effects.append(.journal(.start(id, at: now.wall))) }
-    effects.append(.journal(.record(id, index: index, outcome)))
-  }
-
-  mutating func journaled(_ operation: JournalOperation) {
-    switch operation {
-    case .record(let id, let index, let outcome):
-      jobs.endRecording(of: index, outcome, of: id, at: now.instant)
-      finishIfComplete(id)
-    case .finish(let id, let moment):
-      end(id) { $0.finish(at: moment) }
-    case .change(let id, let change, let moment):
-      changeIsDurable(change, of: id, at: moment)
-    case .createJob, .appendURLs, .seal, .discard, .start:
-      break
-    }
-  }
-
-  private mutating func finishIfComplete(_ id: JobID) {
-    if jobs.finishIfComplete(id) { effects.append(.journal(.finish(id, at: now.wall))) }
-  }
-
-  /// The end is durable.
-  private mutating func end(_ id: JobID, _ apply: (inout JobRecord) -> Void) {
-    guard let job = jobs.remove(id) else { return }
-    delays.remove(.job(id))
-    divideLines()
-    var record = job.record
-    apply(&record)
-    effects.append(.jobEnded(record))
-  }
 
   // MARK: - Changes
 
@@ -119,10 +41,10 @@ extension Scheduler {
     effects.append(.journal(.change(id, change, at: now.wall)))
     switch change {
     case .cancel:
-      jobs.beginCancel(id)
+      jobs.change(id) { $0.beginCancel() }
       release(linesOf: id)
     case .pause:
-      jobs.beginPause(id)
+      jobs.change(id) { $0.beginPause() }
       release(linesOf: id, isWaitingOnly: true)
     case .resume, .setPriority, .unpin:
       break
@@ -132,8 +54,7 @@ extension Scheduler {
     divideLines()
   }
 
-  private mutating func changeIsDurable(_ change: ImageJobChange, of id: JobID, at moment: WallTime)
-  {
+  mutating func changeIsDurable(_ change: ImageJobChange, of id: JobID, at moment: WallTime) {
     switch change {
     case .cancel:
       // What was recorded before it was journaled before it, so the rest of the job is exactly what
@@ -142,9 +63,9 @@ extension Scheduler {
     case .pause, .resume, .setPriority, .unpin:
       guard jobs[id] != nil else { return }
       jobs.apply(change, to: id, at: moment, now: now.instant)
-      if case .setPriority = change { takeStartTagsAfresh(id) }
+      if case .setPriority = change { renewStartTags(id) }
       divideLines()
-      readOn(id)
+      effects += jobs.readOn(id)
     case .retry, .remove:
       // The job has ended and is not here; it is accepted again when it is retried.
       break
@@ -154,10 +75,9 @@ extension Scheduler {
   /// The change cannot be made durable: what it has stopped goes on.
   mutating func withdrawChange(_ change: ImageJobChange, of id: JobID) {
     guard jobs[id] != nil else { return }
-    jobs.withdraw(change, of: id)
+    jobs.change(id) { $0.withdraw(change) }
     divideLines()
-    readOn(id)
-    finishIfComplete(id)
+    effects += jobs.readOn(id) + jobs.finishIfComplete(id, at: now.wall)
   }
 
   /// The job's lines leave their items, or those that wait there, and are not in hand any more.
@@ -170,30 +90,14 @@ extension Scheduler {
   }
 
   /// The lines that wait get start tags of the job's new priority.
-  private mutating func takeStartTagsAfresh(_ id: JobID) {
+  private mutating func renewStartTags(_ id: JobID) {
     guard let priority = jobs[id]?.priority else { return }
     let served = jobs.servedTag(at: priority)
     for awaited in itemsAwaited(by: id) {
       guard work[awaited] != nil else { continue }
-      Self.takeStartTagsAfresh(
-        id, priority: priority, arrivalTag: served, at: awaited, in: &work, of: &jobs)
+      jobs.renewStartTag(
+        ofLineOf: id, priority: priority, arrivalTag: served, at: awaited, in: &work)
       enqueue(awaited)
-    }
-  }
-
-  private static func takeStartTagsAfresh(
-    _ id: JobID, priority: Int, arrivalTag: UInt64, at item: WorkID, in work: inout WorkTable,
-    of jobs: inout JobTable
-  ) {
-    work.change(item) { item in
-      item.changeWaiters { waiter in
-        guard waiter.isLine(of: id) else { return }
-        waiter.priority = priority
-        waiter.arrivalTag = arrivalTag
-        guard waiter.startTag > 0 else { return }
-        waiter.startTag = 0
-        jobs.assignStartTag(to: &waiter)
-      }
     }
   }
 
@@ -220,10 +124,10 @@ extension Scheduler {
     pinRoom.update(report)
     guard pinRoom.isThere else { return holdPinningJobs() }
     let held = jobs.all.filter(\.isHeld).map(\.id).sorted()
-    for id in held { jobs.endHold(of: id, at: now.instant) }
+    for id in held { jobs.change(id) { [now] in $0.endHold(at: now.instant) } }
     guard !held.isEmpty else { return }
     divideLines()
-    for id in held { readOn(id) }
+    for id in held { effects += jobs.readOn(id) }
   }
 
   /// The store has no room to pin what these leases are about. The lines that pin it go back to their lists;
@@ -234,8 +138,10 @@ extension Scheduler {
     holdPinningJobs()
     for lease in unpinned {
       fetches.stopJoining(ofLease: lease, by: worker)
-      guard let item = endLease(lease, of: worker) else { continue }
-      sendBackPinningLines(of: item)
+      guard let item = fetches.end(lease, of: worker, in: &workers, at: now.instant) else {
+        continue
+      }
+      remove(from: item) { $0.isPinning }
       awaitLookup(item)
     }
   }
@@ -244,7 +150,7 @@ extension Scheduler {
   private mutating func holdPinningJobs() {
     let pinning = jobs.all.filter { $0.record.holdsPins && !$0.isHeld && !$0.isEnding }
     for id in pinning.map(\.id).sorted() {
-      jobs.beginHold(id)
+      jobs.change(id) { $0.beginHold() }
       release(linesOf: id, isWaitingOnly: true)
     }
     if !pinning.isEmpty { divideLines() }

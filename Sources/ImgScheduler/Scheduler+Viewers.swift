@@ -55,7 +55,7 @@ extension Scheduler {
       delays.remove(delayed)
       switch delayed {
       case .job(let job):
-        jobs.endDelay(of: job, at: now.instant)
+        jobs.change(job) { [now] in $0.endDelay(at: now.instant) }
         divideLines()
       case .viewer(let viewer):
         guard case .delayed(let request, let url) = viewers[viewer] else {
@@ -122,7 +122,9 @@ extension Scheduler {
   mutating func madeUncached(_ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID) {
     defer { effects.append(.release(file)) }
     workers.answered(worker, at: now.instant)
-    guard let id = endLease(result.lease, of: worker) else { return }
+    guard let id = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
+      return
+    }
     if result.isStoreDegraded {
       noteRefusal(
         result.made.failure?.detail ?? "",
@@ -173,19 +175,7 @@ extension Scheduler {
   /// Notes what viewers want to be told of an item, if it is being transferred.
   mutating func noteUpdates(_ updates: ArrivalUpdates, of id: WorkID) {
     guard !updates.isEmpty, case .transferring(let lease) = work.item(id).stage else { return }
-    wantedUpdates.append((lease, updates))
-  }
-
-  /// Asks workers for what viewers want, after the messages that grant the leases.
-  mutating func requestUpdates() {
-    guard !wantedUpdates.isEmpty else { return }
-    for (lease, updates) in wantedUpdates {
-      // It may have ended since.
-      guard let worker = fetches.leases[lease]?.worker else { continue }
-      if updates.contains(.previews) { effects.append(.send(.preview([lease]), to: worker)) }
-      if updates.contains(.progress) { effects.append(.send(.progress([lease]), to: worker)) }
-    }
-    wantedUpdates = []
+    viewers.want(updates, of: lease)
   }
 
   /// Shows a preview to the viewers that want some, and have not seen more of the picture: a fetch that is

@@ -47,7 +47,9 @@ extension Scheduler {
     var unread: WorkID?
     var lost: [WorkID] = []
     for lease in worker.leases {
-      let item = endLease(lease, ofExited: worker.id)
+      guard let item = fetches.end(lease, of: worker.id, in: &workers, at: now.instant) else {
+        preconditionFailure("\(lease) was not held by \(worker.id)")
+      }
       switch evidence.part(of: lease) {
       case .none: requeue(item)
       case .hungRead: unread = item
@@ -181,15 +183,6 @@ extension Scheduler {
     fetches.leases[id].flatMap { work[$0.item] }?.stage == .transferring(id)
   }
 
-  /// Look-ups that take too long hold no later lines up.
-  mutating func endLookupWaits() {
-    for lease in fetches.leases.takeOverdueLookups(at: now.instant) {
-      for waiter in work[lease.item]?.waiters ?? [] {
-        guard case .line(let job, let index) = waiter.who else { continue }
-        jobs.endLookup(of: index, of: job)
-      }
-    }
-  }
 }
 
 /// What ready workers say.
@@ -211,83 +204,4 @@ extension Scheduler {
     }
   }
 
-  mutating func lookedUp(_ results: LookupResults, by worker: WorkerID) {
-    workers.answered(worker, at: now.instant)
-    let stale = Set(results.stale)
-    for hit in results.hits {
-      guard let id = endLease(hit.lease, of: worker) else { continue }
-      assignStartTags(id)
-      let item = work.item(id)
-      serve(item.urgency)
-      complete(
-        id,
-        with: .done(
-          hit.thumbnail, fromCache: !item.wasFetched || item.hasAskedForStale, bytesFetched: 0))
-      if stale.contains(hit.lease) { revalidate(item) }
-    }
-    for lease in results.originals {
-      guard let item = endLease(lease, of: worker) else { continue }
-      awaitDecode(item)
-    }
-    for lease in results.misses {
-      guard let item = endLease(lease, of: worker) else { continue }
-      holdBehindEarlierLines(item)
-    }
-  }
-
-  mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
-    for lease in ended {
-      guard let id = fetches.answered(lease, by: worker, at: now.instant) else { continue }
-      endReceiving(id)
-    }
-  }
-
-  /// The bodies that these were to be made from, or the originals, are gone.
-  mutating func released(_ gone: [LeaseID], by worker: WorkerID) {
-    for lease in gone {
-      fetches.stopJoining(ofLease: lease, by: worker)
-      guard let item = endLease(lease, of: worker) else { continue }
-      routeMiss(item)
-    }
-  }
-
-  mutating func finished(_ ended: FetchResults, by worker: WorkerID) {
-    workers.answered(worker, at: now.instant)
-    workers.willEndFetches(
-      ended.results.count, queueCount: ended.decodeQueueCount, share: transferShare, of: worker)
-    for answer in ended.results {
-      finished(answer, by: worker)
-      // An item that waits for a lease joins a transfer before the last of its leases ends.
-      reviewSources()
-    }
-  }
-
-  private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {
-    let result = answer.outcome == .cancelled ? fetches.refusedResult(answer) : answer
-    let isRetried = noteFailure(result, by: worker)
-    transferFailedBehind(result, by: worker)
-    let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
-    guard let item = endLease(result.lease, of: worker) else { return }
-    noteDecode(of: work.item(item), result.outcome)
-    switch result.outcome {
-    case .failed(let failure, let byteCount):
-      work.change(item) { $0.unreportedByteCount += byteCount }
-      guard isRetried, !work.item(item).waiters.isEmpty else {
-        let last = lastFailure(failure, of: work.item(item), by: transfer)
-        return complete(item, with: .failed(last), timings: result.timings)
-      }
-      routeMiss(item)
-    case .done(_, fromCache: let isFromCache, _):
-      if !isFromCache { noteStored() }
-      complete(item, with: result.outcome, timings: result.timings)
-    case .cancelled:
-      complete(item, with: .cancelled, timings: result.timings)
-    }
-  }
-
-  /// - Returns: whether the lease's URL is tried again.
-  private mutating func noteFailure(_ result: FetchResults.Result, by worker: WorkerID) -> Bool {
-    guard case .failed(let failure, _) = result.outcome else { return false }
-    return transferFailed(result, failure, by: worker)
-  }
 }

@@ -2,8 +2,9 @@ package import ImgModel
 import ImgWire
 
 /// The heart of the coordinator: which URL is looked up, fetched and decoded next, by which worker,
-/// and what becomes of it. Pure: events in, effects out, time passed in. The order of URLs is in
-/// `NextURL.swift`.
+/// and what becomes of it. Pure: events in, effects out, time passed in. After every event it starts
+/// all that may start at that moment. Its files are the stages of a URL's way: `Scheduler+Lookups.swift`,
+/// `+Fetches`, `+Decodes` and `+Outcomes`.
 ///
 /// A URL's way through it:
 ///
@@ -37,8 +38,6 @@ package struct Scheduler: ~Copyable {
   var store = StoreHealth()
   package internal(set) var crashBudget = CrashBudget()
   var pinRoom = PinRoom()
-  /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
-  var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, Instant>()
   var phase = Phase.working
@@ -85,13 +84,13 @@ package struct Scheduler: ~Copyable {
     take(event)
     endDelays()
     endLookupWaits()
-    endBackoffs()
+    fetches.noteDueRetries(at: now.instant)
     let timeout = limits.transferTimeout
     effects += fetches.refuseOverdueRedirects(after: timeout, at: now.instant)
     fetches.queue.wake(at: now.instant)
     reviewSources()
     dispatch()
-    requestUpdates()
+    effects += viewers.requestUpdates(in: fetches.leases)
     defer { effects = [] }
     return effects
   }
@@ -102,7 +101,7 @@ package struct Scheduler: ~Copyable {
     case .timePassed: follow(workers.timePassed(at: now.instant))
 
     case .jobAccepted(let record): acceptJob(record)
-    case .linesRead(let request, let page): linesRead(page, for: request)
+    case .linesRead(let request, let page): effects += jobs.take(page, for: request)
     case .journaled(let operations): operations.forEach { journaled($0) }
     case .changeRequested(let job, let change): changeJob(job, change)
     case .changeRefused(let job, let change): withdrawChange(change, of: job)
@@ -188,6 +187,40 @@ package struct Scheduler: ~Copyable {
   }
 }
 
+/// Assigning work: called after every event, does all that the limits permit at that moment.
+extension Scheduler {
+  /// Outcomes that may wait for the journal. Beyond it nothing starts, so that a journal that
+  /// cannot write (a full disk) holds the work up instead of filling the memory.
+  package static let unrecordedMaximum = 16_384
+
+  mutating func dispatch() {
+    // They have begun, so that they go on during a drain, too.
+    dispatchRedirected()
+    reviewSources()
+    guard !isDraining else { return reportDrainedWhenDone() }
+    guard jobs.unrecordedCount < Self.unrecordedMaximum else { return }
+    // Transfers first: they make room for lines.
+    dispatchFetches()
+    dispatchLookups()
+    // A line that was just taken up may join an item whose other line waits behind lines of another
+    // job. That item may start now.
+    while isHeldLineStartable, dispatchFetches() { dispatchLookups() }
+  }
+
+  /// Whether a line that waits behind others may begin at once.
+  private var isHeldLineStartable: Bool {
+    let share = transferShare
+    return fetches.queue.hasSlot && workers.contains { $0.takesFetches(share: share) }
+      && nextHeldLine() != nil
+  }
+
+  /// Each worker's share of the cluster's transfers; a few at least, so that a worker to which a
+  /// list's URLs belong by chance can take them.
+  package var transferShare: Int {
+    max((limits.transfers + limits.workers - 1) / limits.workers, 8)
+  }
+}
+
 /// Says when a measured moment is by the clock on the wall. It stays the same text for the same
 /// moment, until that clock is set.
 struct Timeline {
@@ -232,90 +265,5 @@ extension Scheduler {
     phase = .drained
     effects += workers.ids.map { .send(.drain, to: $0) }
     effects.append(.drained)
-  }
-}
-
-/// What the scheduler knows, for status requests.
-extension Scheduler {
-  /// A job that has not ended; `nil` for one that only the journal knows.
-  ///
-  /// - Parameters:
-  ///   - instant: now; `nil` for the moment of the last event.
-  ///   - journalError: why outcomes cannot be written; `nil` while they can.
-  package func status(
-    of id: JobID, at instant: Instant? = nil, journalError: String? = nil
-  ) -> ImageJob? {
-    jobs[id].map {
-      ImageJob(
-        $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
-        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
-        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
-        shortage: StoreShortage(
-          $0.record, store: store.report, budgetByteCount: limits.storeBudgetByteCount))
-    }
-  }
-
-  /// A job that may be changed; `nil` for one that has ended or whose end is on its way.
-  package func changeableRecord(of id: JobID) -> JobRecord? {
-    jobs[id].flatMap { $0.isEnding ? nil : $0.record }
-  }
-
-  /// The jobs that have not ended, the newest first.
-  ///
-  /// - Parameters:
-  ///   - id: only jobs older than this one; `nil` for the newest.
-  ///   - limit: how many at most.
-  ///   - instant: as of ``status(of:at:journalError:)``.
-  ///   - journalError: as of ``status(of:at:journalError:)``.
-  package func activeJobs(
-    before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
-  ) -> [ImageJob] {
-    let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
-    return older.sorted(by: >).prefix(limit).compactMap {
-      status(of: $0, at: instant, journalError: journalError)
-    }
-  }
-
-  package var activeJobCount: Int { jobs.count }
-  package var viewerCount: Int { viewers.count }
-  package var leaseCount: Int { fetches.leases.count }
-  package var lateAnswerCount: Int { fetches.leases.lateAnswerCount }
-  package var transferCount: Int { fetches.queue.underWay }
-  /// What a worker told last of the size of the store; `nil` before.
-  package var storeReport: StoreReport? { store.report }
-  /// How often a worker has told it.
-  package var storeReportCount: Int { store.reportCount }
-  /// What keeps thumbnails out of the store; `nil` when nothing is known to.
-  package var storeError: StoreErrorStatus? { store.error }
-
-  /// The workers, by number.
-  ///
-  /// - Parameter processes: those of a slot and its worker, as the driver knows them.
-  package func workerStatuses(
-    processes: (_ number: Int, WorkerID?) -> ClusterStatus.Worker.Processes
-  ) -> [ClusterStatus.Worker] {
-    workers.supervisor.children.enumerated().map { index, child in
-      let worker = child.state.worker.flatMap { workers[$0] }
-      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
-      let state: ClusterStatus.Worker.State =
-        switch child.state {
-        case .starting, .stopping: .starting
-        case .ready: .ready
-        case .backingOff: .backingOff
-        case .empty: .leaving
-        }
-      return ClusterStatus.Worker(
-        number: index, processes: processes(index, child.state.worker), state: state,
-        lookingUp: worker?.lookupCount ?? 0, fetching: transferring,
-        decoding: (worker?.fetchCount ?? 0) - transferring, deaths: child.deaths)
-    }
-  }
-
-  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
-  /// workers come and go, so that two hardly ever do the same work.
-  package var housekeeper: WorkerID? {
-    workers.supervisor.children.lazy.compactMap { child in
-      if case .ready(let worker) = child.state { worker } else { nil }
-    }.first
   }
 }

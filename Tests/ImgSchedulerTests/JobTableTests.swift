@@ -21,9 +21,9 @@ import Testing
     jobs.add(
       ActiveJob(record, backlogMaximum: jobs.backlogMaximum(transfersPerHost: 8), at: now))
     jobs.divideLines(transfersPerHost: 8)
-    for request in jobs.pagesToRead(of: id) {
+    for case .readLines(let request) in jobs.readOn(id) {
       let lines = (0..<lineCount).map { JobLine(index: $0, text: url($0)) }
-      jobs.take(LinePage(lines: lines, next: lineCount), for: request)
+      _ = jobs.take(LinePage(lines: lines, next: lineCount), for: request)
     }
     return id
   }
@@ -32,20 +32,15 @@ import Testing
     Waiter(who: .line(job, index: index), expiry: .standard, startTag: startTag)
   }
 
-  /// The next job by turn, of the highest priority.
-  private mutating func nextStartTag() -> JobID? {
-    for level in jobs.levels {
-      if let job = jobs.takeTurn(atLevel: level) { return job }
-    }
-    return nil
-  }
+  /// Takes the next line.
+  ///
+  /// - Returns: its job.
+  private mutating func nextJob() -> JobID? { jobs.nextLine().line?.job }
 
   @Test mutating func `lines are taken in the order of the list, and go back to it`() {
     let id = add(1)
-    #expect(jobs.takeLine(of: id)?.index == 0)
-    jobs.checkOut(0, of: id)
-    #expect(jobs.takeLine(of: id)?.index == 1)
-    jobs.checkOut(1, of: id)
+    #expect(jobs.nextLine().line?.line.index == 0)
+    #expect(jobs.nextLine().line?.line.index == 1)
     #expect(jobs[id]?.inHand.keys.sorted() == [0, 1])
     #expect(
       jobs.sendBack(0, startTag: 0, host: "example.com", of: id).count == 1, "it is read again")
@@ -53,21 +48,18 @@ import Testing
   }
 
   @Test mutating func `jobs of the highest priority take turns`() {
-    let ids = [add(1), add(2), add(3, priority: 1)]
-    #expect(nextStartTag() == ids[2])
-    #expect(nextStartTag() == ids[0])
-    jobs.enqueue(ids[0])
-    #expect(nextStartTag() == ids[1])
-    #expect(nextStartTag() == ids[0])
-    #expect(nextStartTag() == nil)
+    let ids = [add(1, lineCount: 2), add(2), add(3, lineCount: 1, priority: 1)]
+    let turns = (0..<6).map { _ in nextJob() }
+    #expect(turns == [ids[2], ids[0], ids[1], ids[0], ids[1], ids[1]])
+    #expect(nextJob() == nil)
   }
 
   @Test
   mutating func `a start tag follows the one before, and the one served when the line arrived`() {
     let id = add(1)
-    jobs.serve(7, at: 0)
+    jobs.serve(Urgency(priority: 0, startTag: 7, item: WorkID(rawValue: 1)))
     #expect(jobs.servedTag(at: 0) == 7)
-    jobs.serve(5, at: 0)
+    jobs.serve(Urgency(priority: 0, startTag: 5, item: WorkID(rawValue: 1)))
     #expect(jobs.servedTag(at: 0) == 7)
     var first = waiter(id, 0)
     first.arrivalTag = 7
@@ -82,7 +74,7 @@ import Testing
   @Test mutating func `the next line gets the start tag of a line that goes back`() {
     let id = add(1)
     var first = waiter(id, 0)
-    jobs.checkOut(0, of: id)
+    #expect(nextJob() == id)
     jobs.assignStartTag(to: &first)
     _ = jobs.sendBack(0, startTag: first.startTag, host: "example.com", of: id)
     var second = waiter(id, 1)
@@ -97,7 +89,8 @@ import Testing
     let waiting = StageNumbers(.awaitingLookup)
     let looking = StageNumbers(.lookingUp(LeaseID(rawValue: 1)))
     #expect(jobs.count(waiters, at: item, host: "a", by: waiting, at: wall).isEmpty)
-    #expect(jobs.count(waiters, at: item, host: "a", by: looking + waiting * -1, at: wall) == [id])
+    let started = jobs.count(waiters, at: item, host: "a", by: looking + waiting * -1, at: wall)
+    #expect(started == [.journal(.start(id, at: wall))])
     #expect(jobs[id]?.leasedCount == 2)
     #expect(jobs[id]?.record.startedAt == wall)
     #expect(jobs.beginRecording(of: id, at: wall) == false)
@@ -121,11 +114,11 @@ import Testing
     #expect(jobs.beginRecording(of: id, at: wall) == true)
     #expect(jobs.beginRecording(of: id, at: wall) == false)
     #expect(jobs.unrecordedCount == 2)
-    jobs.endRecording(of: 0, outcome, of: id, at: now)
-    #expect(jobs.finishIfComplete(id) == false)
-    jobs.endRecording(of: 1, outcome, of: id, at: now)
-    #expect(jobs.finishIfComplete(id) == true)
-    #expect(jobs.finishIfComplete(id) == false, "its end is journaled once")
+    let moment = Moment(instant: now, wall: wall)
+    #expect(jobs.endRecording(of: 0, outcome, of: id, at: moment).isEmpty)
+    let end = jobs.endRecording(of: 1, outcome, of: id, at: moment)
+    #expect(end == [.journal(.finish(id, at: wall))])
+    #expect(jobs.finishIfComplete(id, at: wall).isEmpty, "its end is journaled once")
     #expect(jobs.unrecordedCount == 0)
     #expect(jobs.remove(id)?.record.counts.failed == 2)
     #expect(jobs.remove(id) == nil)
@@ -134,22 +127,20 @@ import Testing
 
   @Test mutating func `a paused job takes nothing, and goes on when the pause is withdrawn`() {
     let id = add(1)
-    jobs.beginPause(id)
-    #expect(jobs.takeLine(of: id) == nil)
-    #expect(jobs.pagesToRead(of: id).isEmpty)
-    jobs.withdraw(.pause, of: id)
-    #expect(jobs.pagesToRead(of: id).count == 1, "what was read is forgotten")
+    jobs.change(id) { $0.beginPause() }
+    #expect(nextJob() == nil)
+    #expect(jobs.readOn(id).isEmpty)
+    jobs.change(id) { $0.withdraw(.pause) }
+    #expect(jobs.readOn(id).count == 1, "what was read is forgotten")
   }
 
   @Test mutating func `a new priority takes effect when it is durable`() {
     let ids = [add(1), add(2)]
-    #expect(nextStartTag() == ids[0])
-    jobs.enqueue(ids[0])
+    #expect(nextJob() == ids[0])
     jobs.apply(.setPriority(.veryHigh), to: ids[0], at: wall, now: now)
     #expect(jobs[ids[0]]?.record.options.priority == 2)
-    #expect(nextStartTag() == ids[0])
-    #expect(nextStartTag() == ids[1])
-    #expect(nextStartTag() == nil)
+    let turns = (0..<3).map { _ in nextJob() }
+    #expect(turns == [ids[0], ids[0], ids[1]])
   }
 
   @Test mutating func `jobs share the lines in hand, down to a minimum`() {

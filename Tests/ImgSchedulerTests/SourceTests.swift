@@ -285,9 +285,11 @@ import Testing
     return work.add(WorkItem.Subject(key, url), Waiter(who: .revalidation, expiry: .standard))
   }
 
+  private mutating func join(_ item: WorkItem) -> SourceID { sources.join(item.id, in: &work) }
+
   @Test mutating func `variants of one URL share a source, and the last one ends it`() throws {
     let items = [try item(1), try item(1, .small), try item(2)]
-    let ids = items.map { sources.add($0) }
+    let ids = items.map { join($0) }
     #expect(ids[0] == ids[1])
     #expect(ids[0] != ids[2])
     #expect(sources[ids[0]]?.members == [items[0].id, items[1].id])
@@ -299,7 +301,7 @@ import Testing
   }
 
   @Test mutating func `changed sources are taken once each, in the order of the changes`() throws {
-    let ids = try (1...3).map { sources.add(try item($0)) }
+    let ids = try (1...3).map { join(try item($0)) }
     for id in [ids[2], ids[0], ids[2], ids[1]] { sources.noteChange(of: id) }
     #expect(sources.takeChanged()?.id == ids[2])
     #expect(sources.takeChanged()?.id == ids[0])
@@ -309,14 +311,14 @@ import Testing
 
   @Test mutating func `a source that has ended is not looked at`() throws {
     let item = try item(1)
-    let id = sources.add(item)
+    let id = join(item)
     sources.noteChange(of: id)
     _ = sources.remove(item.id, from: id)
     #expect(sources.takeChanged() == nil)
   }
 
   @Test mutating func `only the transfer that can be joined ends the joining`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     let transfer = TransferID(rawValue: 1)
     sources.setQueued(true, id)
     sources.begin(transfer, of: id)
@@ -331,7 +333,7 @@ import Testing
   }
 
   @Test mutating func `a retry that was due while nobody waited for it delays nothing`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     #expect(sources.mustWait(id, at: now) == false)
     _ = sources.scheduleRetry(of: id, after: failure, at: now)
     let due = try #require(sources[id]?.retryAt)
@@ -343,7 +345,7 @@ import Testing
   }
 
   @Test mutating func `a source is tried again until its attempts are used up`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
     #expect(sources[id]?.retryAt.map { $0 >= now } == true)
     #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
@@ -354,7 +356,7 @@ import Testing
   }
 
   @Test mutating func `a source that waits for its retry is taken when that is due`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     _ = sources.scheduleRetry(of: id, after: failure, at: now)
     let retryAt = try #require(sources[id]?.retryAt)
     sources.awaitRetry(id)
@@ -367,7 +369,7 @@ import Testing
   }
 
   @Test mutating func `the first death costs no wait, a further one does`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     sources.noteDeath(of: id, at: now)
     #expect(sources[id]?.retryAt == nil)
     sources.noteDeath(of: id, at: now)
@@ -376,7 +378,7 @@ import Testing
   }
 
   @Test mutating func `losses of workers are counted apart from their deaths`() throws {
-    let id = sources.add(try item(1))
+    let id = join(try item(1))
     sources.noteLoss(of: id)
     sources.noteLoss(of: id)
     let source = try #require(sources[id])

@@ -207,15 +207,15 @@ import Testing
   private var leases = LeaseTable()
 
   @Test mutating func `leases are numbered from 1, and no number is used again`() {
-    let first = leases.grantLookup(of: item, to: worker, at: now)
+    let first = leases.grant(.lookup, of: item, to: worker, at: now)
     #expect(leases.end(first, of: worker) != nil)
-    let second = leases.grantLookup(of: item, to: worker, at: now)
+    let second = leases.grant(.lookup, of: item, to: worker, at: now)
     #expect([first.rawValue, second.rawValue] == [1, 2])
     #expect(leases.count == 1)
   }
 
   @Test mutating func `a lease has an item, a worker and the time it entered its stage`() throws {
-    let id = leases.grantLookup(of: item, to: worker, at: now)
+    let id = leases.grant(.lookup, of: item, to: worker, at: now)
     let lease = try #require(leases[id])
     #expect(lease.item == item)
     #expect(lease.worker == worker)
@@ -225,12 +225,12 @@ import Testing
   }
 
   @Test mutating func `a lease that begins a transfer names it, and others are attached`() {
-    let first = leases.grantTransfer(of: item, to: worker, at: now)
+    let first = leases.grant(nil, of: item, to: worker, at: now)
     let transfer = TransferID(startedBy: first)
-    let second = leases.grantAttached(
-      of: WorkID(rawValue: 2), to: transfer, by: worker, at: now + .seconds(1))
-    let lookup = leases.grantLookup(of: WorkID(rawValue: 3), to: worker, at: now)
-    let decode = leases.grantDecode(of: WorkID(rawValue: 4), to: worker, at: now)
+    let second = leases.grant(
+      .transfer(transfer), of: WorkID(rawValue: 2), to: worker, at: now + .seconds(1))
+    let lookup = leases.grant(.lookup, of: WorkID(rawValue: 3), to: worker, at: now)
+    let decode = leases.grant(.decode, of: WorkID(rawValue: 4), to: worker, at: now)
     #expect(leases[first]?.transfer == transfer)
     #expect(leases[second]?.transfer == transfer)
     #expect(leases[lookup]?.purpose == .lookup)
@@ -242,7 +242,7 @@ import Testing
   }
 
   @Test mutating func `an answer of another worker, or a second one, is late`() {
-    let id = leases.grantLookup(of: item, to: worker, at: now)
+    let id = leases.grant(.lookup, of: item, to: worker, at: now)
     #expect(leases.end(id, of: WorkerID(rawValue: 2)) == nil)
     #expect(leases.lateAnswerCount == 1)
     #expect(leases.end(id, of: worker)?.item == item)
@@ -252,7 +252,7 @@ import Testing
   }
 
   @Test mutating func `a look-up that takes too long is returned once`() {
-    let ids = (1...3).map { leases.grantLookup(of: WorkID(rawValue: $0), to: worker, at: now) }
+    let ids = (1...3).map { leases.grant(.lookup, of: WorkID(rawValue: $0), to: worker, at: now) }
     for (index, id) in ids.enumerated() {
       leases.setLookupDeadline(now + .seconds(index + 1), of: id)
     }

@@ -229,12 +229,39 @@ package struct ActiveJob {
 
   // MARK: - Taking lines
 
-  mutating func removeFirst() -> QueuedLine? { cursor.removeFirst() }
+  /// Positions to remember for each line that the job may have in hand: what a list of many slow
+  /// hosts may cost in memory.
+  private static let deferredPerLineInHand = 16
 
-  mutating func removeFirst(ofDeferred host: String) -> QueuedLine? {
-    defer { forgetBacklogIfUnneeded(of: host) }
-    return deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
+  /// Takes the job's next line: of a saturated host when that has room, as those are the older
+  /// lines, else the next one whose host has room. Lines whose hosts have none are deferred.
+  ///
+  /// - Parameter share: lines that the job may have in hand.
+  mutating func takeNextLine(share: Int) -> QueuedLine? {
+    guard isStartable, inHand.count < share else { return nil }
+    if let host = deferred.nextHost {
+      defer { forgetBacklogIfUnneeded(of: host) }
+      return deferred.removeFirst(of: host, hasRoom: hasRoom(for: host))
+    }
+    while let line = cursor.lines.first {
+      // What is no URL has no host, and fails when it is taken up.
+      guard let host = line.host, deferred.contains(host) || !hasRoom(for: host) else {
+        return cursor.removeFirst()
+      }
+      guard deferred.rangeCount < Self.deferredPerLineInHand * share else { return nil }
+      deferLine(line.position, of: host)
+      _ = cursor.removeFirst()
+    }
+    return nil
   }
+
+  /// Whether one more line of the host may be taken up, see ``HostBacklog``.
+  package func hasRoom(for host: String) -> Bool { backlogs[host].map { !$0.isFull } ?? true }
+
+  /// The start tag of the job's next line that goes on from its look-up.
+  ///
+  /// - Parameter arrivalTag: see ``Waiter/arrivalTag``.
+  func nextStartTag(after arrivalTag: UInt64) -> UInt64 { max(arrivalTag, lastStartTag) + 1 }
 
   /// The last deferred line of the host may be gone.
   private mutating func forgetBacklogIfUnneeded(of host: String) {
@@ -242,7 +269,7 @@ package struct ActiveJob {
   }
 
   /// Leaves a line for later, because its host has no room.
-  mutating func deferLine(_ position: Int, of host: String) {
+  private mutating func deferLine(_ position: Int, of host: String) {
     deferred.insert(position, of: host, hasRoom: hasRoom(for: host))
   }
 
@@ -323,79 +350,6 @@ package struct ActiveJob {
         guard let text = line.text else { throw .damagedList }
         return try ImageURL(line: text)
       })
-  }
-}
-
-/// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
-/// order. A line that the store does not have is held until no earlier line is being looked up, and
-/// then until it gets a slot.
-package struct LookupOrder {
-  /// Positions of the lines that wait for a look-up or are being looked up.
-  private var unanswered = PriorityQueue<Int, Int>()
-  /// Positions of the lines that the store does not have and that wait behind earlier ones.
-  private var held = PriorityQueue<Int, Int>()
-  private var items = NumberedTable<Int, WorkID>()
-
-  /// A line waits for its look-up from now on.
-  mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
-
-  /// A line has its answer, has left, or holds later ones up no more.
-  mutating func end(_ position: Int) { unanswered.remove(position) }
-
-  /// A line waits behind earlier ones, at this item.
-  mutating func wait(_ position: Int, at item: WorkID) {
-    held.set(position, to: position)
-    items.set(position, to: item)
-  }
-
-  /// A line waits no more.
-  mutating func leave(_ position: Int) {
-    held.remove(position)
-    items.remove(position)
-  }
-
-  package var isAnyWaiting: Bool { !held.isEmpty }
-
-  /// The item of the first line that waits behind others, if no line before it is being looked up.
-  package var next: WorkID? {
-    guard let first = held.first?.key else { return nil }
-    if let earliest = unanswered.first?.key, earliest < first { return nil }
-    return items[first]
-  }
-}
-
-/// A line that was read from the journal and not yet taken up.
-package struct QueuedLine {
-  let index: Int
-  package let position: Int
-  /// What the line says; a line that is no URL fails when its turn comes.
-  let url: Result<ImageURL, Failure>
-
-  package var host: String? { try? url.get().host }
-}
-
-/// The position up to which a job's list was taken, and the few lines read behind it.
-package struct LineCursor {
-  /// Lines read and not taken, in the order of their positions.
-  package private(set) var lines = FIFO<QueuedLine>()
-  /// The position at which reading goes on.
-  package private(set) var next: Int
-  /// The request whose page is awaited; `nil` when none is.
-  var ticket: UInt64?
-
-  init(at position: Int) {
-    next = position
-  }
-
-  /// Every position below it was taken or deferred.
-  var front: Int { lines.first?.position ?? next }
-
-  mutating func removeFirst() -> QueuedLine? { lines.removeFirst() }
-
-  mutating func take(_ lines: [QueuedLine], next: Int) {
-    ticket = nil
-    self.next = next
-    self.lines.append(contentsOf: lines)
   }
 }
 

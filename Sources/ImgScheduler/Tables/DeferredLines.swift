@@ -1,3 +1,5 @@
+import ImgModel
+
 /// The lines of a job that wait because their hosts are saturated, which means that enough of the
 /// job's lines of these hosts wait already. Positions are remembered, and the lines are read again
 /// when their hosts have room.
@@ -170,5 +172,78 @@ package struct PositionList {
       if ranges[middle].lowerBound <= position { low = middle + 1 } else { high = middle }
     }
     return low
+  }
+}
+
+/// Has a job's transfers begin in the order of its list, although workers answer look-ups in any
+/// order. A line that the store does not have is held until no earlier line is being looked up, and
+/// then until it gets a slot.
+package struct LookupOrder {
+  /// Positions of the lines that wait for a look-up or are being looked up.
+  private var unanswered = PriorityQueue<Int, Int>()
+  /// Positions of the lines that the store does not have and that wait behind earlier ones.
+  private var held = PriorityQueue<Int, Int>()
+  private var items = NumberedTable<Int, WorkID>()
+
+  /// A line waits for its look-up from now on.
+  mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
+
+  /// A line has its answer, has left, or holds later ones up no more.
+  mutating func end(_ position: Int) { unanswered.remove(position) }
+
+  /// A line waits behind earlier ones, at this item.
+  mutating func wait(_ position: Int, at item: WorkID) {
+    held.set(position, to: position)
+    items.set(position, to: item)
+  }
+
+  /// A line waits no more.
+  mutating func leave(_ position: Int) {
+    held.remove(position)
+    items.remove(position)
+  }
+
+  package var isAnyWaiting: Bool { !held.isEmpty }
+
+  /// The item of the first line that waits behind others, if no line before it is being looked up.
+  package var next: WorkID? {
+    guard let first = held.first?.key else { return nil }
+    if let earliest = unanswered.first?.key, earliest < first { return nil }
+    return items[first]
+  }
+}
+
+/// A line that was read from the journal and not yet taken up.
+package struct QueuedLine {
+  let index: Int
+  package let position: Int
+  /// What the line says; a line that is no URL fails when its turn comes.
+  let url: Result<ImageURL, Failure>
+
+  package var host: String? { try? url.get().host }
+}
+
+/// The position up to which a job's list was taken, and the few lines read behind it.
+package struct LineCursor {
+  /// Lines read and not taken, in the order of their positions.
+  package private(set) var lines = FIFO<QueuedLine>()
+  /// The position at which reading goes on.
+  package private(set) var next: Int
+  /// The request whose page is awaited; `nil` when none is.
+  var ticket: UInt64?
+
+  init(at position: Int) {
+    next = position
+  }
+
+  /// Every position below it was taken or deferred.
+  var front: Int { lines.first?.position ?? next }
+
+  mutating func removeFirst() -> QueuedLine? { lines.removeFirst() }
+
+  mutating func take(_ lines: [QueuedLine], next: Int) {
+    ticket = nil
+    self.next = next
+    self.lines.append(contentsOf: lines)
   }
 }

@@ -143,3 +143,16 @@ enum HostPace: Int, CaseIterable {
   /// One of its group is slow right now.
   case slow
 }
+
+/// Why a host is not asked for viewers for a while.
+enum Cooldown {
+  case pause(RetryAfter)
+  case outage(Outage)
+
+  var until: Instant {
+    switch self {
+    case .pause(let pause): pause.untilForViewers
+    case .outage(let outage): outage.until
+    }
+  }
+}

@@ -30,8 +30,10 @@ package struct JobTable {
   package subscript(id: JobID) -> ActiveJob? { jobs[id] }
 
   /// Changes a job in place, so that its sets are not copied.
+  ///
+  /// - Precondition: the job has not ended.
   @discardableResult
-  private mutating func change<Result>(_ id: JobID, _ body: (inout ActiveJob) -> Result) -> Result {
+  mutating func change<Result>(_ id: JobID, _ body: (inout ActiveJob) -> Result) -> Result {
     jobs.change(id, body)
   }
 
@@ -55,31 +57,17 @@ package struct JobTable {
   /// Ends the job when every line has its outcome.
   ///
   /// - Precondition: the job has not ended.
-  /// - Returns: whether to journal its end.
-  mutating func finishIfComplete(_ id: JobID) -> Bool { change(id) { $0.finishIfComplete() } }
+  /// - Returns: what journals its end.
+  mutating func finishIfComplete(_ id: JobID, at now: WallTime) -> [Effect] {
+    change(id) { $0.finishIfComplete() } ? [.journal(.finish(id, at: now))] : []
+  }
 
   // MARK: - Changes
-  // Each has the precondition that the job has not ended.
-
-  /// Nothing of the job starts any more; its cancel is being made durable.
-  mutating func beginCancel(_ id: JobID) { change(id) { $0.beginCancel() } }
-
-  /// Nothing of the job starts; its pause is being made durable.
-  mutating func beginPause(_ id: JobID) { change(id) { $0.beginPause() } }
-
-  /// Nothing of the job starts, because the store has no room for what it pins.
-  mutating func beginHold(_ id: JobID) { change(id) { $0.beginHold() } }
-
-  mutating func endHold(of id: JobID, at now: Instant) {
-    change(id) { $0.endHold(at: now) }
-  }
-
-  mutating func endDelay(of id: JobID, at now: Instant) {
-    change(id) { $0.endDelay(at: now) }
-  }
 
   /// A change that does not end the job is durable. At another priority the job takes its turns
   /// afresh.
+  ///
+  /// - Precondition: the job has not ended.
   mutating func apply(_ change: ImageJobChange, to id: JobID, at moment: WallTime, now: Instant) {
     guard case .setPriority = change else {
       return self.change(id) { $0.apply(change, at: moment, now: now) }
@@ -93,11 +81,6 @@ package struct JobTable {
     }
     turns.remove(id, priority: oldPriority)
     enqueue(id)
-  }
-
-  /// A change cannot be made durable: what it has stopped goes on.
-  mutating func withdraw(_ change: ImageJobChange, of id: JobID) {
-    self.change(id) { $0.withdraw(change) }
   }
 
   // MARK: - Lists
@@ -121,64 +104,69 @@ package struct JobTable {
     return max(4, share / 256, min(2 * transfersPerHost, share / 16))
   }
 
-  /// What to read next of a list whose cursors run low.
+  /// Asks for the next pages of a list whose cursors run low.
   ///
   /// - Precondition: the job has not ended.
-  mutating func pagesToRead(of id: JobID) -> [LinePageRequest] {
+  mutating func readOn(_ id: JobID) -> [Effect] {
     let lineCount = min(Self.pageLineCountMaximum, linesInHandPerJob)
     var ticket = lastTicket
     defer { lastTicket = ticket }
-    return change(id) { job in
+    let pages = change(id) { job in
       job.nextPages(lineCount: lineCount) {
         ticket += 1
         return ticket
       }
     }
+    return pages.map { .readLines($0) }
   }
 
   /// Takes in a page, if it is still awaited.
   ///
-  /// - Precondition: the job has not ended.
-  mutating func take(_ page: LinePage, for request: LinePageRequest) {
+  /// - Returns: what asks for the next ones; nothing for a job that has ended meanwhile.
+  mutating func take(_ page: LinePage, for request: LinePageRequest) -> [Effect] {
+    guard jobs.contains(request.job) else { return [] }
     change(request.job) { $0.take(page, for: request) }
     enqueue(request.job)
+    return readOn(request.job)
   }
 
-  /// Takes the job's next line; `nil` when it has none to take now.
+  /// Takes a line off its list, the jobs of the highest priority in turn, one line each, so that a
+  /// job of ten URLs is not behind a job of ten million. It is in hand until its outcome is durable or it
+  /// goes back.
   ///
-  /// - Precondition: the job has not ended.
-  mutating func takeLine(of id: JobID) -> QueuedLine? {
+  /// - Returns: the line, and what asks for further ones of the jobs whose turns came.
+  mutating func nextLine() -> (line: (job: JobID, line: QueuedLine)?, effects: [Effect]) {
     let share = linesInHandPerJob
-    return change(id) { $0.takeNextLine(share: share) }
+    var effects: [Effect] = []
+    for level in turns.levelIndices {
+      while let id = turns.removeFirst(atLevel: level) {
+        let line = change(id) { $0.takeNextLine(share: share) }
+        effects += readOn(id)
+        guard let line else { continue }
+        enqueue(id)
+        change(id) { $0.checkOut(line.index) }
+        return ((id, line), effects)
+      }
+    }
+    return (nil, effects)
   }
-
-  /// A line of the list is in hand from now on, until its outcome is durable or it goes back.
-  ///
-  /// - Precondition: the job has not ended.
-  mutating func checkOut(_ index: Int, of id: JobID) { change(id) { $0.checkOut(index) } }
 
   /// A line goes back to its list, and the next line gets its start tag.
   ///
   /// - Precondition: the job has not ended.
-  /// - Returns: the pages that have to be read for it.
+  /// - Returns: what asks for the pages that have to be read for it.
   mutating func sendBack(
     _ index: Int, startTag: UInt64, host: String, of id: JobID
-  ) -> [LinePageRequest] {
+  ) -> [Effect] {
     change(id) { job in
       if startTag > 0 { job.lastStartTag = min(job.lastStartTag, startTag - 1) }
       job.requeue(index, host: host)
     }
     defer { enqueue(id) }
-    return pagesToRead(of: id)
+    return readOn(id)
   }
 
   // MARK: - Turns
-
-  /// The levels of priority, the highest first.
-  var levels: Range<Int> { turns.levelIndices }
-
-  /// Takes the job of a level whose turn it is.
-  mutating func takeTurn(atLevel level: Int) -> JobID? { turns.removeFirst(atLevel: level) }
 
   /// The job may have a line to take: more was read, a line has got its outcome, a host has room, or
   /// the job goes on.
@@ -202,6 +190,32 @@ package struct JobTable {
   /// Whether a user has paused the job, or it waits for room in the store; `false` for one that has ended.
   func isStopped(_ id: JobID) -> Bool {
     jobs.read(id) { $0.isStopped } ?? false
+  }
+
+  /// The look-up of an item is over. Its lines get start tags, if they have none. Lines beside a
+  /// viewer need none, because they begin with it.
+  mutating func assignStartTags(to id: WorkID, in work: inout WorkTable) {
+    guard work.item(id).isOfLines else { return }
+    work.change(id) { item in item.changeWaiters { assignStartTag(to: &$0) } }
+  }
+
+  /// A job has another priority. Its line at an item gets a start tag of that, if it has one.
+  ///
+  /// - Parameter arrivalTag: see ``Waiter/arrivalTag``.
+  mutating func renewStartTag(
+    ofLineOf id: JobID, priority: Int, arrivalTag: UInt64, at item: WorkID,
+    in work: inout WorkTable
+  ) {
+    work.change(item) { item in
+      item.changeWaiters { waiter in
+        guard waiter.isLine(of: id) else { return }
+        waiter.priority = priority
+        waiter.arrivalTag = arrivalTag
+        guard waiter.startTag > 0 else { return }
+        waiter.startTag = 0
+        assignStartTag(to: &waiter)
+      }
+    }
   }
 
   /// Gives a line its start tag, if it has none.
@@ -230,20 +244,25 @@ package struct JobTable {
   /// The highest start tag served at a priority; 0 before the first.
   func servedTag(at priority: Int) -> UInt64 { turns.servedTag(at: priority) }
 
-  /// A line with this start tag begins.
-  mutating func serve(_ startTag: UInt64, at priority: Int) { turns.serve(startTag, at: priority) }
+  /// What is as urgent begins: a transfer, or what needs none. The start tag of a line is served.
+  mutating func serve(_ urgency: Urgency) {
+    guard urgency.viewer == 0, RequestOptions.priorityRange.contains(urgency.priority) else {
+      return
+    }
+    turns.serve(urgency.startTag, at: urgency.priority)
+  }
 
   // MARK: - Counts
 
   /// Counts the lines among `waiters` in or out of their jobs' numbers.
   ///
   /// - Precondition: no job of theirs has ended.
-  /// - Returns: the jobs that this starts.
+  /// - Returns: what journals the start of the jobs that this starts.
   mutating func count(
     _ waiters: [Waiter], at item: WorkID, host: String, by numbers: StageNumbers, at now: WallTime
-  ) -> [JobID] {
+  ) -> [Effect] {
     guard numbers != StageNumbers() else { return [] }
-    var started: [JobID] = []
+    var effects: [Effect] = []
     for waiter in waiters {
       guard case .line(let id, let index) = waiter.who else { continue }
       let (isAnyWaiting, isFirst) = change(id) { job in
@@ -254,15 +273,10 @@ package struct JobTable {
         if isAnyWaiting { withHeldLines.insert(id) } else { withHeldLines.remove(id) }
       }
       if numbers.backlog != HostBacklog() { enqueue(id) }
-      if isFirst { started.append(id) }
+      if isFirst { effects.append(.journal(.start(id, at: now))) }
     }
-    return started
+    return effects
   }
-
-  /// A line that is being looked up for too long holds later ones up no more.
-  ///
-  /// - Precondition: the job has not ended.
-  mutating func endLookup(of index: Int, of id: JobID) { change(id) { $0.endLookup(of: index) } }
 
   /// An outcome is sent to the journal; the line counts as running until it is durable.
   ///
@@ -276,14 +290,18 @@ package struct JobTable {
     }
   }
 
-  /// An outcome is durable.
+  /// An outcome is durable. The last one ends the job.
   ///
   /// - Precondition: it was sent to the journal, and the job has not ended.
-  mutating func endRecording(of index: Int, _ outcome: Outcome, of id: JobID, at now: Instant) {
+  /// - Returns: what journals the job's end.
+  mutating func endRecording(
+    of index: Int, _ outcome: Outcome, of id: JobID, at now: Moment
+  ) -> [Effect] {
     precondition(unrecordedCount > 0, "an outcome is durable that was not sent")
     unrecordedCount -= 1
-    change(id) { $0.endRecording(of: index, outcome, at: now) }
+    change(id) { $0.endRecording(of: index, outcome, at: now.instant) }
     enqueue(id)
+    return finishIfComplete(id, at: now.wall)
   }
 }
 

@@ -67,33 +67,14 @@ package struct LeaseTable {
 
   // MARK: - Granting
 
-  mutating func grantLookup(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
-    grant(item, to: worker, at: now) { _ in .lookup }
-  }
-
-  /// The lease starts a transfer, which has its number.
-  mutating func grantTransfer(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
-    grant(item, to: worker, at: now) { .transfer(TransferID(startedBy: $0)) }
-  }
-
-  /// The lease is attached to a transfer that another has started.
-  mutating func grantAttached(
-    of item: WorkID, to transfer: TransferID, by worker: WorkerID, at now: Instant
-  ) -> LeaseID {
-    grant(item, to: worker, at: now) { _ in .transfer(transfer) }
-  }
-
-  /// The picture is on the machine, so the lease needs no transfer.
-  mutating func grantDecode(of item: WorkID, to worker: WorkerID, at now: Instant) -> LeaseID {
-    grant(item, to: worker, at: now) { _ in .decode }
-  }
-
-  private mutating func grant(
-    _ item: WorkID, to worker: WorkerID, at now: Instant, purpose: (LeaseID) -> Lease.Purpose
+  /// - Parameter purpose: `nil` if the lease starts a transfer, which then has its number.
+  mutating func grant(
+    _ purpose: Lease.Purpose?, of item: WorkID, to worker: WorkerID, at now: Instant
   ) -> LeaseID {
     lastNumber += 1
     let id = LeaseID(rawValue: lastNumber)
-    leases.set(id, to: Lease(item: item, worker: worker, purpose: purpose(id), since: now))
+    let purpose = purpose ?? .transfer(TransferID(startedBy: id))
+    leases.set(id, to: Lease(item: item, worker: worker, purpose: purpose, since: now))
     return id
   }
 

@@ -218,17 +218,25 @@ package struct SourceTable {
 
   // MARK: - Items
 
-  /// Makes an item share the source of its picture, which the first one begins.
-  mutating func add(_ item: WorkItem) -> SourceID {
+  /// Makes an item share the source of its picture, which the first one begins, unless it does so already.
+  ///
+  /// - Precondition: the item has not ended.
+  @discardableResult
+  mutating func join(_ id: WorkID, in work: inout WorkTable) -> SourceID {
+    let item = work.item(id)
+    if let source = item.source { return source }
     let key = Source.Key(item)
-    if let id = ids[key] {
-      change(id) { $0.members.append(item.id) }
-      return id
+    let source: SourceID
+    if let shared = ids[key] {
+      source = shared
+      change(source) { $0.members.append(id) }
+    } else {
+      source = SourceID(rawValue: id.rawValue)
+      ids[key] = source
+      sources.set(source, to: Source(id: source, key: key, of: id))
     }
-    let id = SourceID(rawValue: item.id.rawValue)
-    ids[key] = id
-    sources.set(id, to: Source(id: id, key: key, of: item.id))
-    return id
+    work.change(id) { $0.source = source }
+    return source
   }
 
   /// An item has ended. The last one ends the source.

@@ -1,7 +1,7 @@
 package import ImgModel
 
 /// The URLs that wait for a transfer, by host, and the slots they wait for. How the next one is
-/// chosen is in `NextURL.swift`.
+/// chosen is in `Urgency.swift`.
 ///
 /// Each host keeps its own URLs in order; only hosts that could start one now compete, each with
 /// its most urgent URL. So a full host does not block the others, however many URLs wait for it.

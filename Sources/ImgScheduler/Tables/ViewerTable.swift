@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgWire
 
 /// A request of a client that waits for one picture now.
 package enum Viewer {
@@ -22,6 +23,8 @@ package struct ViewerTable {
   private var reports = PriorityQueue<ViewerID, Instant>()
   /// What they were told last.
   private var reported: [ViewerID: Wait] = [:]
+  /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
+  private var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
 
   /// Viewers that are told what they wait for. Further ones hear only their answer.
   static let reportMaximum = 1_024
@@ -97,5 +100,26 @@ package struct ViewerTable {
     guard wait.isNews(after: reported[viewer]) else { return false }
     reported[viewer] = wait
     return true
+  }
+
+  // MARK: - Updates
+
+  /// Viewers want to be told of the picture of a lease while it arrives.
+  mutating func want(_ updates: ArrivalUpdates, of lease: LeaseID) {
+    wantedUpdates.append((lease, updates))
+  }
+
+  /// Asks workers for what viewers want, after the messages that grant the leases.
+  mutating func requestUpdates(in leases: LeaseTable) -> [Effect] {
+    guard !wantedUpdates.isEmpty else { return [] }
+    var requests: [Effect] = []
+    for (lease, updates) in wantedUpdates {
+      // It may have ended since.
+      guard let worker = leases[lease]?.worker else { continue }
+      if updates.contains(.previews) { requests.append(.send(.preview([lease]), to: worker)) }
+      if updates.contains(.progress) { requests.append(.send(.progress([lease]), to: worker)) }
+    }
+    wantedUpdates = []
+    return requests
   }
 }

@@ -317,9 +317,9 @@ package struct WorkerTable {
     workers.changeIfPresent(id) { $0.setSlow(isSlow, LeaseID(rawValue: transfer.rawValue)) }
   }
 
-  /// - Precondition: the worker is ready, and holds the lease.
+  /// - Precondition: the worker holds the lease, or has exited.
   mutating func release(_ lease: LeaseID, of id: WorkerID) {
-    change(id) { $0.release(lease) }
+    workers.changeIfPresent(id) { $0.release(lease) }
   }
 
   /// Fetches are about to end. An answer that arrives after the worker's exit changes nothing.

@@ -1,0 +1,305 @@
+import ImgModel
+import ImgWire
+
+/// From a worker's result, or what else ends an item, to the answers of all that wait for it.
+extension Scheduler {
+  mutating func finished(_ ended: FetchResults, by worker: WorkerID) {
+    workers.answered(worker, at: now.instant)
+    workers.willEndFetches(
+      ended.results.count, queueCount: ended.decodeQueueCount, share: transferShare, of: worker)
+    for answer in ended.results {
+      finished(answer, by: worker)
+      // An item that waits for a lease joins a transfer before the last of its leases ends.
+      reviewSources()
+    }
+  }
+
+  private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {
+    let result = answer.outcome == .cancelled ? fetches.refusedResult(answer) : answer
+    let isRetried = transferFailed(result, by: worker)
+    transferFailedBehind(result, by: worker)
+    let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
+    guard let item = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
+      return
+    }
+    noteDecode(of: work.item(item), result.outcome)
+    switch result.outcome {
+    case .failed(let failure, let byteCount):
+      work.change(item) { $0.unreportedByteCount += byteCount }
+      guard isRetried, !work.item(item).waiters.isEmpty else {
+        let last = lastFailure(failure, of: work.item(item), by: transfer)
+        return complete(item, with: .failed(last), timings: result.timings)
+      }
+      routeMiss(item)
+    case .done(_, fromCache: let isFromCache, _):
+      if !isFromCache { noteStored() }
+      complete(item, with: result.outcome, timings: result.timings)
+    case .cancelled:
+      complete(item, with: .cancelled, timings: result.timings)
+    }
+  }
+
+  /// Tells all waiters, except late ones that want the thumbnail kept for longer: it is looked up
+  /// once more for them, which keeps it for longer, as for a request that comes now.
+  mutating func complete(_ id: WorkID, with outcome: Outcome, timings: Timings? = nil) {
+    guard case .done(let thumbnail, let isFromCache, let byteCount) = outcome else {
+      let ended = conclude(id)
+      return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
+    }
+    let departure = work.change(id) { $0.serve(bytesFetched: byteCount) }
+    discardedLateCount += departure.departedViewerCount
+    countOut(departure.served, of: work.item(id))
+    if work.item(id).waiters.isEmpty { discard(id) } else { awaitLookup(id) }
+    let told = Outcome.done(
+      thumbnail, fromCache: isFromCache, bytesFetched: departure.bytesFetched)
+    tell(departure.served, told, timings)
+  }
+
+  /// Ends items that wait, each with its failure.
+  mutating func fail(_ failed: [(item: WorkID, failure: Failure)]) {
+    let ended = failed.map { (item: conclude($0.item), failure: $0.failure) }
+    // The last one is told first.
+    for (item, failure) in ended.reversed() {
+      tell(item.waiters, .failed(failure, bytesFetched: item.unreportedByteCount), nil)
+    }
+  }
+
+  /// Forgets an item that has an outcome.
+  ///
+  /// - Returns: the item, whose waiters are told the outcome.
+  @discardableResult
+  mutating func conclude(_ id: WorkID) -> WorkItem {
+    let ending = work.item(id)
+    countOut(ending.waiters, of: ending)
+    let item = discard(id)
+    discardedLateCount += item.departedViewerCount
+    return item
+  }
+
+  /// Forgets an item that has no lease.
+  @discardableResult
+  mutating func discard(_ id: WorkID) -> WorkItem {
+    let item = work.remove(id)
+    if let source = item.source { fetches.remove(item.id, from: source, at: now.instant) }
+    if let picture = item.picture { effects.append(.release(picture.file)) }
+    return item
+  }
+
+  /// The bytes were fetched for the first waiter; those that joined cost the origin nothing.
+  private mutating func tell(_ waiters: [Waiter], _ outcome: Outcome, _ timings: Timings?) {
+    var share = outcome
+    for waiter in waiters {
+      switch waiter.who {
+      case .line(let job, let index):
+        record(share, job: job, index: index)
+      case .viewer(let viewer):
+        viewers.remove(viewer)
+        effects.append(.answer(viewer, share, timings))
+      case .revalidation:
+        break
+      }
+      share = outcome.withoutBytes
+    }
+  }
+
+  /// Sends an outcome to the journal; the line counts as running until it is durable.
+  mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
+    let isFirst = jobs.beginRecording(of: id, at: now.wall)
+    if isFirst { effects.append(.journal(.start(id, at: now.wall))) }
+    effects.append(.journal(.record(id, index: index, outcome)))
+  }
+
+  mutating func journaled(_ operation: JournalOperation) {
+    switch operation {
+    case .record(let id, let index, let outcome):
+      effects += jobs.endRecording(of: index, outcome, of: id, at: now)
+    case .finish(let id, let moment):
+      end(id) { $0.finish(at: moment) }
+    case .change(let id, let change, let moment):
+      changeIsDurable(change, of: id, at: moment)
+    case .createJob, .appendURLs, .seal, .discard, .start:
+      break
+    }
+  }
+
+  /// A job's end is durable.
+  mutating func end(_ id: JobID, _ apply: (inout JobRecord) -> Void) {
+    guard let job = jobs.remove(id) else { return }
+    delays.remove(.job(id))
+    divideLines()
+    var record = job.record
+    apply(&record)
+    effects.append(.jobEnded(record))
+  }
+
+  // MARK: - Leaving
+
+  /// Waiters leave an item. The last one to leave ends it: at once when it waits, through its worker
+  /// when it runs.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func leave(_ id: WorkID, where isLeaving: (Waiter) -> Bool) {
+    let viewerCount = remove(from: id, where: isLeaving).count { $0.viewer != nil }
+    work.change(id) { $0.departedViewerCount += viewerCount }
+    continueOrEnd(id)
+  }
+
+  /// Some of the waiters of an item are gone. Without any, it ends.
+  ///
+  /// - Precondition: the item has not ended.
+  mutating func continueOrEnd(_ id: WorkID) {
+    let item = work.item(id)
+    if !item.waiters.isEmpty { return enqueue(id) }
+    // Later requests start from the beginning: an item that is being aborted cannot be joined.
+    work.close(id)
+    if item.stage.lease == nil { discard(id) } else { abort(item) }
+  }
+
+  /// Takes waiters off an item. Their lines go back to their lists.
+  @discardableResult
+  mutating func remove(from id: WorkID, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+    let leaving = work.change(id) { $0.remove(where: isLeaving) }
+    guard !leaving.isEmpty else { return [] }
+    let item = work.item(id)
+    countOut(leaving, of: item)
+    for waiter in leaving {
+      guard case .line(let job, let index) = waiter.who else { continue }
+      effects += jobs.sendBack(index, startTag: waiter.startTag, host: item.host, of: job)
+    }
+    return leaving
+  }
+
+  /// Counts the lines among `waiters` out of their jobs' numbers, at the item's stage.
+  private mutating func countOut(_ waiters: [Waiter], of item: WorkItem) {
+    effects += jobs.count(
+      waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * -1, at: now.wall)
+  }
+
+  /// Answers viewers of an item, which stays, also without waiters.
+  ///
+  /// - Returns: whether there were any.
+  @discardableResult
+  mutating func dismissViewers(
+    of id: WorkID, with failure: Failure, where isDismissed: (Waiter) -> Bool
+  ) -> Bool {
+    let dismissed = remove(from: id) { $0.viewer != nil && isDismissed($0) }
+    guard !dismissed.isEmpty else { return false }
+    let byteCount = work.change(id) { $0.takeUnreportedByteCount() }
+    tell(dismissed, .failed(failure, bytesFetched: byteCount), nil)
+    return true
+  }
+
+  /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
+  private mutating func abort(_ item: WorkItem) {
+    guard let id = item.stage.lease, let lease = fetches.leases[id], lease.purpose != .lookup else {
+      return
+    }
+    effects.append(.send(.cancel([id]), to: lease.worker))
+    lease.transfer.map { stopJoiningAborted($0) }
+  }
+
+  /// Sends all lines of an item that waits back to their lists.
+  mutating func sendBack(_ id: WorkID) {
+    remove(from: id) { _ in true }
+    discard(id)
+  }
+}
+
+extension Outcome {
+  /// The same for a request that has cost the origin nothing.
+  fileprivate var withoutBytes: Outcome {
+    switch self {
+    case .done(let thumbnail, let isFromCache, _):
+      .done(thumbnail, fromCache: isFromCache, bytesFetched: 0)
+    case .failed(let failure, _): .failed(failure)
+    case .cancelled: .cancelled
+    }
+  }
+}
+
+/// Transfers that failed: what is tried again, when, and which hosts are left alone meanwhile.
+///
+/// A URL that waits for its retry holds no slot of the cluster or of its host.
+extension Scheduler {
+  /// A lease may have failed because of its transfer, or because its picture cannot be read.
+  ///
+  /// - Returns: whether every lease of the transfer tries the URL again.
+  private mutating func transferFailed(
+    _ result: FetchResults.Result, by worker: WorkerID
+  ) -> Bool {
+    guard case .failed(let failure, _) = result.outcome, failure.stage == .fetch,
+      let lease = fetches.leases[result.lease], lease.worker == worker
+    else {
+      return false
+    }
+    guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
+      let source = work[lease.item]?.source
+      return source.map { fetches.scheduleRetry(of: $0, after: failure, at: now.instant) } ?? false
+    }
+    if let isRetried = transfer.isRetried { return isRetried }
+    // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
+    if failure.code == .blockedOrigin, transfer.leases.count > 1 { return false }
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
+    // transfer goes on for the others. It is not tried again by itself.
+    if failure.code == .optedOut || failure.code == .blockedOrigin { return false }
+    let isRetried = fetches.fail(id, because: failure, at: now.instant)
+    failWaiting(forDown: transfer.host)
+    return isRetried
+  }
+
+  /// The transfer of a lease that was served from the store has failed: only its host's health is
+  /// concerned.
+  private mutating func transferFailedBehind(_ result: FetchResults.Result, by worker: WorkerID) {
+    guard let failure = result.failureBehind, let lease = fetches.leases[result.lease],
+      lease.worker == worker, let id = lease.transfer, let host = fetches.transfers[id]?.host
+    else { return }
+    noteHealth(of: id, result, failure, begunAt: lease.since)
+    failWaiting(forDown: host)
+  }
+
+  /// A transfer's failure counts once, for the host that has given it a slot last.
+  private mutating func noteHealth(
+    of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant
+  ) {
+    let host = fetches.noteHealth(of: id, result, failure, begunAt: begunAt, at: now.instant)
+    if let host { offerStale(of: host) }
+  }
+
+  /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
+  /// Later ones probe it when its cooldown is over.
+  private mutating func failWaiting(forDown host: String) {
+    if fetches.queue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
+    guard fetches.queue.downBecause(host, at: now.instant) != nil else { return }
+    for id in fetches.queue.waiting(for: host).sorted() { fetches.sources.noteChange(of: id) }
+    effects += fetches.refuseRedirected(to: host, at: now.instant)
+  }
+
+  /// The failure of a URL that ends with it, with what was done about it, and what may be.
+  ///
+  /// - Parameter transfer: that failed; `nil` if no host was asked.
+  private func lastFailure(_ failure: Failure, of item: WorkItem, by transfer: LeasedTransfer?)
+    -> Failure
+  {
+    let attempts = item.source.flatMap { fetches.sources[$0]?.attempts } ?? 0
+    var last =
+      attempts > 1
+      ? failure.explained("\(failure.detail), the last of \(attempts) attempts") : failure
+    if failure.isOfHost,
+      let pause = transfer.flatMap({
+        fetches.queue.retryAfter(of: $0.origin, host: $0.host, at: now.instant)
+      })
+    {
+      last.retryAt = timeline.wall(pause.until)
+    }
+    return last
+  }
+}
+
+extension Failure {
+  func explained(_ detail: String) -> Failure {
+    Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, retryAt: retryAt,
+      detail: detail)
+  }
+}
