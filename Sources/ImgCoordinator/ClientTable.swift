@@ -280,187 +280,97 @@ struct Requester: Hashable {
   let request: RequestID
 }
 
-/// What each client of the coordinator costs, and which client has to go when all of them together
-/// cost too much.
-///
-/// Pure: ``ClientTable`` reports the state of a connection after each change and closes the clients
-/// that the ledger names.
-struct ClientLedger {
-  /// A connection at one moment.
-  struct Account: Hashable, Sendable {
-    /// Memory for replies that the client has not read and for requests that are not served.
-    let heldByteCount: Int
-    /// Whether the client owes what takes no time: its greeting, the rest of a request, or to read
-    /// the reason for which the connection ends.
-    let isOwing: Bool
-    /// Whether the client waits for a reply, or the coordinator for the rest of a list.
-    let isInUse: Bool
+/// One client: its connection and what it asked for that is not answered.
+final class ClientConnection {
+  /// What a client owes that takes no time.
+  enum Debt: String {
+    case greeting = "it did not greet"
+    case request = "it did not send the rest of a request"
+    case reading = "it did not read why it is closed"
   }
 
-  /// Whether one more client may connect.
-  enum Admission: Hashable, Sendable {
-    case admitted
-    /// Once this client, the one that has been idle for longest, is closed.
-    case replacing(ClientID)
-    case full
+  let id: ClientID
+  let channel: Channel<ClientMessage, CoordinatorReply>
+  var pending = PendingRequests()
+  /// The list that it sends; `nil` when it sends none.
+  var submission: OpenSubmission?
+  private(set) var hasGreeted = false
+  /// Whether it is closed once everything is sent.
+  private(set) var isClosing = false
+  /// Whether it has closed its end. The poller no longer watches the socket, which would be ready at
+  /// all times. What the client sent before is read as its requests are served.
+  private(set) var isHungUp = false
+  /// What the poller watches the socket for.
+  private(set) var interest: Poller.Interest = .read
+
+  init(id: ClientID, channel: Channel<ClientMessage, CoordinatorReply>) {
+    self.id = id
+    self.channel = channel
   }
 
-  /// Memory for the unread replies and the unserved requests of all clients together.
-  static let defaultByteCountMaximum = 64 << 20
+  // MARK: - Changes
 
-  /// How many clients may be connected.
-  let clientMaximum: Int
-  /// How long a client may owe the rest of a request, and after how long an idle client may have to
-  /// make room for another.
-  let timeout: Duration
-  private let byteCountMaximum: Int
-
-  private var heldByteCounts: [ClientID: Int] = [:]
-  /// Since when a client owes something.
-  private var owing: [ClientID: Instant] = [:]
-  /// Since when a client is idle.
-  private var idle: [ClientID: Instant] = [:]
-  private(set) var heldByteCount = 0
-
-  init(
-    clientMaximum: Int, timeout: Duration, byteCountMaximum: Int = defaultByteCountMaximum
-  ) {
-    self.clientMaximum = clientMaximum
-    self.timeout = timeout
-    self.byteCountMaximum = byteCountMaximum
+  /// - Parameter isSame: whether both ends speak the same protocol. Otherwise no request is served.
+  func didGreet(inSameProtocol isSame: Bool) {
+    hasGreeted = isSame
   }
 
-  func admission(at now: Instant) -> Admission {
-    guard heldByteCounts.count >= clientMaximum else { return .admitted }
-    let longest = idle.min { ($0.value, $0.key) < ($1.value, $1.key) }
-    guard let longest, longest.value + timeout <= now else { return .full }
-    return .replacing(longest.key)
+  func beginClosing() {
+    isClosing = true
   }
 
-  /// Notes the state of a client, of one that has just connected too. A client that still owes what
-  /// it owed before gets no more time for that.
-  mutating func update(
-    _ client: ClientID, _ account: Account, at now: Instant
-  ) {
-    heldByteCount += account.heldByteCount - (heldByteCounts[client] ?? 0)
-    heldByteCounts[client] = account.heldByteCount
-    owing[client] = account.isOwing ? owing[client] ?? now : nil
-    idle[client] = account.isOwing || account.isInUse ? nil : now
+  func didHangUp() {
+    isHungUp = true
   }
 
-  mutating func remove(_ client: ClientID) {
-    heldByteCount -= heldByteCounts.removeValue(forKey: client) ?? 0
-    owing[client] = nil
-    idle[client] = nil
+  /// - Returns: what the poller has to watch the socket for from now on; `nil` when that stays as it
+  ///   is.
+  func takeInterestChange() -> Poller.Interest? {
+    let wanted = wantedInterest
+    guard wanted != interest, !isHungUp else { return nil }
+    interest = wanted
+    return wanted
   }
 
-  // MARK: - Clients to close
+  // MARK: - What the state calls for
 
-  /// When ``overdue(at:)`` may name a client.
-  var deadline: Instant? { owing.values.min().map { $0 + timeout } }
-
-  /// The clients that have owed something for too long.
-  func overdue(at now: Instant) -> [ClientID] {
-    owing.filter { $0.value + timeout <= now }.keys.sorted()
+  /// Whether the client may be served: not before it has read the replies to its earlier requests,
+  /// and not while the disk lags behind its list.
+  private var isServed: Bool {
+    !isClosing && !channel.hasUnsent && (submission?.takesParts ?? true)
   }
 
-  /// Whether so much is held that less should be read at once from each client.
-  var isTight: Bool { heldByteCount > byteCountMaximum / 2 }
+  /// Whether the client has a turn coming.
+  var wantsTurn: Bool { isServed && (channel.hasMessage || isHungUp) }
 
-  /// The client that holds the most memory, when all together hold more than they may.
-  var heaviest: ClientID? {
-    guard heldByteCount > byteCountMaximum else { return nil }
-    return heldByteCounts.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
-  }
-}
+  /// Whether the socket may be read: not before the requests that have arrived are served.
+  var isRead: Bool { isServed && !channel.hasMessage && !isHungUp }
 
-/// The control socket: accepts clients, and is created again when its file is removed. The end of a
-/// login session, for one, removes the whole runtime directory of its user.
-final class ControlListener {
-  private let path: String
-  private let clients: ClientTable
-  private let poller: Poller
-  private let log: Log
-  private var listener: UnixListener
-  /// When clients are accepted again after that failed; `nil` while they are.
-  private var resumesAt: Instant?
-  /// Without the file no client can connect. A check is one system call.
-  private var check: IntervalTimer
-  /// Why the file cannot be created again; `nil` while it is in its place.
-  private var lastError: String?
-
-  /// Connections taken in one round of the loop.
-  private static let acceptMaximum = 64
-  private static let pause = Duration.seconds(1)
-
-  init(
-    _ listener: consuming UnixListener, at path: String, clients: ClientTable, poller: Poller,
-    log: Log
-  ) throws(SystemError) {
-    self.path = path
-    self.clients = clients
-    self.poller = poller
-    self.log = log
-    self.listener = listener
-    check = IntervalTimer(every: .seconds(1), from: .now)
-    try poller.register(self.listener.descriptor, .read, token: Token.listener.rawValue)
+  private var wantedInterest: Poller.Interest {
+    var interest: Poller.Interest = []
+    if isRead { interest.insert(.read) }
+    if channel.hasUnsent { interest.insert(.write) }
+    return interest
   }
 
-  /// When ``doWhatIsDue(at:)`` has something to do.
-  var deadline: Instant {
-    resumesAt.map { min($0, check.deadline) } ?? check.deadline
+  /// Why the client is closed when it owes something for too long; `nil` when it owes nothing.
+  var debt: Debt? {
+    if isClosing { return .reading }
+    guard isRead else { return nil }
+    if !hasGreeted { return .greeting }
+    return channel.isWithinMessage ? .request : nil
   }
 
-  func doWhatIsDue(at now: Instant) {
-    if let resumesAt, resumesAt <= now { resume() }
-    if check.fires(at: now) { restore() }
+  var account: ClientLedger.Account {
+    ClientLedger.Account(
+      heldByteCount: channel.heldByteCount, isOwing: debt != nil,
+      isInUse: submission != nil || !pending.isEmpty || channel.hasUnsent || channel.hasMessage)
   }
 
-  func acceptClients() {
-    do throws(SystemError) {
-      for _ in 0..<Self.acceptMaximum {
-        guard let connection = try listener.accept() else { return }
-        try clients.admit(connection)
-      }
-    } catch {
-      // Mostly because no descriptor is free. The listener stays readable, so the loop ignores it
-      // for a while.
-      log.note("clients cannot be accepted for a second: \(error)")
-      watch([])
-      resumesAt = .now + Self.pause
-    }
-  }
-
-  private func resume() {
-    resumesAt = nil
-    watch(.read)
-  }
-
-  private func watch(_ interest: Poller.Interest) {
-    // The descriptor is registered and open: a failure to change its events would be a bug here.
-    try? poller.update(listener.descriptor, interest, token: Token.listener.rawValue)
-  }
-
-  /// Creates the socket again, with its directory, when its file has gone. While another coordinator
-  /// listens in its place, the next check tries again.
-  private func restore() {
-    guard !listener.isNamed else { return }
-    do {
-      let successor = try ControlSocket.listen(at: path)
-      // Those that connected while the file was still there.
-      acceptClients()
-      try poller.register(successor.descriptor, .read, token: Token.listener.rawValue)
-      poller.unregister(listener.descriptor)
-      listener = successor
-      resumesAt = nil
-      lastError = nil
-      log.note("the control socket \(path) had been removed; it is there again")
-    } catch {
-      let reason = String(describing: error)
-      if lastError != reason {
-        log.note("the control socket had been removed, and no client can connect: \(reason)")
-      }
-      lastError = reason
+  /// The refusal of a request that may not become pending; `nil` when it may.
+  func refusalToWait(_ request: RequestID) -> CoordinatorReply? {
+    pending.obstacle(to: request).map {
+      .refused(request, RequestRefusal(code: .invalidRequest, message: $0))
     }
   }
 }

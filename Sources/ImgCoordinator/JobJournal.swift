@@ -10,20 +10,28 @@ final class JobJournal {
   let stored: Journal
   /// Why outcomes cannot be written; `nil` while they can.
   private(set) var error: String?
-  private let writer: JournalWriter
+  private let thread: ServiceThread<JournalOperation>
   private let answers: Mailbox<JournalAnswer>
   private var nextJob: JobID
   private var outcomes = GatheredOutcomes()
   private let directory: String
   private let log: Log
 
+  /// Operations that may wait: more than the scheduler leaves unrecorded, and the parts of lists and
+  /// the changes of jobs of all clients together.
+  private static let capacity = 1 << 21
+
   init(_ journal: Journal, in directory: DataDirectory, poller: Poller, log: Log) throws {
     stored = journal
     self.log = log
     self.directory = directory.path
     nextJob = try journal.nextJobID()
-    answers = try Mailbox()
-    writer = try JournalWriter(journal: journal, in: directory, answers: answers)
+    let answers = try Mailbox<JournalAnswer>()
+    self.answers = answers
+    let place = JournalPlace(journal: journal, directory: directory)
+    thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
+      JournalWriter.serve(queue, writingTo: place, answers)
+    }
     try poller.register(answers.descriptor, .read, token: Token.journal.rawValue)
   }
 
@@ -42,9 +50,11 @@ final class JobJournal {
   /// When ``writeOutcomes()`` has to be called; `nil` while no outcome waits.
   var deadline: Instant? { outcomes.deadline }
 
-  /// Has the outcomes written that wait for further ones.
+  /// Has the outcomes written that wait for further ones. After ``finish()`` they are lost, as by a crash.
   func writeOutcomes() {
-    writer.submit(outcomes.take())
+    let isQueued = thread.queue.push(contentsOf: outcomes.take())
+    precondition(
+      isQueued || thread.queue.isClosed, "the journal's queue holds all that may be unrecorded")
   }
 
   /// What became of operations since the last call. ``error`` is as of the last of them.
@@ -69,7 +79,7 @@ final class JobJournal {
   /// Writes what is queued, as far as the disk takes it, then ends the thread.
   func finish() {
     writeOutcomes()
-    writer.finish()
+    thread.join()
   }
 }
 
@@ -125,44 +135,40 @@ enum JournalAnswer: Hashable, Sendable {
 ///
 /// A durable commit waits for the disk, so the loop must not make it. What arrives during one commit
 /// makes up the next, so groups grow exactly when the disk is slow.
-struct JournalWriter {
-  private let thread: ServiceThread<JournalOperation>
-
-  /// Operations that may wait: more than the scheduler leaves unrecorded, and the parts of lists and
-  /// the changes of jobs of all clients together.
-  private static let capacity = 1 << 21
+enum JournalWriter {
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)
   /// How long the removal of the journal may go unnoticed while nothing is written.
   private static let longestPause = Duration.seconds(10)
 
+  /// Writes what the queue brings, as far as the disk takes it, until the queue is closed and empty.
+  ///
   /// - Parameter answers: receives every operation once it is durable or dropped.
-  init(
-    journal: Journal, in directory: DataDirectory, answers: Mailbox<JournalAnswer>
-  ) throws(SystemError) {
-    let place = JournalPlace(journal: journal, directory: directory)
-    thread = try ServiceThread(name: "journal", capacity: Self.capacity) { queue in
-      var group = JournalGroup()
-      // Before other files take it. What the disk refuses now is reserved before a later write.
-      try? journal.reserveRoom()
-      // An earlier coordinator may have left free pages.
-      var mayShrink = true
-      while let operations = queue.take(upTo: Self.groupMaximum, until: .now + Self.longestPause) {
-        group.add(operations)
-        guard Self.write(&group, to: place, from: queue, answers) else { return }
-        if operations.contains(where: \.removesJob) { mayShrink = true }
-        // Each group removes a part of what is left of removed jobs; quiet times remove the rest.
-        // If it fails because the disk is full, the next group tries again.
-        while Self.isQuiet(queue), (try? journal.removeLeftovers()) == true { mayShrink = true }
-        if mayShrink, Self.isQuiet(queue) {
-          mayShrink = false
-          // If it fails because the disk is full, the next removal tries again.
-          if (try? journal.isMostlyFree()) == true { try? journal.compact() }
-        }
+  static func serve(
+    _ queue: BlockingQueue<JournalOperation>, writingTo place: JournalPlace,
+    _ answers: Mailbox<JournalAnswer>
+  ) {
+    let journal = place.journal
+    var group = JournalGroup()
+    // Before other files take it. What the disk refuses now is reserved before a later write.
+    try? journal.reserveRoom()
+    // An earlier coordinator may have left free pages.
+    var mayShrink = true
+    while let operations = queue.take(upTo: groupMaximum, until: .now + longestPause) {
+      group.add(operations)
+      guard write(&group, to: place, from: queue, answers) else { return }
+      if operations.contains(where: \.removesJob) { mayShrink = true }
+      // Each group removes a part of what is left of removed jobs; quiet times remove the rest.
+      // If it fails because the disk is full, the next group tries again.
+      while isQuiet(queue), (try? journal.removeLeftovers()) == true { mayShrink = true }
+      if mayShrink, isQuiet(queue) {
+        mayShrink = false
+        // If it fails because the disk is full, the next removal tries again.
+        if (try? journal.isMostlyFree()) == true { try? journal.compact() }
       }
-      // A removal in the last pause is reported as well.
-      _ = Self.write(&group, to: place, from: queue, answers)
     }
+    // A removal in the last pause is reported as well.
+    _ = write(&group, to: place, from: queue, answers)
   }
 
   private static func isQuiet(_ queue: BlockingQueue<JournalOperation>) -> Bool {
@@ -192,18 +198,6 @@ struct JournalWriter {
       }
     }
     return true
-  }
-
-  /// Operations that are submitted after ``finish()`` are lost, as by a crash.
-  func submit(_ operations: [JournalOperation]) {
-    let isQueued = thread.queue.push(contentsOf: operations)
-    precondition(
-      isQueued || thread.queue.isClosed, "the journal's queue holds all that may be unrecorded")
-  }
-
-  /// Writes what is queued, as far as the disk takes it, then ends the thread.
-  func finish() {
-    thread.join()
   }
 }
 

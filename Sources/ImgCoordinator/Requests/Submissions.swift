@@ -6,7 +6,9 @@ import ImgWire
 /// Lists that the coordinator receives: part by part from the client into the journal, no faster
 /// than the disk takes them. A list becomes a job once its last part is durable.
 final class Submissions {
-  private var submitters = SubmitterTable()
+  /// Who sends the list of a job that is not accepted yet. A client that has sent its whole list may leave
+  /// before the job is accepted; its entry stays until then.
+  private var submitters: [JobID: ClientID] = [:]
   private let clients: ClientTable
   private let journal: JobJournal
   private let starter: JobStarter
@@ -41,8 +43,8 @@ final class Submissions {
         "a job's name has at most \(Self.nameMaximumByteCount) bytes")
     }
     let job = journal.takeJobID()
-    client.open(OpenSubmission(request: request, job: job))
-    submitters.add(client.id, of: job)
+    client.submission = OpenSubmission(request: request, job: job)
+    submitters[job] = client.id
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
       pinPolicy: submission.pinPolicy, submittedAt: .now)
@@ -64,7 +66,7 @@ final class Submissions {
 
   func complete(_ request: RequestID, of client: ClientConnection) {
     guard let submission = incompleteSubmission(request, of: client) else { return }
-    client.updateSubmission { $0.complete() }
+    client.submission?.complete()
     submit(.seal(submission.job), of: client)
   }
 
@@ -75,7 +77,7 @@ final class Submissions {
   }
 
   private func submit(_ operation: JournalOperation, of client: ClientConnection) {
-    client.updateSubmission { $0.partWasQueued() }
+    client.submission?.partWasQueued()
     journal.submit(operation)
     clients.advance(client)
   }
@@ -83,8 +85,8 @@ final class Submissions {
   /// Discards what is written of a list whose client was closed or refused. A complete list is
   /// accepted as soon as it is durable, whether or not its client waits.
   func abandon(by client: ClientConnection) {
-    guard let submission = client.endSubmission(), !submission.isComplete else { return }
-    _ = submitters.remove(submission.job)
+    guard let submission = client.submission.take(), !submission.isComplete else { return }
+    submitters[submission.job] = nil
     journal.submit(.discard(submission.job))
   }
 
@@ -92,7 +94,7 @@ final class Submissions {
 
   func partWasWritten(of job: JobID) {
     guard let client = submitter(submitters[job], of: job) else { return }
-    client.updateSubmission { $0.partWasWritten() }
+    client.submission?.partWasWritten()
     clients.advance(client)
   }
 
@@ -100,8 +102,8 @@ final class Submissions {
   func wasSealed(_ job: JobID) {
     guard let record = starter.start(job) else { return }
     log.note("job \(record.id) accepted: \(record.counts.total) URLs")
-    guard let client = submitter(submitters.remove(record.id), of: record.id),
-      let submission = client.endSubmission()
+    guard let client = submitter(submitters.removeValue(forKey: job), of: job),
+      let submission = client.submission.take()
     else { return }
     clients.send(
       .submitted(submission.request, Submitted(job: record.id, total: record.counts.total)),
@@ -110,8 +112,8 @@ final class Submissions {
 
   func wasRefused(_ job: JobID, because reason: String) {
     journal.submit(.discard(job))
-    guard let client = submitter(submitters.remove(job), of: job),
-      let submission = client.endSubmission()
+    guard let client = submitter(submitters.removeValue(forKey: job), of: job),
+      let submission = client.submission.take()
     else { return }
     clients.refuse(
       submission.request, of: client, .journal, "the list cannot be written: \(reason)")
@@ -123,21 +125,38 @@ final class Submissions {
   }
 }
 
-/// Which client sends the list of a job that is not accepted yet. A client that has sent its whole
-/// list may leave before the job is accepted; its entry stays until then.
-struct SubmitterTable {
-  private var clients: [JobID: ClientID] = [:]
+/// A list that the coordinator receives from a client.
+struct OpenSubmission {
+  let request: RequestID
+  let job: JobID
+  /// Parts that were handed to the journal and are not durable yet.
+  private(set) var unwrittenCount = 0
+  /// Whether the last part has arrived.
+  private(set) var isComplete = false
 
-  subscript(job: JobID) -> ClientID? { clients[job] }
+  /// Parts that may wait for the disk. With more, the client is not served.
+  private static let unwrittenMaximum = 8
 
-  mutating func add(_ client: ClientID, of job: JobID) {
-    precondition(clients[job] == nil, "a job has one submitter")
-    clients[job] = client
+  init(request: RequestID, job: JobID) {
+    self.request = request
+    self.job = job
   }
 
-  /// - Returns: the client; `nil` when there was none.
-  mutating func remove(_ job: JobID) -> ClientID? {
-    clients.removeValue(forKey: job)
+  /// Whether the disk keeps up with the list.
+  var takesParts: Bool { unwrittenCount < Self.unwrittenMaximum }
+
+  mutating func partWasQueued() {
+    unwrittenCount += 1
+  }
+
+  mutating func partWasWritten() {
+    precondition(unwrittenCount > 0, "a part is written once")
+    unwrittenCount -= 1
+  }
+
+  mutating func complete() {
+    precondition(!isComplete, "a list ends once")
+    isComplete = true
   }
 }
 
