@@ -1,9 +1,11 @@
 import ImgFacts
+import ImgFetch
 import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
 import ImgWorkerMachine
+import Synchronization
 
 /// The thread that gives pictures to the decoder, one at a time, and waits for it. It blocks for as
 /// long as a picture takes, while the loop goes on. Previews are made by the spare decoder meanwhile.
@@ -121,6 +123,77 @@ final class DecodeThread {
 enum DecodeTask: Sendable {
   case picture(DecodeJob)
   case preview(PreviewJob)
+}
+
+/// A picture on its way to the decoder, for one lease.
+struct DecodeJob: Sendable {
+  let lease: LeaseID
+  let source: PictureSource
+  let variants: [Variant]
+  /// What is read of its facts, if they are the result.
+  let facts: FactsExtent?
+  /// Whether a decoder adds to the facts what it computes from the pixels. It is asked in any case for a
+  /// verdict that they do not tell.
+  let describesPixels: Bool
+  /// The media type that the origin declares.
+  let declaredType: String?
+  /// Whether a damaged picture is decoded as far as possible.
+  let isLenient: Bool
+  /// Whether a client waits for it.
+  let isUrgent: Bool
+  /// Whether the result is pixels in place of a thumbnail.
+  var wantsPixels = false
+  /// Those that ended with their decoders.
+  var attempts = DecodeAttempts()
+  /// A job that is cancelled before its turn is not decoded.
+  let cancellation = Cancellation()
+}
+
+/// The bytes of a picture for the decoder, or the place to read them from.
+enum PictureSource: Sendable {
+  /// A body that came in.
+  case body(BodyContent)
+  /// The picture that a URL holds.
+  case bytes([UInt8])
+  /// The original in the store. It is read when its turn comes, so that pictures that wait take no
+  /// memory.
+  case original(ContentKey)
+  /// A file of this machine, at an absolute path; read when its turn comes, like an original.
+  case file(String)
+  /// What a client uploaded; read when its turn comes, like an original.
+  ///
+  /// - isStored: whether its bytes are wanted with the result.
+  case upload(MemoryFile, byteCount: Int, isStored: Bool)
+
+  /// The file that the URL names, or the picture that it holds.
+  ///
+  /// - Parameter byteCount: the most that the picture may have.
+  /// - Returns: `nil` for a URL that is of an origin.
+  /// - Throws: a ``Failure`` with code `invalid_url` or `too_large`.
+  init?(_ url: ImageURL, upTo byteCount: Int) throws(Failure) {
+    if let path = try FileURL.path(of: url.text) {
+      self = .file(path)
+      return
+    }
+    guard let bytes = try DataURL.contents(of: url) else { return nil }
+    guard bytes.count <= byteCount else {
+      throw Failure(
+        stage: .fetch, code: .tooLarge,
+        detail: "the data: URL holds \(bytes.count) bytes; \(byteCount) are the most")
+    }
+    self = .bytes(bytes)
+  }
+}
+
+/// Tells other threads that a piece of work was cancelled. Once set, it stays.
+final class Cancellation: Sendable {
+  private let flag = Atomic(false)
+
+  var isSet: Bool { flag.load(ordering: .relaxed) }
+
+  func set() {
+    flag.store(true, ordering: .relaxed)
+  }
 }
 
 /// The work of the decode thread: from a job to its `decoded` event, by way of a decoder process.
@@ -322,91 +395,6 @@ extension Failure {
     case .notAnImage, .unsupportedFormat, .corruptImage: true
     default: false
     }
-  }
-}
-
-/// Has previews made by the spare decoder, one at a time, while the other one decodes pictures. Belongs to
-/// the decode thread, which asks it for the end from time to time.
-final class PreviewDecoder {
-  private struct Running {
-    let order: PreviewOrder
-    let decoder: DecoderProcess
-    /// Bytes in the decoder's memory.
-    let byteCount: Int
-    let shownByteCount: Int
-  }
-
-  private let decoders: DecoderPool
-  private var running: Running?
-
-  init(decoders: DecoderPool) {
-    self.decoders = decoders
-  }
-
-  var isBusy: Bool { running != nil }
-
-  /// Starts to make a preview.
-  ///
-  /// - Returns: the end, if nothing was started; else it comes from ``takeEnd()``.
-  func start(_ job: PreviewJob) -> Input? {
-    guard running == nil, let decoder = decoders.reserveSpare() else {
-      return Input(.previewed(job.order, .busy))
-    }
-    do throws(DecoderFault) {
-      guard let byteCount = try decoder.take(job.part) else {
-        return ended(job.order, .later, releasing: decoder)
-      }
-      switch decoder.prospect(byteCount: byteCount, shownByteCount: job.order.shownByteCount) {
-      case .now(let shownByteCount):
-        try decoder.startPreview(byteCount: shownByteCount, as: job.order.variant)
-        running = Running(
-          order: job.order, decoder: decoder, byteCount: byteCount, shownByteCount: shownByteCount)
-        return nil
-      case .later:
-        decoder.drop(byteCount: byteCount)
-        return ended(job.order, .later, releasing: decoder)
-      case .none:
-        decoder.drop(byteCount: byteCount)
-        return ended(job.order, .never, releasing: decoder)
-      }
-    } catch {
-      decoders.dropReserved()
-      return Input(.previewed(job.order, .later))
-    }
-  }
-
-  /// - Returns: `nil` while no preview is being made, or the decoder has not answered.
-  func takeEnd() -> Input? {
-    guard let running else { return nil }
-    let (order, decoder) = (running.order, running.decoder)
-    do throws(DecoderFault) {
-      guard
-        let answer = try decoder.previewAnswer(byteCount: running.byteCount, as: order.variant)
-      else { return nil }
-      self.running = nil
-      switch answer {
-      case .success(let made):
-        decoders.release(decoder)
-        return Input(
-          .previewed(order, .made(made.thumbnails[0], shownByteCount: running.shownByteCount)),
-          with: .thumbnails(made.bytes, upload: nil))
-      case .failure(let failure):
-        // More bytes may make it whole enough. They change no other reason.
-        return ended(
-          order, failure.code == .corruptImage ? .later : .never, releasing: decoder)
-      }
-    } catch {
-      self.running = nil
-      decoders.dropReserved()
-      return Input(.previewed(order, .never))
-    }
-  }
-
-  private func ended(
-    _ order: PreviewOrder, _ end: PreviewEnd, releasing decoder: DecoderProcess
-  ) -> Input {
-    decoders.release(decoder)
-    return Input(.previewed(order, end))
   }
 }
 

@@ -6,7 +6,6 @@ import ImgStore
 import ImgSystem
 import ImgWire
 import ImgWorkerMachine
-import Synchronization
 
 /// Puts pictures into the memory of a decoder.
 struct PictureReader: Sendable {
@@ -148,42 +147,6 @@ struct RepeatedDecodes {
   }
 }
 
-/// The bytes of a picture for the decoder, or the place to read them from.
-enum PictureSource: Sendable {
-  /// A body that came in.
-  case body(BodyContent)
-  /// The picture that a URL holds.
-  case bytes([UInt8])
-  /// The original in the store. It is read when its turn comes, so that pictures that wait take no
-  /// memory.
-  case original(ContentKey)
-  /// A file of this machine, at an absolute path; read when its turn comes, like an original.
-  case file(String)
-  /// What a client uploaded; read when its turn comes, like an original.
-  ///
-  /// - isStored: whether its bytes are wanted with the result.
-  case upload(MemoryFile, byteCount: Int, isStored: Bool)
-
-  /// The file that the URL names, or the picture that it holds.
-  ///
-  /// - Parameter byteCount: the most that the picture may have.
-  /// - Returns: `nil` for a URL that is of an origin.
-  /// - Throws: a ``Failure`` with code `invalid_url` or `too_large`.
-  init?(_ url: ImageURL, upTo byteCount: Int) throws(Failure) {
-    if let path = try FileURL.path(of: url.text) {
-      self = .file(path)
-      return
-    }
-    guard let bytes = try DataURL.contents(of: url) else { return nil }
-    guard bytes.count <= byteCount else {
-      throw Failure(
-        stage: .fetch, code: .tooLarge,
-        detail: "the data: URL holds \(bytes.count) bytes; \(byteCount) are the most")
-    }
-    self = .bytes(bytes)
-  }
-}
-
 /// The files that `file:` URLs may name: those below the directories that the coordinator was given.
 struct LocalFiles: Sendable {
   /// Absolute paths without a slash at the end.
@@ -262,51 +225,10 @@ struct LocalFiles: Sendable {
   }
 }
 
-/// A picture on its way to the decoder, for one lease.
-struct DecodeJob: Sendable {
-  let lease: LeaseID
-  let source: PictureSource
-  let variants: [Variant]
-  /// What is read of its facts, if they are the result.
-  let facts: FactsExtent?
-  /// Whether a decoder adds to the facts what it computes from the pixels. It is asked in any case for a
-  /// verdict that they do not tell.
-  let describesPixels: Bool
-  /// The media type that the origin declares.
-  let declaredType: String?
-  /// Whether a damaged picture is decoded as far as possible.
-  let isLenient: Bool
-  /// Whether a client waits for it.
-  let isUrgent: Bool
-  /// Whether the result is pixels in place of a thumbnail.
-  var wantsPixels = false
-  /// Those that ended with their decoders.
-  var attempts = DecodeAttempts()
-  /// A job that is cancelled before its turn is not decoded.
-  let cancellation = Cancellation()
-}
-
-/// The part of a picture that has arrived, on its way to a decoder.
-struct PreviewJob: Sendable {
-  let order: PreviewOrder
-  let part: ArrivedPart
-}
-
 /// Bytes of a body that is still arriving.
 enum ArrivedPart: Sendable {
   /// A copy, in memory that a decoder takes over.
   case memory(PictureMemory, byteCount: Int)
   /// The file where later bytes are added.
   case file(SpoolFile, byteCount: Int)
-}
-
-/// Tells other threads that a piece of work was cancelled. Once set, it stays.
-final class Cancellation: Sendable {
-  private let flag = Atomic(false)
-
-  var isSet: Bool { flag.load(ordering: .relaxed) }
-
-  func set() {
-    flag.store(true, ordering: .relaxed)
-  }
 }

@@ -4,6 +4,66 @@ import ImgStore
 import ImgWire
 import ImgWorkerMachine
 
+/// Reads that are followed by a write.
+extension StoreDriver {
+  /// - Returns: the answer; none if the store thread answers, once what was found is kept for as long
+  ///   as the look-up asks.
+  func lookUp(_ batch: Batch) -> [WorkerMachine.Event] {
+    let found = queries.lookUp(batch, at: .now)
+    for key in found.staleKeys { write(.removeStale(key)) }
+    if !found.pinnedHits.isEmpty {
+      write(.pin(found.pinnedHits, answer: .lookup(found.results)))
+      return []
+    }
+    // Nothing waits for what records ask for by themselves.
+    if !found.accesses.isEmpty, batch.retention != Retention() {
+      write(.extend(found.accesses, answer: found.results))
+      return []
+    }
+    extend(found.accesses)
+    return [.lookedUp(found.results)]
+  }
+
+  /// Finds the thumbnail that answers an order although its transfer failed. It is kept for as long
+  /// as the order asks, but nothing waits for that.
+  ///
+  /// - Returns: the answer; none if the store thread answers, once what was found is pinned.
+  func findStale(_ order: FetchOrder) -> [WorkerMachine.Event] {
+    let now = WallTime.now
+    guard let answer = queries.answerAfterError(to: order, at: now),
+      let thumbnail = answer.thumbnail
+    else { return [.staleFound(order.lease, nil)] }
+    let accesses = answer.accesses(keeping: order.retention, at: now)
+    guard order.retention.pins.isEmpty else {
+      let hit = PinnedHit(lease: order.lease, accesses: accesses)
+      write(.pin([hit], answer: .stale(order.lease, thumbnail)))
+      return []
+    }
+    extend(accesses)
+    return [.staleFound(order.lease, thumbnail)]
+  }
+
+  private func extend(_ accesses: [ThumbnailAccess]) {
+    if !accesses.isEmpty { write(.extend(accesses, answer: nil)) }
+  }
+
+  /// Renews the records that the origin confirmed.
+  func renew(_ order: FetchOrder, confirmedBy notModified: NotModified) -> RenewalFinding {
+    guard let answer = queries.answer(to: order, confirmedBy: notModified, at: .now) else {
+      return .unmatched
+    }
+    // Of an original alone, what is made from it is pinned, and the original with it if the order keeps it.
+    let retention = answer.thumbnail == nil ? order.retention.withoutPins : order.retention
+    let renewals = answer.records.map { record in
+      Renewal(of: record, terms: notModified.terms(of: record.terms), retention: retention)
+    }
+    let lease = answer.thumbnail == nil ? nil : order.lease
+    write(.renew(StoreRenewal(lease: lease, renewals: renewals)))
+    return answer.thumbnail.map(RenewalFinding.thumbnail)
+      ?? renewals.first.map { .original($0.terms) } ?? .unmatched
+  }
+}
+
 /// What the loop reads of the store. A store that cannot be read counts as one without records: the
 /// URLs are fetched.
 struct StoreQueries {
