@@ -264,30 +264,21 @@ extension Client {
     pinPolicy: PinPolicy = .none, nextLines: () throws -> [String]?
   ) throws -> (job: JobID, total: Int) {
     let id = newRequest()
-    try sendPart(
-      .submit(
-        id, Submission(name: name, options: options, order: order, pinPolicy: pinPolicy)))
-    while let lines = try nextLines() {
-      try sendPart(.submitLines(id, lines))
-    }
-    try sendPart(.submitEnd(id))
-    do throws(ClientError) {
+    var isComplete = false
+    do {
+      try send(
+        .submit(
+          id, Submission(name: name, options: options, order: order, pinPolicy: pinPolicy)))
+      while let lines = try nextLines() { try send(.submitLines(id, lines)) }
+      try send(.submitEnd(id))
+      isComplete = true
       guard case .submitted(_, let submitted) = try reply(to: id, until: nil).message
       else {
-        throw .unexpectedReply
+        throw ClientError.unexpectedReply
       }
       return (submitted.job, submitted.total)
-    } catch .connection(let error) {
-      throw ClientError.submission(isComplete: true, error)
-    }
-  }
-
-  /// Sends a part of a list.
-  private func sendPart(_ part: ClientMessage) throws(ClientError) {
-    do throws(ClientError) {
-      try send(part)
-    } catch .connection(let error) {
-      throw .submission(isComplete: false, error)
+    } catch ClientError.connection(let error) {
+      throw ClientError.submission(isComplete: isComplete, error)
     }
   }
 
@@ -314,6 +305,38 @@ extension Client {
       }
     }
     return status
+  }
+}
+
+/// Collects the lines of a list into batches that fit a frame.
+package struct SubmissionBatcher: Sendable {
+  private var batch: [String] = []
+  private var byteCount = 0
+
+  package init() {}
+
+  /// Adds a line to the unfinished batch, or to the next one if that is full.
+  ///
+  /// - Returns: the full batch; `nil` if the line fits.
+  package mutating func add(_ line: String) -> [String]? {
+    let lineByteCount = line.utf8.count
+    let isFull =
+      batch.count == Submission.maximumLineCount
+      || byteCount + lineByteCount > Submission.maximumByteCount
+    let full = isFull ? finish() : nil
+    batch.append(line)
+    byteCount += lineByteCount
+    return full
+  }
+
+  /// The unfinished batch; `nil` if it is empty.
+  package mutating func finish() -> [String]? {
+    guard !batch.isEmpty else { return nil }
+    defer {
+      batch = []
+      byteCount = 0
+    }
+    return batch
   }
 }
 

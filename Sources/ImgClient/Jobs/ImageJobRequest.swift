@@ -251,35 +251,3 @@ struct SubmissionBatches<URLs: IteratorProtocol<String>> {
     return batcher.finish()
   }
 }
-
-/// Collects the lines of a list into batches that fit a frame.
-package struct SubmissionBatcher: Sendable {
-  private var batch: [String] = []
-  private var byteCount = 0
-
-  package init() {}
-
-  /// Adds a line to the unfinished batch, or to the next one if that is full.
-  ///
-  /// - Returns: the full batch; `nil` if the line fits.
-  package mutating func add(_ line: String) -> [String]? {
-    let lineByteCount = line.utf8.count
-    let isFull =
-      batch.count == Submission.maximumLineCount
-      || byteCount + lineByteCount > Submission.maximumByteCount
-    let full = isFull ? finish() : nil
-    batch.append(line)
-    byteCount += lineByteCount
-    return full
-  }
-
-  /// The unfinished batch; `nil` if it is empty.
-  package mutating func finish() -> [String]? {
-    guard !batch.isEmpty else { return nil }
-    defer {
-      batch = []
-      byteCount = 0
-    }
-    return batch
-  }
-}
