@@ -261,7 +261,8 @@ enum FrameOptions {
     "--poster", help: "The first frame that is not blank.")
   private static let animated = OptionDescription(
     "--animated",
-    help: "All frames: the thumbnail of an animation is one, in WebP or GIF. It keeps neither "
+    help: "All frames: the thumbnail of an animation is one, in WebP or GIF. Neighbours that look "
+      + "alike are one frame of a WebP, shown as long as both. It keeps neither "
       + "metadata nor profile, and its centre with --crop=attention and --crop=entropy. Default: "
       + "the first frame.")
 

@@ -230,8 +230,14 @@ struct SourceFormatTests {
         let report = try cluster.json(["get", "\(origin.baseURL)/a"] + options)
         #expect(report.format.string == format, "\(options)")
         #expect(report.from_cache == .boolean(isCached), "\(options)")
+        #expect(report.frame_count == (options.first == "--animated" ? 3 : .null), "\(options)")
       }
     }
+    let alike = [1, 1, 2].map {
+      JXLWriter.Frame(Card(index: $0, width: 64, height: 48).raster, ticks: 100)
+    }
+    origin.serve("/b", .body(JXLWriter.file(alike)))
+    #expect(try cluster.json("get", "\(origin.baseURL)/b", "--animated").frame_count == 2)
   }
 
   @Test func `a job makes animations, and names pictures without that frame`() throws {

@@ -208,9 +208,11 @@ import Testing
                                 the last one.
       --poster                  The first frame that is not blank.
       --animated                All frames: the thumbnail of an animation is one, in
-                                WebP or GIF. It keeps neither metadata nor profile,
-                                and its centre with --crop=attention and
-                                --crop=entropy. Default: the first frame.
+                                WebP or GIF. Neighbours that look alike are one
+                                frame of a WebP, shown as long as both. It keeps
+                                neither metadata nor profile, and its centre with
+                                --crop=attention and --crop=entropy. Default: the
+                                first frame.
       --grayscale               Without colours.
       --blur SIGMA              Blur, with this standard deviation in pixels of the
                                 thumbnail.

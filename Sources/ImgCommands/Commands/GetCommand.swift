@@ -1,4 +1,5 @@
 import ImgClient
+import ImgFacts
 package import ImgModel
 package import ImgSettings
 import ImgSystem
@@ -162,7 +163,8 @@ package struct GetCommand: Command {
   private func deliver(
     _ found: FoundThumbnail, of source: String, in context: CommandContext
   ) throws -> ExitCode {
-    let report = JSONObject.picture(requested(source), found)
+    let report = JSONObject(
+      ["frame_count": frameCount(of: found)], beside: found, requested(source))
     switch found {
     case .stored(let found, _, _):
       try destination.deliver(found.bytes, found.record.thumbnail, report, in: context)
@@ -175,6 +177,19 @@ package struct GetCommand: Command {
       return .someFailed
     }
     return .success
+  }
+
+  /// The frames of an animation that was asked for; `nil` for any other thumbnail. A WebP may have fewer
+  /// than its source, because neighbours that look alike are one.
+  private func frameCount(of found: FoundThumbnail) -> Int? {
+    guard options.variant.frames == .all else { return nil }
+    let bytes: [UInt8]? =
+      switch found {
+      case .stored(let found, _, _): found.bytes
+      case .uncached(let made): made.bytes
+      case .nothing: nil
+      }
+    return bytes.flatMap { try? PictureFacts.reading(WholeBytes($0), .all).frameCount }
   }
 
   /// Whether the origin said earlier that there is no such picture, and was not asked for this request.
