@@ -487,6 +487,7 @@ let package = Package(
         "TestCluster",
         "TestFiles",
       ],
+      exclude: ["Golden"],
       swiftSettings: settings),
 
     // MARK: - ImgHTTP: libmicrohttpd

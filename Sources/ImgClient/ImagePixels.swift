@@ -106,12 +106,10 @@ extension ImagePixels {
   /// - Throws: ``ImageError/Code/frameOutOfRange``.
   static func variant(showing frame: Int) throws(ImageError) -> Variant {
     let side = ImageVariant.sideRange.upperBound
-    do throws(VariantError) {
-      return try Variant(
+    return try rethrowing(
+      try Variant(
         ImageVariant(width: side, height: side, frames: frame == 0 ? .first : .number(frame)))
-    } catch {
-      throw ImageError(code: .frameOutOfRange, message: "\(error)")
-    }
+    ) { (error: VariantError) in ImageError(code: .frameOutOfRange, message: "\(error)") }
   }
 
   /// The pixels that the upload has made.

@@ -36,23 +36,7 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
 
   /// How urgent a request is among the requests that wait. All of them go before jobs; of two that are equally
   /// urgent, the newer one goes first.
-  ///
-  /// The enumeration is closed: no version adds a case.
-  public enum Priority: Int, Hashable, Sendable, CaseIterable, Comparable {
-    /// After all others.
-    case veryLow = -2
-    /// After ``normal``.
-    case low
-    /// What a request has by default.
-    case normal
-    /// Before ``normal``.
-    case high
-    /// Before all others.
-    case veryHigh
-
-    /// Whether a priority is less urgent than another.
-    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-  }
+  public typealias Priority = ImageJob.Priority
 
   /// A header field that is added to requests to the picture's origin, and not sent to other origins.
   public struct HeaderField: Hashable, Sendable {
@@ -137,17 +121,13 @@ extension ImageRequest {
 struct ClusterRequest: Hashable, Sendable {
   let url: ImageURL
   let options: RequestOptions
-  /// Whether the store is neither read nor written.
-  let bypassesStore: Bool
   let isIncremental: Bool
 
   /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``,
   ///   ``ImageError/Code/invalidRequest``.
   init(_ request: ImageRequest) throws(ImageError) {
-    do throws(Failure) {
-      url = try ImageURL(line: request.url)
-    } catch {
-      throw ImageError(error, url: request.url)
+    url = try rethrowing(try ImageURL(line: request.url)) { (error: Failure) in
+      ImageError(error, url: request.url)
     }
     do throws(ImageError) {
       var options = try Self.options(of: request)
@@ -156,7 +136,6 @@ struct ClusterRequest: Hashable, Sendable {
     } catch {
       throw error.about(request.url)
     }
-    bypassesStore = request.cachePolicy == .bypass
     isIncremental = request.isIncremental
   }
 
@@ -165,14 +144,11 @@ struct ClusterRequest: Hashable, Sendable {
   /// - Parameter origins: see ``ImageRequest/redirectOrigins``.
   /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``.
   init(factsOf url: String, redirectOrigins origins: OriginList = .all) throws(ImageError) {
-    do throws(Failure) {
-      self.url = try ImageURL(line: url)
-    } catch {
-      throw ImageError(error, url: url)
+    self.url = try rethrowing(try ImageURL(line: url)) { (error: Failure) in
+      ImageError(error, url: url)
     }
     options = RequestOptions(
       variant: .standard, keep: .facts, fetch: FetchOptions(redirectOrigins: origins))
-    bypassesStore = false
     isIncremental = false
   }
 
@@ -191,19 +167,18 @@ struct ClusterRequest: Hashable, Sendable {
       }
     }
     return RequestOptions(
-      variant: try checked(request.variant), isLenient: request.acceptsDamage,
-      expiry: try request.expiry.model(), priority: request.priority.rawValue,
-      delay: request.delay,
-      fetch: FetchOptions(
-        cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
-        redirectOrigins: request.redirectOrigins))
+      ThumbnailRequest(
+        variant: try checked(request.variant), isLenient: request.acceptsDamage,
+        fetch: FetchOptions(
+          cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
+          redirectOrigins: request.redirectOrigins),
+        bypassesStore: request.cachePolicy == .bypass),
+      expiry: try request.expiry.model(), priority: request.priority.rawValue, delay: request.delay)
   }
 
   private static func checked(_ variant: ImageVariant) throws(ImageError) -> Variant {
-    do throws(VariantError) {
-      return try Variant(variant)
-    } catch {
-      throw ImageError(invalidRequest: "\(error)")
+    try rethrowing(try Variant(variant)) { (error: VariantError) in
+      ImageError(invalidRequest: "\(error)")
     }
   }
 
@@ -226,10 +201,8 @@ struct ClusterRequest: Hashable, Sendable {
     of url: ImageURL, version: String?
   ) throws(ImageError) -> CacheKey? {
     guard let version else { return nil }
-    do throws(InvalidFetchOption) {
-      return try CacheKey("\(url.text)#\(version)")
-    } catch {
-      throw ImageError(invalidRequest: "\(error)")
+    return try rethrowing(try CacheKey("\(url.text)#\(version)")) { (error: InvalidFetchOption) in
+      ImageError(invalidRequest: "\(error)")
     }
   }
 

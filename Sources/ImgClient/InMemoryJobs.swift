@@ -223,7 +223,7 @@ actor InMemoryJobs {
     lastID += 1
     let record = JobRecord(
       id: JobID(rawValue: lastID), name: request.name, options: options,
-      order: request.lineOrder, submittedAt: .now)
+      order: request.order, submittedAt: .now)
     jobs[lastID] = (InMemoryJob(record, request, urls: urls), load)
     if request.delay > .zero { startLoads(of: lastID, after: request.delay) }
     startLoads(of: lastID)
@@ -292,10 +292,9 @@ actor InMemoryJobs {
 
   func change(_ id: ImageJob.ID, _ change: ImageJobChange) throws(ImageError) -> ImageJob {
     let before = try job(id)
-    do throws(JobChangeRefusal) {
-      try jobs[id]?.job.apply(change, at: .now).forEach { $0.cancel() }
-    } catch {
-      throw ImageError(code: .wrongState, message: error.description)
+    try rethrowing(try jobs[id]?.job.apply(change, at: .now).forEach { $0.cancel() }) {
+      (error: JobChangeRefusal) in
+      ImageError(code: .wrongState, message: error.description)
     }
     guard change != .remove else {
       jobs[id] = nil

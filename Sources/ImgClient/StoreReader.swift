@@ -348,14 +348,16 @@ package struct ThumbnailFinder {
 
     package init() {}
 
+    var wanted: ArrivalUpdates {
+      [onPreview == nil ? [] : .previews, onProgress == nil ? [] : .progress]
+    }
+
     func take(_ reply: ReceivedReply) throws(ClientError) {
       switch reply.message {
       case .waiting(_, let wait): onWait(wait)
       case .progress(_, let progress): onProgress?(progress)
-      case .preview(_, let preview):
-        onPreview?(
-          ImagePreview(
-            number: preview.number, thumbnail: preview.thumbnail, bytes: try reply.bytes()))
+      case .preview(_, let number, let thumbnail):
+        onPreview?(ImagePreview(number: number, thumbnail: thumbnail, bytes: try reply.bytes()))
       default: break
       }
     }
@@ -364,8 +366,6 @@ package struct ThumbnailFinder {
   private let choice: VariantChoice
   /// Names the place that shows the picture; `nil` for a request by itself.
   private let viewer: String?
-  /// Whether the picture is fetched in any case and not stored.
-  private let bypassesStore: Bool
   private let store: LocalStore
   /// Whether the store is read before the coordinator is asked.
   private let readsStoreFirst: Bool
@@ -375,12 +375,11 @@ package struct ThumbnailFinder {
   ///   - readsStoreFirst: `false` if to read the store may end the process.
   ///   - connect: makes a connection to the coordinator of the store.
   package init(
-    _ choice: VariantChoice, viewer: String?, bypassesStore: Bool, in store: LocalStore,
-    readsStoreFirst: Bool, connect: @escaping () throws -> Client
+    _ choice: VariantChoice, viewer: String?, in store: LocalStore, readsStoreFirst: Bool,
+    connect: @escaping () throws -> Client
   ) {
     self.choice = choice
     self.viewer = viewer
-    self.bypassesStore = bypassesStore
     self.store = store
     self.readsStoreFirst = readsStoreFirst
     self.connect = connect
@@ -399,8 +398,8 @@ package struct ThumbnailFinder {
     let asked = WallTime.now
     let result = try connect().answer(
       .get(
-        url.text, viewer: viewer, options: options, bypassesStore: bypassesStore,
-        wantsPreviews: observers.onPreview != nil, wantsProgress: observers.onProgress != nil),
+        GetRequest(
+          url: url.text, viewer: viewer, options: options, updates: observers.wanted)),
       onUpdate: observers.take)
     if let picture = result.uncached { return .uncached(picture) }
     guard case .done(_, let isFromCache, _) = result.outcome else {
@@ -418,7 +417,7 @@ package struct ThumbnailFinder {
   private func resolved(
     _ options: RequestOptions, for url: ImageURL
   ) throws(StoreError) -> RequestOptions {
-    guard !bypassesStore, readsStoreFirst else { return options }
+    guard !options.bypassesStore, readsStoreFirst else { return options }
     var resolved = options
     do throws(StoreError) {
       resolved.variant = try choice.resolved(
@@ -435,7 +434,8 @@ package struct ThumbnailFinder {
   private func stored(
     _ url: ImageURL, _ options: RequestOptions
   ) throws(StoreError) -> StoredResult? {
-    guard viewer == nil, !bypassesStore, options.delay == .zero, readsStoreFirst else { return nil }
+    guard viewer == nil, !options.bypassesStore, options.delay == .zero, readsStoreFirst
+    else { return nil }
     do throws(StoreError) {
       return try store.reader()?.hit(for: url, options, at: .now)
     } catch  where error.reason == .damaged {

@@ -59,12 +59,13 @@ package struct CommandContext {
   func show(
     _ status: ImageJob, isJSON: Bool, orSay sentence: String
   ) throws -> ExitCode {
-    if isJSON {
-      try output.write(json: status.withoutCookies)
-    } else {
-      note(sentence + "\n")
-    }
+    try answer(status.withoutCookies, isJSON: isJSON, orSay: sentence)
     return .success
+  }
+
+  /// Writes a value for programs, or a sentence for people.
+  func answer(_ value: some Encodable, isJSON: Bool, orSay sentence: String) throws {
+    if isJSON { try output.write(json: value) } else { note(sentence + "\n") }
   }
 
   package var now: WallTime { .now }

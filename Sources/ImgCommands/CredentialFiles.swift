@@ -3,6 +3,17 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
+/// A file that an option names.
+enum OptionFile {
+  static func text(at path: String, upTo maximumByteCount: Int) throws(InvalidValue) -> String {
+    let bytes = try rethrowing(try FileIO.contents(of: path, upTo: maximumByteCount)) {
+      (error: SystemError) in
+      InvalidValue("\(Spelling.quoted(path)) cannot be read: \(error)")
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
 /// Reads a file of cookies in Netscape's format, as browsers' extensions, curl, wget and yt-dlp write it: a
 /// cookie a line, and comments that begin with `#`. Errors do not contain what the file holds.
 enum CookieFile {
@@ -14,16 +25,9 @@ enum CookieFile {
 
   /// - Parameter path: of the file.
   static func cookies(path: String) throws(InvalidValue) -> Cookies {
-    let bytes: [UInt8]
-    do throws(SystemError) {
-      bytes = try FileIO.contents(of: path, upTo: maximumByteCount)
-    } catch {
-      throw InvalidValue("\(Spelling.quoted(path)) cannot be read: \(error)")
-    }
-    do throws(InvalidValue) {
-      return try cookies(in: String(decoding: bytes, as: UTF8.self), at: .now)
-    } catch {
-      throw InvalidValue("\(Spelling.quoted(path)): \(error.reason)")
+    let text = try OptionFile.text(at: path, upTo: maximumByteCount)
+    return try rethrowing(try cookies(in: text, at: .now)) { (error: InvalidValue) in
+      InvalidValue("\(Spelling.quoted(path)): \(error.reason)")
     }
   }
 
@@ -37,22 +41,17 @@ enum CookieFile {
       let isComment = line.hasPrefix("#") && !isHTTPOnly
       guard !isComment, !line.allSatisfy(\.isWhitespace) else { continue }
       let fields = String(isHTTPOnly ? line.dropFirst(httpOnlyPrefix.count) : line)
-      do throws(InvalidFetchOption) {
-        cookies.append(try Cookie(line: fields))
-      } catch {
-        throw InvalidValue("line \(index + 1): \(error)")
-      }
+      cookies.append(
+        try rethrowing(try Cookie(line: fields)) { (error: InvalidFetchOption) in
+          InvalidValue("line \(index + 1): \(error)")
+        })
     }
     guard !cookies.isEmpty else { throw InvalidValue("it has no cookies") }
     let lasting = cookies.filter { !$0.hasExpired(at: now) }
     guard !lasting.isEmpty else {
       throw InvalidValue("all its cookies have expired; export it again")
     }
-    do throws(InvalidFetchOption) {
-      return try Cookies(lasting)
-    } catch {
-      throw InvalidValue(error.description)
-    }
+    return try rethrowing(try Cookies(lasting), as: InvalidValue.init)
   }
 
   /// Names the forms that people take for it.
@@ -103,12 +102,7 @@ struct Netrc {
 
   /// - Throws: for a file that cannot be read. The text contains nothing of the file.
   init(path: String) throws(InvalidValue) {
-    do throws(SystemError) {
-      let bytes = try FileIO.contents(of: path, upTo: Self.maximumByteCount)
-      self.init(parsing: String(decoding: bytes, as: UTF8.self))
-    } catch {
-      throw InvalidValue("\(Spelling.quoted(path)) cannot be read: \(error)")
-    }
+    self.init(parsing: try OptionFile.text(at: path, upTo: Self.maximumByteCount))
   }
 
   /// `default` is ignored: its password would go to every host of a list.

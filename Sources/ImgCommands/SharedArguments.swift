@@ -184,7 +184,7 @@ enum FetchArguments {
       ignoredQuery: try arguments.lists(ignoreQuery) ? ignoredQuery(in: arguments) : .none,
       cacheKey: try arguments.lists(cacheKey)
         ? arguments.value(of: cacheKey) { (text) throws(InvalidValue) in
-          try valid { () throws(InvalidFetchOption) in try CacheKey(text) }
+          try rethrowing(try CacheKey(text), as: InvalidValue.init)
         } : nil,
       respectsOptOut: isOptOutRespected || (respectsOptOut && !isOptOutIgnored),
       respectsRobots: arguments.isGiven(respectRobots))
@@ -206,10 +206,8 @@ enum FetchArguments {
       }
       fields += added
     }
-    do throws(InvalidValue) {
-      return try valid { () throws(InvalidFetchOption) in try HeaderFields(fields) }
-    } catch {
-      throw UsageError(header.flag, error)
+    return try rethrowing(try HeaderFields(fields)) { (error: InvalidFetchOption) in
+      UsageError(header.flag, InvalidValue(error))
     }
   }
 
@@ -224,9 +222,8 @@ enum FetchArguments {
       guard let url = try? ImageURL(parsing: text), !url.isLocal, !url.hasUser else {
         throw InvalidValue("not auto, and not an http or https URL without a password")
       }
-      return try valid { () throws(InvalidFetchOption) in
-        try HeaderField(name: "referer", value: url.text)
-      }
+      return try rethrowing(
+        try HeaderField(name: "referer", value: url.text), as: InvalidValue.init)
     }
     return [field ?? nil].compactMap(\.self)
   }
@@ -243,15 +240,13 @@ enum FetchArguments {
     let hosts = pictures.map { Set($0.compactMap { try? ImageURL(line: $0).host }) }
     do throws(InvalidValue) {
       let found = try Netrc(path: path)
-      return try valid { () throws(InvalidFetchOption) in
-        let fields = try found.fields(for: hosts)
-        guard fields.count <= HeaderFields.maximumCount else {
-          throw InvalidFetchOption(
-            "\(fields.count) hosts, but at most \(HeaderFields.maximumCount) can be sent; give a file "
-              + "with those of the list by \(netrcFile.flag)")
-        }
-        return fields
+      let fields = try rethrowing(try found.fields(for: hosts), as: InvalidValue.init)
+      guard fields.count <= HeaderFields.maximumCount else {
+        throw InvalidValue(
+          "\(fields.count) hosts, but at most \(HeaderFields.maximumCount) can be sent; give a file "
+            + "with those of the list by \(netrcFile.flag)")
       }
+      return fields
     } catch {
       throw UsageError(option.flag, error)
     }
@@ -281,27 +276,13 @@ enum FetchArguments {
     }
     let name = String(decoding: bytes[..<colon], as: UTF8.self)
     let value = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
-    return try valid { () throws(InvalidFetchOption) in
-      try HeaderField(name: name, value: value)
-    }
+    return try rethrowing(try HeaderField(name: name, value: value), as: InvalidValue.init)
   }
 
   private static func ignoredQuery(in arguments: ArgumentReader) throws(UsageError) -> QueryFilter {
-    do throws(InvalidValue) {
-      let patterns = arguments.texts(of: ignoreQuery) ?? []
-      return try valid { () throws(InvalidFetchOption) in try QueryFilter(patterns) }
-    } catch {
-      throw UsageError(ignoreQuery.flag, error)
-    }
-  }
-
-  private static func valid<Value>(
-    _ make: () throws(InvalidFetchOption) -> Value
-  ) throws(InvalidValue) -> Value {
-    do {
-      return try make()
-    } catch {
-      throw InvalidValue(error.description)
+    let patterns = arguments.texts(of: ignoreQuery) ?? []
+    return try rethrowing(try QueryFilter(patterns)) { (error: InvalidFetchOption) in
+      UsageError(ignoreQuery.flag, InvalidValue(error))
     }
   }
 }
@@ -323,12 +304,7 @@ enum HeaderSource {
   static func lines(ofArgument argument: String) throws(InvalidValue) -> [String] {
     guard argument.hasPrefix("@") else { return [argument] }
     let path = String(argument.dropFirst())
-    do throws(SystemError) {
-      let bytes = try FileIO.contents(of: path, upTo: maximumByteCount)
-      return lines(of: String(decoding: bytes, as: UTF8.self))
-    } catch {
-      throw InvalidValue("\(Spelling.quoted(path)) cannot be read: \(error)")
-    }
+    return lines(of: try OptionFile.text(at: path, upTo: maximumByteCount))
   }
 
   /// Also removes the variable, so that child processes do not inherit it.

@@ -108,11 +108,7 @@ enum VariantOptions {
         copyright: arguments.contains(keepCopyright)))
     variant.embeddedUse =
       try arguments.value(of: embeddedUse, EmbeddedUse.init(parsing:)) ?? .auto
-    do throws(VariantError) {
-      return try Variant(variant)
-    } catch {
-      throw UsageError("\(error)")
-    }
+    return try rethrowing(try Variant(variant)) { (error: VariantError) in UsageError("\(error)") }
   }
 
   /// The variants of the sizes behind the first, each once.
@@ -145,13 +141,11 @@ enum VariantOptions {
     in arguments: ArgumentReader
   ) throws(UsageError) -> [(width: Int, height: Int)] {
     let option = arguments.lists(sizes) ? sizes : size
-    do throws(InvalidValue) {
-      return try (arguments.texts(of: option) ?? []).map { (text) throws(InvalidValue) in
+    return try rethrowing(
+      try (arguments.texts(of: option) ?? []).map { (text) throws(InvalidValue) in
         try box(text)
       }
-    } catch {
-      throw UsageError(option.flag, error)
-    }
+    ) { (error: InvalidValue) in UsageError(option.flag, error) }
   }
 
   /// Reads `640x480`, or `256` for a square.
@@ -418,10 +412,8 @@ enum StorageOptions {
   static func check(
     _ expiry: Expiry, at now: WallTime, of command: CommandDescription
   ) throws(UsageError) {
-    do throws(InvalidValue) {
-      try expiry.check(at: now)
-    } catch {
-      throw UsageError(command.name, error)
+    try rethrowing(try expiry.check(at: now)) { (error: InvalidValue) in
+      UsageError(command.name, error)
     }
   }
 }

@@ -169,7 +169,7 @@ final class ClientTable {
     _ request: RequestID, of client: ClientConnection, _ code: Failure.Code,
     _ message: String
   ) {
-    send(.refused(request, RequestRefusal(code: code, message: message)), to: client)
+    send(.refused(request, code, message: message), to: client)
   }
 
   /// Sends the reason, and closes the client once it has read that.
@@ -263,7 +263,7 @@ final class ClientTable {
 extension CoordinatorReply {
   /// Why a whole connection ends.
   fileprivate static func ofConnection(_ code: Failure.Code, _ message: String) -> Self {
-    .refused(RequestRefusal.wholeConnection, RequestRefusal(code: code, message: message))
+    .refused(.wholeConnection, code, message: message)
   }
 }
 
@@ -369,8 +369,6 @@ final class ClientConnection {
 
   /// The refusal of a request that may not become pending; `nil` when it may.
   func refusalToWait(_ request: RequestID) -> CoordinatorReply? {
-    pending.obstacle(to: request).map {
-      .refused(request, RequestRefusal(code: .invalidRequest, message: $0))
-    }
+    pending.obstacle(to: request).map { .refused(request, .invalidRequest, message: $0) }
   }
 }

@@ -44,23 +44,18 @@ package enum CoordinatorMain {
     guard WritablePlace.around(settings.dataDirectory) != nil else {
       throw StartError("--data-dir: \(settings.dataDirectory) is the root of all files")
     }
-    do throws(SystemError) {
-      try Directory.requireCreatable(UnixSocket.directory(of: settings.socketPath))
-    } catch {
-      throw StartError("the control socket \(settings.socketPath) cannot be opened: \(error)")
+    try rethrowing(try Directory.requireCreatable(UnixSocket.directory(of: settings.socketPath))) {
+      (error: SystemError) in
+      StartError("the control socket \(settings.socketPath) cannot be opened: \(error)")
     }
     for directory in settings.allowedDirectories {
-      do throws(SystemError) {
-        _ = try OpenDirectory(directory)
-      } catch {
-        throw StartError("--allow-directory: \(directory) cannot be opened: \(error)")
+      try rethrowing(try OpenDirectory(directory)) { (error: SystemError) in
+        StartError("--allow-directory: \(directory) cannot be opened: \(error)")
       }
     }
     guard let file = settings.authorityFile else { return }
-    do throws(SystemError) {
-      _ = try FileIO.contents(of: file, upTo: 1 << 24)
-    } catch {
-      throw StartError("--ca-file: \(file) cannot be read: \(error)")
+    try rethrowing(try FileIO.contents(of: file, upTo: 1 << 24)) { (error: SystemError) in
+      StartError("--ca-file: \(file) cannot be read: \(error)")
     }
   }
 

@@ -45,7 +45,7 @@ package enum DecoderMain {
   ) throws -> PictureServer {
     let deadline = ContinuousClock.now + startTime
     let first = try channel.nextDelivery(until: deadline)
-    guard case .start(let start) = first.message else {
+    guard case .start(let limits, let requiresSandbox) = first.message else {
       throw MessageError(description: "the worker did not begin with its limits")
     }
     let second = try channel.nextDelivery(until: deadline)
@@ -58,16 +58,16 @@ package enum DecoderMain {
       thumbnail.recordRefusedAllocations(by: record)
       try sandbox.limit(
         to: ProcessLimits(
-          privateByteCount: start.limits.decoderMemoryByteCount,
+          privateByteCount: limits.decoderMemoryByteCount,
           sharedByteCount: Int64(picture.maximumByteCount + thumbnail.maximumByteCount)))
-      let runtime = try VipsRuntime.start(allowing: start.limits.allowedFormats)
-      let thumbnailer = Thumbnailer(runtime: runtime, limits: start.limits)
-      let previewMaker = PreviewMaker(runtime: runtime, limits: start.limits)
-      let report = try sandbox.lock(.decoder, isRequired: start.requiresSandbox)
-      try channel.send(.ready(DecoderReady(processID: ThisProcess.processID, sandbox: report)))
+      let runtime = try VipsRuntime.start(allowing: limits.allowedFormats)
+      let thumbnailer = Thumbnailer(runtime: runtime, limits: limits)
+      let previewMaker = PreviewMaker(runtime: runtime, limits: limits)
+      let report = try sandbox.lock(.decoder, isRequired: requiresSandbox)
+      try channel.send(.ready(processID: ThisProcess.processID, report))
       return PictureServer(
         channel: channel, thumbnailer: thumbnailer, previewMaker: previewMaker,
-        limits: start.limits, picture: picture, thumbnail: thumbnail)
+        limits: limits, picture: picture, thumbnail: thumbnail)
     } catch {
       try channel.send(.refused(refusal(for: error)))
       try channel.flush(until: .now + .seconds(1))
@@ -108,7 +108,8 @@ struct PictureServer {
       let delivery = try nextDelivery()
       switch delivery.message {
       case .decode(let request): try channel.send(report(on: request))
-      case .describe(let request): try channel.send(report(on: request))
+      case .describe(let picture, let byteCount):
+        try channel.send(report(on: picture, byteCount: byteCount))
       case .input: picture = try PictureMemory(mapping: delivery.announcedFile)
       case .start: throw MessageError(description: "the worker began twice")
       }
@@ -152,15 +153,17 @@ struct PictureServer {
     }
   }
 
-  private func report(on request: DescribeRequest) throws(MessageError) -> DecoderReport {
-    try check(request.byteCount)
+  private func report(
+    on picture: UInt64, byteCount: Int
+  ) throws(MessageError) -> DecoderReport {
+    try check(byteCount)
     do throws(Failure) {
-      let description = try limited(request.byteCount) { (bytes, onHeader) throws(Failure) in
+      let description = try limited(byteCount) { (bytes, onHeader) throws(Failure) in
         try thumbnailer.description(of: bytes, onHeader: onHeader)
       }
-      return .described(description, picture: request.picture)
+      return .described(description, picture: picture)
     } catch {
-      return .failed(reason(for: error), picture: request.picture)
+      return .failed(reason(for: error), picture: picture)
     }
   }
 

@@ -194,10 +194,10 @@ struct Confinement: ~Copyable {
     let sandbox = try Sandbox(start: .gateway)
     if !isMock { Self.makeDirectories(of: places) }
     let manager = ServiceManager(environment: ThisProcess.environment)
-    let needed = GatewayPlaces(
+    let profile = SandboxProfile.gateway(
       storePlace: places.storePlace, listeningPath: address.path,
       hasAbstractManager: manager.isAbstract)
-    return try sandbox.lock(.gateway(needed), isRequired: false)
+    return try sandbox.lock(profile, isRequired: false)
   }
 
   /// Is the process that starts coordinators until the gateway ends. A coordinator inherits what this
@@ -293,11 +293,7 @@ extension ImageQueries {
   private static func read<Value>(
     _ option: OptionDescription, _ body: () throws(InvalidValue) -> Value
   ) throws(UsageError) -> Value {
-    do throws(InvalidValue) {
-      return try body()
-    } catch {
-      throw UsageError(option.flag, error)
-    }
+    try rethrowing(try body()) { (error: InvalidValue) in UsageError(option.flag, error) }
   }
 }
 

@@ -249,12 +249,12 @@ package struct JobLineRequest: Hashable, Sendable {
   ///   values are secret, has pictures that no other request finds.
   package init(_ job: ImageJob) {
     let isNamedByURL =
-      job.fetch.headers.isEmpty && job.fetch.cacheKey == nil
-      && job.fetch.ignoredQuery == .none
+      job.request.fetch.headers.isEmpty && job.request.fetch.cacheKey == nil
+      && job.request.fetch.ignoredQuery == .none
     // A request cannot decide about embedded previews.
-    let isRequestable = isNamedByURL && job.variant.embeddedUse == .auto
-    variant = isRequestable ? job.variant.value : nil
-    acceptsDamage = job.isLenient
+    let isRequestable = isNamedByURL && job.request.variant.embeddedUse == .auto
+    variant = isRequestable ? job.request.variant.value : nil
+    acceptsDamage = job.request.isLenient
   }
 
   /// - Parameter url: of the line.

@@ -350,3 +350,17 @@ extension Unicode.Scalar {
     }
   }
 }
+
+/// The value of an expression whose error becomes another one:
+///
+///     let reply = try rethrowing(try channel.next(until: deadline), as: ClientError.connection)
+@discardableResult
+package func rethrowing<Value: ~Copyable, Cause: Error, Reason: Error>(
+  _ value: @autoclosure () throws(Cause) -> Value, as reason: (Cause) -> Reason
+) throws(Reason) -> Value {
+  do throws(Cause) {
+    return try value()
+  } catch {
+    throw reason(error)
+  }
+}

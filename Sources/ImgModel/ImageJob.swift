@@ -28,20 +28,23 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     case damaged
   }
 
-  /// Which of several jobs comes first.
+  /// Which of several jobs, or of several requests, comes first.
   ///
   /// The enumeration is closed: no version adds a case.
-  public enum Priority: Int, Hashable, Sendable, CaseIterable, Codable {
+  public enum Priority: Int, Hashable, Sendable, CaseIterable, Comparable, Codable {
     /// After all others.
     case veryLow = -2
     /// After ``normal``.
     case low
-    /// What a job has by default.
+    /// What a job or a request has by default.
     case normal
     /// Before ``normal``.
     case high
     /// Before all others.
     case veryHigh
+
+    /// Whether a priority is less urgent than another.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
   package let job: JobID
@@ -49,12 +52,8 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   public let name: String?
   /// How far it is.
   public let state: State
-  package let variant: Variant
-  /// Further thumbnails of each picture; `nil` if there are none.
-  package let otherVariants: [Variant]?
-  package let isLenient: Bool
-  package let keep: Keep
-  package private(set) var fetch: FetchOptions
+  /// What is made from each URL.
+  package private(set) var request: ThumbnailRequest
   /// Which of several jobs comes first.
   public let priority: Priority
   package let order: LineOrder
@@ -106,12 +105,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     let counts = record.counts
     job = record.id
     name = record.name
-    variant = record.options.variant
-    let others = record.options.otherVariants
-    otherVariants = others.isEmpty ? nil : others
-    isLenient = record.options.isLenient
-    keep = record.options.keep
-    fetch = record.options.fetch
+    request = record.options.request
     priority = Priority(rawValue: record.options.priority) ?? .normal
     order = record.order
     pinPolicy = record.pinPolicy
@@ -153,14 +147,14 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   /// The job without the values of header fields and without cookies, which may be secrets.
   package var withoutSecrets: ImageJob {
     var status = withoutCookies
-    status.fetch.headers = fetch.headers.withoutValues
+    status.request.fetch.headers = request.fetch.headers.withoutValues
     return status
   }
 
   /// The job without cookies, which are many. They are known to what asks for one job alone.
   package var withoutCookies: ImageJob {
     var status = self
-    status.fetch.cookies = .none
+    status.request.fetch.cookies = .none
     return status
   }
 
@@ -187,24 +181,21 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
 @_spi(Coding) extension ImageJob.Priority: FieldValue {}
 
 @_spi(Coding) extension ImageJob: Fielded {
-  /// The members of its JSON object.
+  /// The members of its JSON object. Those of the request are beside the others.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    request = try ThumbnailRequest(&f, value?.request)
     fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
     storedByteCount = try f.field("bytes_stored", value?.storedByteCount)
     cancelled = try f.field("cancelled", value?.cancelled)
     damaged = try f.field("damaged", value?.damaged)
     done = try f.field("done", value?.done)
     failed = try f.field("failed", value?.failed)
-    fetch = try f.field("fetch", value?.fetch)
     endTime = try f.optional("finished_at", value?.endTime)
     fromCache = try f.field("from_cache", value?.fromCache)
     job = try f.field("job", value?.job)
-    keep = try f.field("keep", value?.keep)
-    isLenient = try f.field("lenient", value?.isLenient)
     name = try f.optional("name", value?.name)
     notBefore = try f.optional("not_before", value?.notBefore)
     order = try f.field("order", value?.order)
-    otherVariants = try f.optional("other_variants", value?.otherVariants)
     pinPolicy = try f.field("pin", value?.pinPolicy)
     priority = try f.field("priority", value?.priority)
     queued = try f.field("queued", value?.queued)
@@ -215,7 +206,6 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     storeShortage = try f.optional("store_shortage", value?.storeShortage)
     submissionTime = try f.field("submitted_at", value?.submissionTime)
     total = try f.field("total", value?.total)
-    variant = try f.field("variant", value?.variant)
     wait = try f.optional("wait", value?.wait)
   }
 }
@@ -342,7 +332,7 @@ package struct StoreShortage: Hashable, Sendable, Fielded {
       storedCount > 0 ? counts.bytesStored / Int64(storedCount) : assumedByteCount(of: options)
     guard options.keep == .thumbnail else { return StoreReport.footprint(ofRecord: first) }
     let area = max(options.variant.area, 1)
-    return ([options.variant] + options.otherVariants).reduce(0) { sum, variant in
+    return options.request.variants.reduce(0) { sum, variant in
       sum + StoreReport.footprint(ofRecord: first * variant.area / area)
     }
   }

@@ -323,13 +323,18 @@ package struct JobChangeRefusal: Error, Hashable, Sendable, CustomStringConverti
   }
 }
 
-/// The order in which the lines of a list start.
-package enum LineOrder: String, CaseIterable, Sendable, FieldValue {
-  /// The first line first.
+/// The order in which the lines of a list start. One whose host has to wait does not delay later ones.
+///
+/// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+@nonexhaustive
+public enum LineOrder: String, CaseIterable, Hashable, Sendable, Codable {
+  /// The order of the list.
   case firstInFirstOut = "fifo"
   /// The last line first: for a list that grows at its end.
   case lastInFirstOut = "lifo"
 }
+
+@_spi(Coding) extension LineOrder: FieldValue {}
 
 /// A position is the index of a line in starting order. Each function is its own inverse.
 extension LineOrder {

@@ -304,3 +304,19 @@ package enum FileURL {
     return text
   }
 }
+
+extension UInt8 {
+  /// Whether it is an ASCII letter or digit.
+  package var isASCIIAlphanumeric: Bool {
+    switch self {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+
+  /// Whether it stands for itself wherever it is in a URL (RFC 3986 section 2.3), and in an extended value of a
+  /// header field (RFC 8187 section 3.2.1).
+  package var isUnreserved: Bool { isASCIIAlphanumeric || "-._~".utf8.contains(self) }
+}

@@ -130,7 +130,7 @@ package enum Event: Hashable, Sendable {
   /// From now on these limits hold.
   case limitsChanged(LimitChange)
 
-  indirect case viewerArrived(ViewerID, ViewerRequest)
+  indirect case viewerArrived(ViewerID, GetRequest)
   indirect case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
@@ -194,24 +194,5 @@ package struct LinePage: Hashable, Sendable {
   package init(lines: [JobLine], next: Int) {
     self.lines = lines
     self.next = next
-  }
-}
-
-/// What a viewer asks for.
-package struct ViewerRequest: Hashable {
-  package let url: String
-  package let options: RequestOptions
-  /// A viewer of the same name that still waits is superseded by this one.
-  package var name: String?
-  /// See `GetRequest.bypassesStore` in ImgWire.
-  package var bypassesStore = false
-  /// What the viewer is told while the picture arrives.
-  package var updates: ArrivalUpdates = []
-  /// See `GetRequest.maximumRetryAfter` in ImgWire.
-  package var maximumRetryAfter: Duration?
-
-  package init(url: String, options: RequestOptions) {
-    self.url = url
-    self.options = options
   }
 }

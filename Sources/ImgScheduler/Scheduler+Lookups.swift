@@ -75,17 +75,13 @@ extension Scheduler {
   ///
   /// - Returns: the item, whether it is new, and whether an older one is more urgent now.
   mutating func addWaiter(
-    _ waiter: Waiter, url: ImageURL, options: RequestOptions, bypassesStore: Bool = false
+    _ waiter: Waiter, url: ImageURL, options: RequestOptions
   ) -> (id: WorkID, isNew: Bool, isMoreUrgent: Bool) {
-    let fetch = options.fetch.narrowed(to: url)
-    let key = WorkItem.Key(
-      name: fetch.name(of: url),
-      request: ThumbnailRequest(
-        variant: options.variant, otherVariants: options.otherVariants,
-        isLenient: options.isLenient,
-        // A client that has a local URL has the picture already.
-        keep: url.isLocal ? options.keep.withoutOriginal : options.keep, fetch: fetch,
-        bypassesStore: bypassesStore))
+    var request = options.request
+    request.fetch = request.fetch.narrowed(to: url)
+    // A client that has a local URL has the picture already.
+    if url.isLocal { request.keep = request.keep.withoutOriginal }
+    let key = WorkItem.Key(name: request.fetch.name(of: url), request: request)
     let subject = WorkItem.Subject(key, url)
     guard let id = work.openItem(for: subject) else {
       return (add(subject, waiter).id, true, false)

@@ -4,9 +4,9 @@ import ImgWire
 /// Viewers: they arrive, wait and leave.
 extension Scheduler {
   /// A viewer of the same name that still waits is superseded: one place shows one picture.
-  mutating func viewerArrived(_ viewer: ViewerID, _ request: ViewerRequest) {
+  mutating func viewerArrived(_ viewer: ViewerID, _ request: GetRequest) {
     guard !isDraining else { return answerStopping(viewer) }
-    let earlier = request.name.flatMap { viewers.viewer(named: $0) }
+    let earlier = request.viewer.flatMap { viewers.viewer(named: $0) }
     do throws(Failure) {
       let url = try ImageURL(line: request.url)
       if request.options.delay > .zero {
@@ -25,16 +25,15 @@ extension Scheduler {
     }
   }
 
-  private mutating func begin(_ viewer: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
+  private mutating func begin(_ viewer: ViewerID, _ request: GetRequest, for url: ImageURL) {
     let waiter = Waiter(
       who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
       command: newCommand(), updates: request.updates,
       maximumRetryAfter: request.maximumRetryAfter)
-    let (id, isNew, _) = addWaiter(
-      waiter, url: url, options: request.options, bypassesStore: request.bypassesStore)
+    let (id, isNew, _) = addWaiter(waiter, url: url, options: request.options)
     viewers.wait(
-      viewer, name: request.name, for: id, reportAt: now.instant + Self.stallTime)
-    guard isNew, request.bypassesStore else {
+      viewer, name: request.viewer, for: id, reportAt: now.instant + Self.stallTime)
+    guard isNew, request.options.request.bypassesStore else {
       enqueue(id)
       return refuseViewersIfRedirected(id)
     }

@@ -70,6 +70,11 @@ package struct InvalidValue: Error, Hashable, Sendable {
   package init(_ reason: String) {
     self.reason = reason
   }
+
+  /// The reason of ImgModel.
+  package init(_ error: InvalidFetchOption) {
+    reason = error.description
+  }
 }
 
 /// Whether a setting is on, as text.

@@ -127,6 +127,15 @@ extension Fields {
     try field(name, value)
   }
 
+  /// A message with two members.
+  mutating func message<First: FieldValue, Second: FieldValue>(
+    _ type: StaticString, _ firstName: StaticString, _ first: First, _ secondName: StaticString,
+    _ second: Second
+  ) throws(FieldError) {
+    try message(type, firstName, first)
+    try field(secondName, second)
+  }
+
   /// A message of one request.
   mutating func message(_ type: StaticString, _ id: RequestID) throws(FieldError) {
     try message(type, "id", id)
@@ -144,8 +153,16 @@ extension Fields {
   mutating func message<Value: FieldValue>(
     _ type: StaticString, _ id: RequestID, _ name: StaticString, _ value: Value
   ) throws(FieldError) {
-    try message(type, id)
-    try field(name, value)
+    try message(type, "id", id, name, value)
+  }
+
+  /// A message of one request with two more members.
+  mutating func message<First: FieldValue, Second: FieldValue>(
+    _ type: StaticString, _ id: RequestID, _ firstName: StaticString, _ first: First,
+    _ secondName: StaticString, _ second: Second
+  ) throws(FieldError) {
+    try message(type, "id", id, firstName, first)
+    try field(secondName, second)
   }
 
   /// The number of the request of a message that is read.

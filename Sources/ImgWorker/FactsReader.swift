@@ -56,11 +56,9 @@ struct FactsReader: Sendable {
     of descriptor: CInt, byteCount: Int, _ name: String, _ extent: FactsExtent
   ) throws(Failure) -> Reading {
     let record = try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
-      do throws(SystemError) {
-        return try FileIO.contents(of: descriptor, in: range)
-      } catch {
-        throw Failure(
-          stage: .fetch, code: .unreadableFile, detail: "\(name) cannot be read: \(error)")
+      return try rethrowing(try FileIO.contents(of: descriptor, in: range)) {
+        (error: SystemError) in
+        Failure(stage: .fetch, code: .unreadableFile, detail: "\(name) cannot be read: \(error)")
       }
     }
     return Reading(record: record, localByteCount: byteCount)

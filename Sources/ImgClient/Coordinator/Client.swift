@@ -53,15 +53,9 @@ package final class Client {
       // A coordinator that takes no more clients may have said so and closed already.
       guard error.meansPeerGone else { throw .connection(error) }
     }
-    let reply: CoordinatorReply
-    do throws(ChannelError) {
-      reply = try channel.next(until: .now + answerTime)
-    } catch {
-      throw .connection(error)
-    }
-    if case .refused(_, let refusal) = reply {
-      throw .refused(refusal.code, message: refusal.message)
-    }
+    let reply = try rethrowing(
+      try channel.next(until: .now + answerTime), as: ClientError.connection)
+    if case .refused(_, let code, let message) = reply { throw .refused(code, message: message) }
     guard case .hello(let hello) = reply else { throw .unexpectedReply }
     guard hello.protocolVersion == Build.protocolVersion else {
       throw .otherVersion(theirs: hello)
@@ -146,10 +140,10 @@ package final class Client {
     while true {
       let delivery = try nextDelivery(until: deadline)
       let reply = delivery.message
-      if case .refused(let request, let refusal) = reply,
-        request == id || request == RequestRefusal.wholeConnection
+      if case .refused(let request, let code, let message) = reply,
+        request == id || request == .wholeConnection
       {
-        throw .refused(refusal.code, message: refusal.message)
+        throw .refused(code, message: message)
       }
       if reply.request == id { return ReceivedReply(delivery) }
     }
@@ -167,11 +161,7 @@ package final class Client {
   private func nextDelivery(
     until deadline: ContinuousClock.Instant?
   ) throws(ClientError) -> Delivery<CoordinatorReply> {
-    do throws(ChannelError) {
-      return try channel.nextDelivery(until: deadline)
-    } catch {
-      throw .connection(error)
-    }
+    try rethrowing(try channel.nextDelivery(until: deadline), as: ClientError.connection)
   }
 }
 
@@ -272,11 +262,11 @@ extension Client {
       while let lines = try nextLines() { try send(.submitLines(id, lines)) }
       try send(.submitEnd(id))
       isComplete = true
-      guard case .submitted(_, let submitted) = try reply(to: id, until: nil).message
+      guard case .submitted(_, let job, let total) = try reply(to: id, until: nil).message
       else {
         throw ClientError.unexpectedReply
       }
-      return (submitted.job, submitted.total)
+      return (job, total)
     } catch ClientError.connection(let error) {
       throw ClientError.submission(isComplete: isComplete, error)
     }
@@ -368,11 +358,9 @@ enum CoordinatorSocket {
   }
 
   private static func ownerOfDirectory(of path: String) throws(ClientError) -> UInt32 {
-    do throws(SystemError) {
-      return try Directory.requireExclusive(UnixSocket.directory(of: path), mayBeForeign: true)
-    } catch {
-      throw Self.error(error, at: path)
-    }
+    try rethrowing(
+      try Directory.requireExclusive(UnixSocket.directory(of: path), mayBeForeign: true)
+    ) { (error: SystemError) in Self.error(error, at: path) }
   }
 
   /// Neither lstat(2) nor connect(2) to a path fails with EPERM on its own account (unix(7)).

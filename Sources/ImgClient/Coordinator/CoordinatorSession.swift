@@ -64,11 +64,7 @@ final class CoordinatorSession: Sendable {
   ) async throws(SessionError) -> Answer {
     let call = SessionCall(request.exchange, onUpdate: onUpdate)
     let reply = try await lastReply(to: call, until: deadline)
-    do throws(ClientError) {
-      return try request.answer(reply)
-    } catch {
-      throw .client(error)
-    }
+    return try rethrowing(try request.answer(reply), as: SessionError.client)
   }
 
   /// The deadline needs no task of its own, so that the answer reaches the caller without a change of threads more.
@@ -271,11 +267,9 @@ final class SessionLoop {
   private func watch(
     _ descriptor: CInt, _ interest: Poller.Interest
   ) throws(ChannelError) {
-    do throws(SystemError) {
-      try poller.update(descriptor, interest, token: Token.connection.rawValue)
-    } catch {
-      throw .system(error)
-    }
+    try rethrowing(
+      try poller.update(descriptor, interest, token: Token.connection.rawValue),
+      as: ChannelError.system)
   }
 
   private func receive() {
@@ -292,7 +286,9 @@ final class SessionLoop {
   private func receive(_ delivery: Delivery<CoordinatorReply>) {
     silence.heard(at: .now)
     let reply = ReceivedReply(delivery)
-    if case .refused(let id, let refusal) = reply.message { return refused(id, refusal) }
+    if case .refused(let id, let code, let message) = reply.message {
+      return refused(id, code, message)
+    }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil
     switch call.receive(reply) {
@@ -320,14 +316,14 @@ final class SessionLoop {
     }
   }
 
-  private func refused(_ request: RequestID, _ refusal: RequestRefusal) {
-    let error = ClientError.refused(refusal.code, message: refusal.message)
-    guard request != RequestRefusal.wholeConnection else {
+  private func refused(_ request: RequestID, _ code: Failure.Code, _ message: String) {
+    let error = ClientError.refused(code, message: message)
+    guard request != .wholeConnection else {
       loss = error
       return
     }
     guard let call = calls.call(of: request) else { return }
-    guard refusal.code != .stopping else { return askAgain(request, call, otherwise: error) }
+    guard code != .stopping else { return askAgain(request, call, otherwise: error) }
     calls.remove(request)
     call.end(.failure(.client(error)))
   }

@@ -62,15 +62,13 @@ extension CoordinatorRequest where Answer == Void {
 
 extension CoordinatorRequest where Answer == ImageJob {
   package static func job(_ job: JobID) -> Self {
-    Self(Exchange { .job($0, JobRequest(job: job)) }) { $0.job }
+    Self(Exchange { .job($0, job, isWatching: false) }) { $0.job }
   }
 
   /// A job, again after each change. The answer is its end.
   static func watch(_ job: JobID) -> Self {
     Self(
-      Exchange(isPrompt: false, updates: .ofJob) {
-        .job($0, JobRequest(job: job, isWatching: true))
-      }
+      Exchange(isPrompt: false, updates: .ofJob) { .job($0, job, isWatching: true) }
     ) { $0.job }
   }
 
@@ -80,9 +78,7 @@ extension CoordinatorRequest where Answer == ImageJob {
   /// ``JobRecord/apply(_:at:)`` says when it does.
   package static func change(_ job: JobID, _ change: ImageJobChange) -> Self {
     Self(
-      Exchange(isRepeatable: false, isPrompt: false) {
-        .change($0, ChangeRequest(job: job, change: change))
-      }
+      Exchange(isRepeatable: false, isPrompt: false) { .change($0, change, of: job) }
     ) { $0.job }
   }
 }
@@ -121,26 +117,8 @@ extension CoordinatorRequest where Answer == GetResult {
   /// `options` and the coordinator's limits bound how long that takes. Updates tell before that what it waits
   /// for, once that has taken a while and whenever it changes.
   ///
-  /// - Parameters:
-  ///   - viewer: see ``GetRequest/viewer``; at most ``GetRequest/maximumViewerByteCount`` bytes.
-  ///   - bypassesStore: fetches the picture whatever the store has, and does not store it.
-  ///   - wantsPreviews: whether there is an update with a preview while the picture arrives, each nearer to it
-  ///     than the one before. The next one comes when the caller has taken the last one.
-  ///   - wantsProgress: whether there is an update whenever more of the picture has arrived.
-  ///   - maximumRetryAfter: see ``GetRequest/maximumRetryAfter``.
-  package static func get(
-    _ url: String, viewer: String? = nil, options: RequestOptions, bypassesStore: Bool = false,
-    wantsPreviews: Bool = false, wantsProgress: Bool = false, maximumRetryAfter: Duration? = nil
-  ) -> Self {
-    picture {
-      .get(
-        $0,
-        GetRequest(
-          url: url, viewer: viewer, options: options, bypassesStore: bypassesStore,
-          wantsPreviews: wantsPreviews, wantsProgress: wantsProgress,
-          maximumRetryAfter: maximumRetryAfter))
-    }
-  }
+  /// Before that there is a preview after each that the caller has taken, if it wants them.
+  package static func get(_ request: GetRequest) -> Self { picture { .get($0, request) } }
 
   /// The same for a request of the library.
   ///
@@ -151,9 +129,10 @@ extension CoordinatorRequest where Answer == GetResult {
     _ asked: ClusterRequest, maximumRetryAfter: Duration?, isObserved: Bool
   ) -> Self {
     get(
-      asked.url.text, options: asked.options, bypassesStore: asked.bypassesStore,
-      wantsPreviews: isObserved && asked.isIncremental,
-      wantsProgress: isObserved && !asked.isIncremental, maximumRetryAfter: maximumRetryAfter
+      GetRequest(
+        url: asked.url.text, options: asked.options,
+        updates: !isObserved ? [] : asked.isIncremental ? .previews : .progress,
+        maximumRetryAfter: maximumRetryAfter)
     ).inTurn(of: asked)
   }
 
@@ -271,7 +250,7 @@ struct Exchange: Sendable {
   func step(after reply: CoordinatorReply) -> Step {
     switch (updates, reply) {
     case (.ofPicture, .waiting), (.ofPicture, .progress): .more(nil)
-    case (.ofPicture, .preview(let id, _)): .more(.nextPreview(id))
+    case (.ofPicture, .preview(let id, _, _)): .more(.nextPreview(id))
     case (.ofPicture, .got(_, let got)): got.outcome.isOfLeavingCoordinator ? .again : .answer
     case (.ofJob, .job(_, let job)): job.hasEnded ? .answer : .more(nil)
     default: .answer
@@ -308,10 +287,8 @@ package struct ReceivedReply: Sendable {
 
   /// The contents of the file; none if there is no file.
   func bytes() throws(ClientError) -> [UInt8] {
-    do throws(SystemError) {
-      return try contents?.get() ?? []
-    } catch {
-      throw .connection(.system(error))
+    try rethrowing(try contents?.get() ?? []) { (error: SystemError) in
+      ClientError.connection(.system(error))
     }
   }
 }
@@ -321,7 +298,7 @@ extension CoordinatorReply {
   fileprivate var announcedByteCount: Int? {
     switch self {
     case .got(_, let got): got.uncached?.thumbnail.byteCount
-    case .preview(_, let preview): preview.thumbnail.byteCount
+    case .preview(_, _, let thumbnail): thumbnail.byteCount
     default: nil
     }
   }

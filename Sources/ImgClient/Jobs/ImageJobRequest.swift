@@ -5,17 +5,6 @@ import Synchronization
 
 /// What is done with the URLs of a job.
 public struct ImageJobRequest: Hashable, Sendable {
-  /// The order in which URLs start. One whose host has to wait does not delay later ones.
-  ///
-  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
-  @nonexhaustive
-  public enum Order: Hashable, Sendable, CaseIterable {
-    /// The order of the list.
-    case firstInFirstOut
-    /// The last URL starts first: for a list that grows at its end.
-    case lastInFirstOut
-  }
-
   /// What each thumbnail shows, and how it is encoded.
   public var variant: ImageVariant
   /// The name of the job in lists, up to 200 bytes.
@@ -23,7 +12,7 @@ public struct ImageJobRequest: Hashable, Sendable {
   /// Which of several jobs comes first.
   public var priority = ImageJob.Priority.normal
   /// The order in which URLs start.
-  public var order = Order.firstInFirstOut
+  public var order = LineOrder.firstInFirstOut
   /// How long the job waits before its first URL starts, at most a day.
   public var delay = Duration.zero
   /// Who answers: the store or the origin. A job stores its thumbnails, so
@@ -72,14 +61,6 @@ extension ImageJobRequest {
     options.fetch.respectsOptOut = true
     return options
   }
-
-  var lineOrder: LineOrder {
-    switch order {
-    case .firstInFirstOut: .firstInFirstOut
-    case .lastInFirstOut: .lastInFirstOut
-    }
-  }
-
 }
 
 extension ImageError {

@@ -18,13 +18,11 @@ struct ClusterPlaces: Sendable {
     let description = CommandDescription(
       name: "ImgClient", summary: "", options: Self.settings.map(\.option))
     var settings: Settings
-    do throws(UsageError) {
-      settings = try Settings(
+    settings = try rethrowing(
+      try Settings(
         ArgumentReader(Self.arguments(configuration), for: description), environment: environment,
         userID: ThisProcess.userID, startedBy: .command)
-    } catch {
-      throw ImageError(invalidRequest: "\(error)")
-    }
+    ) { (error: UsageError) in ImageError(invalidRequest: "\(error)") }
     self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
     executable =
       configuration.coordinatorExecutable

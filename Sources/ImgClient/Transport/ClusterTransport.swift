@@ -39,10 +39,8 @@ public final class ClusterTransport: BoundedTransport {
   ) throws(ImageError) {
     self.places = places
     self.connect = connect
-    do throws(SystemError) {
-      session = try CoordinatorSession(connect: connect)
-    } catch {
-      throw ImageError(code: .internal, isRetryable: true, message: "\(error)")
+    session = try rethrowing(try CoordinatorSession(connect: connect)) { (error: SystemError) in
+      ImageError(code: .internal, isRetryable: true, message: "\(error)")
     }
   }
 
@@ -149,12 +147,10 @@ public final class ClusterTransport: BoundedTransport {
       switch reply.message {
       case .progress(_, let progress):
         onUpdate(.progress(progress))
-      case .preview(_, let preview):
+      case .preview(_, let number, let thumbnail):
         // A preview that cannot be read is as good as none: the thumbnail follows.
         guard let bytes = try? reply.bytes() else { return }
-        onUpdate(
-          .preview(
-            ImagePreview(number: preview.number, thumbnail: preview.thumbnail, bytes: bytes)))
+        onUpdate(.preview(ImagePreview(number: number, thumbnail: thumbnail, bytes: bytes)))
       default: break
       }
     }
@@ -170,14 +166,11 @@ public final class ClusterTransport: BoundedTransport {
     _ asked: ClusterRequest, as request: ImageRequest, at moment: WallTime,
     from origin: LoadedImage.Origin, bytesUpTo maximumByteCount: Int = .max
   ) throws(ImageError) -> LoadedImage? {
-    let found: StoredResult?
-    do throws(StoreError) {
-      found = try openedReader()?.result(
+    let found = try rethrowing(
+      try openedReader()?.result(
         of: asked.name, for: asked.options.request, at: moment, bytesUpTo: maximumByteCount,
         recordingAccess: .none)
-    } catch {
-      throw ImageError(error, url: request.url)
-    }
+    ) { (error: StoreError) in ImageError(error, url: request.url) }
     return found.map { LoadedImage($0, origin: origin) }
   }
 
@@ -279,7 +272,7 @@ extension ClusterTransport: JobTransport {
     _ request: ImageJobRequest, urls: some Sequence<String> & Sendable
   ) async throws(ImageError) -> ImageJob.ID {
     let submission = JobSubmission(
-      name: request.name, options: try request.options(), order: request.lineOrder)
+      name: request.name, options: try request.options(), order: request.order)
     guard await submissions.enter() else { throw .cancelled(nil) }
     defer { submissions.leave() }
     return try await submission.job(of: urls, connect: connect).rawValue

@@ -297,11 +297,9 @@ package struct CacheRmCommand: Command {
     context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())
     }
-    if isJSON {
-      try context.output.write(json: JSONObject(["removed": removedCount]))
-    } else {
-      context.note("removed \(HumanText.count(removedCount, of: "thumbnail"))\n")
-    }
+    try context.answer(
+      JSONObject(["removed": removedCount]), isJSON: isJSON,
+      orSay: "removed \(HumanText.count(removedCount, of: "thumbnail"))")
     return .success
   }
 }
@@ -339,17 +337,13 @@ package struct CacheCleanCommand: Command {
     let expiredCount = try context.store.expiredCount(at: now)
     let isInBackground = expiredCount > 0 && !isWaiting && context.sweepsInBackground()
     let removedCount = isInBackground ? 0 : try context.store.removeExpired(at: now)
-    if isJSON {
-      try context.output.write(
-        json: JSONObject([
-          "expired": expiredCount, "removed": removedCount, "in_background": isInBackground,
-        ]))
-    } else if isInBackground {
-      context.note(
-        "removing \(HumanText.count(expiredCount, of: "expired thumbnail")) in the background\n")
-    } else {
-      context.note("removed \(HumanText.count(removedCount, of: "expired thumbnail"))\n")
-    }
+    try context.answer(
+      JSONObject([
+        "expired": expiredCount, "removed": removedCount, "in_background": isInBackground,
+      ]), isJSON: isJSON,
+      orSay: isInBackground
+        ? "removing \(HumanText.count(expiredCount, of: "expired thumbnail")) in the background"
+        : "removed \(HumanText.count(removedCount, of: "expired thumbnail"))")
     return .success
   }
 }

@@ -158,9 +158,7 @@ final class JobExport {
     self.directory = directory
     self.missing = missing
     self.job = job
-    request = ThumbnailRequest(
-      variant: job.variant, otherVariants: job.otherVariants ?? [], isLenient: job.isLenient,
-      keep: job.keep, fetch: job.fetch)
+    request = job.request
     results = LineResults(of: request, in: store)
     try Directory.create(directory)
     manifestFile = try ReplacementFile(path: "\(directory)/\(Self.manifestName)")
@@ -454,10 +452,7 @@ final class MissingResults {
     var batches = lines.compactMap { batcher.add($0.url) }
     if let last = batcher.finish() { batches.append(last) }
     var rest = batches[...]
-    let options = RequestOptions(
-      variant: original.variant, otherVariants: original.otherVariants ?? [],
-      isLenient: original.isLenient, priority: original.priority.rawValue, keep: original.keep,
-      fetch: original.fetch)
+    let options = RequestOptions(original.request, priority: original.priority.rawValue)
     return try client.submit(name: "export of job \(original.job)", options: options) {
       rest.popFirst()
     }.job

@@ -14,8 +14,6 @@ package struct GetCommand: Command {
   package let options: RequestOptions
   /// Names the place that shows the picture; `nil` for a request by itself.
   package let viewer: String?
-  /// Whether the picture is fetched in any case and not stored.
-  package let bypassesStore: Bool
   /// Whether previews are written while the picture arrives.
   package let isIncremental: Bool
   /// Whether the user learns how much of the picture has arrived.
@@ -92,20 +90,20 @@ package struct GetCommand: Command {
       in: arguments,
       fetch: try FetchArguments.fetchOptions(in: arguments, for: [picture] + fallbacks))
     options.variant = choice.variant
+    options.bypassesStore = arguments.contains(Self.noCache)
     self.options = options
     guard options.keep != .original else {
       throw UsageError(
         "--keep original: get returns a thumbnail; use --keep all to store the original, too")
     }
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
-    bypassesStore = arguments.contains(Self.noCache)
     isIncremental = arguments.contains(Self.incremental)
     showsProgress = arguments.contains(Self.progress)
     guard !isIncremental || destination.path != nil || destination.isJSON else {
       throw UsageError(
         "--incremental: standard output takes one picture; use -o FILE for previews, or --json")
     }
-    guard !bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
+    guard !options.bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
       throw UsageError("--no-cache and --cache-policy exclude each other")
     }
   }
@@ -212,7 +210,7 @@ package struct GetCommand: Command {
       switch try PictureSource(source) {
       case .url(let text):
         let search = ThumbnailSearch(
-          choice: choice, viewer: viewer, bypassesStore: bypassesStore,
+          choice: choice, viewer: viewer,
           onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } },
           progress: showsProgress
             ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil)

@@ -164,7 +164,7 @@ package struct InfoCommand: Command {
     ofURL url: ImageURL, _ source: String, in context: CommandContext
   ) throws -> FactsReport {
     let choice = VariantChoice(variant: options.variant, isLenient: false, formatSource: .option)
-    let search = ThumbnailSearch(choice: choice, viewer: nil, bypassesStore: false)
+    let search = ThumbnailSearch(choice: choice, viewer: nil)
     let requested = RequestedURL(source)
     switch try search.thumbnail(of: url, options, in: context) {
     case .stored(let found, let isFromCache, _):
@@ -222,11 +222,11 @@ final class FactsFile {
   /// - Throws: a ``Failure`` if the file cannot be read, or has no facts.
   func record(_ extent: FactsExtent) throws(Failure) -> FactsRecord {
     try FactsQuery.record(extent, byteCount: byteCount) { (range) throws(Failure) in
-      do throws(SystemError) {
-        return try byteCount == nil
+      return try rethrowing(
+        try byteCount == nil
           ? streamed(range) : FileIO.contents(of: file.descriptor, in: range)
-      } catch {
-        throw Failure(
+      ) { (error: SystemError) in
+        Failure(
           stage: .fetch, code: .unreadableFile, detail: "\(file.name) cannot be read: \(error)")
       }
     }

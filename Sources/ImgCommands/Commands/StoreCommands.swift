@@ -64,12 +64,9 @@ package struct CacheResetCommand: Command {
     } else {
       try context.store.reset()
     }
-    if isJSON {
-      try context.output.write(
-        json: JSONObject(["store": context.settings.storeDirectory, "entries": 0]))
-    } else {
-      context.note("the store is empty\n")
-    }
+    try context.answer(
+      JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
+      orSay: "the store is empty")
     return .success
   }
 }

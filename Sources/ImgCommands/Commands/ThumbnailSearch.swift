@@ -9,8 +9,6 @@ struct ThumbnailSearch {
   let choice: VariantChoice
   /// Names the place that shows the picture; `nil` for a request by itself.
   let viewer: String?
-  /// Whether the picture is fetched in any case and not stored.
-  let bypassesStore: Bool
   /// Is given previews while the picture arrives; `nil` asks for none.
   var onPreview: ((ImagePreview) -> Void)?
   /// Is given how much of the picture has arrived; `nil` asks for nothing.
@@ -32,8 +30,8 @@ struct ThumbnailSearch {
   ) throws -> FoundThumbnail {
     defer { progress?.end() }
     let finder = ThumbnailFinder(
-      choice, viewer: viewer, bypassesStore: bypassesStore, in: context.store,
-      readsStoreFirst: !StoreCrash.hasHappened, connect: context.coordinatorOfStore)
+      choice, viewer: viewer, in: context.store, readsStoreFirst: !StoreCrash.hasHappened,
+      connect: context.coordinatorOfStore)
     return try finder.thumbnail(of: url, options, observers(in: context))
   }
 
@@ -160,10 +158,8 @@ struct PictureFile: ~Copyable {
   ///
   /// - Throws: a ``Failure`` with code `unreadable_file`.
   init(attempting path: String) throws(Failure) {
-    do throws(SystemError) {
-      self = try PictureFile(path: path)
-    } catch {
-      throw Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
+    self = try rethrowing(try PictureFile(path: path)) { (error: SystemError) in
+      Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
     }
   }
 

@@ -338,7 +338,7 @@ package struct JobListing {
     if status.priority != .normal { terms.append("priority \(status.priority.rawValue)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
     if status.pinPolicy == .untilExported { terms.append("pinned") }
-    if status.isLenient {
+    if status.request.isLenient {
       terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
     }
     if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {

@@ -136,7 +136,7 @@ struct JobFollower {
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
   /// explain.
   private func storeSize(of status: ImageJob) -> CacheSize? {
-    guard status.done > 0, status.keep != .none,
+    guard status.done > 0, status.request.keep != .none,
       let client = try? context.runningCoordinator(),
       (try? client.requireStore(in: context.settings.storeDirectory)) != nil,
       case .size(let size) = try? context.store.view()
@@ -148,10 +148,7 @@ struct JobFollower {
   private func lostCount(of status: ImageJob, in size: CacheSize) -> Int {
     // A store that is half empty has not evicted anything lately.
     guard size.occupiedByteCount > size.effectiveBudgetByteCount / 2 else { return 0 }
-    let results = LineResults(
-      of: ThumbnailRequest(
-        variant: status.variant, otherVariants: status.otherVariants ?? [],
-        isLenient: status.isLenient, keep: status.keep, fetch: status.fetch), in: context.store)
+    let results = LineResults(of: status.request, in: context.store)
     var lostCount = 0
     try? context.runningCoordinator().results(of: status.job, isFailedOnly: false) { line in
       guard case .done = line.outcome else { return }

@@ -53,9 +53,10 @@ final class ClientRequests {
     case .submitEnd(let id): submissions.complete(id, of: client)
     case .status(let id): cluster.reportStatus(id, to: client)
     case .jobs(let id, let request): jobs.list(request, id, for: client)
-    case .job(let id, let request): jobs.report(request, id, to: client)
+    case .job(let id, let job, let isWatching):
+      jobs.report(job, isWatching: isWatching, id, to: client)
     case .results(let id, let request): jobs.listResults(request, id, for: client)
-    case .change(let id, let request): changes.begin(request, id, for: client)
+    case .change(let id, let change, let job): changes.begin(change, of: job, id, for: client)
     case .limit(let id, let limits): cluster.change(limits, id, for: client)
     case .get(let id, let request): viewers.get(request, id, for: client)
     case .nextPreview(let id): viewers.sendNextPreview(of: id, to: client)
@@ -224,12 +225,13 @@ final class JobChanges {
 
   // MARK: - Requests
 
-  func begin(_ asked: ChangeRequest, _ request: RequestID, for client: ClientConnection) {
+  func begin(
+    _ change: ImageJobChange, of id: JobID, _ request: RequestID, for client: ClientConnection
+  ) {
     clients.answer(request, of: client) { () throws(StoreError) in
-      let id = asked.job
       guard let status = try jobs.status(of: id) else { return .unknown(id, request) }
       func refusal(_ reason: String) -> CoordinatorReply {
-        .refused(request, RequestRefusal(code: .wrongState, message: reason))
+        .refused(request, .wrongState, message: reason)
       }
       guard !pending.contains(id) else {
         return refusal("job \(id) is being changed already; ask again")
@@ -239,7 +241,7 @@ final class JobChanges {
       }
       var changed = record
       do throws(JobChangeRefusal) {
-        try changed.apply(asked.change, at: .now)
+        try changed.apply(change, at: .now)
       } catch {
         return refusal(error.description)
       }
@@ -247,7 +249,7 @@ final class JobChanges {
       client.pending.addChange(request)
       let requester = Requester(client: client.id, request: request)
       pending.add(PendingChanges.Change(requester: requester, status: status), of: id)
-      submit(asked.change, of: record)
+      submit(change, of: record)
       return nil
     }
   }

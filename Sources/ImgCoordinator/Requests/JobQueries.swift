@@ -58,11 +58,13 @@ final class JobQueries {
     }
   }
 
-  func report(_ request: JobRequest, _ id: RequestID, to client: ClientConnection) {
+  func report(
+    _ job: JobID, isWatching: Bool, _ id: RequestID, to client: ClientConnection
+  ) {
     clients.answer(id, of: client) { () throws(StoreError) in
-      guard var status = try status(of: request.job) else { return .unknown(request.job, id) }
-      if request.isWatching { status = status.withoutCookies }
-      if request.isWatching, !status.hasEnded {
+      guard var status = try status(of: job) else { return .unknown(job, id) }
+      if isWatching { status = status.withoutCookies }
+      if isWatching, !status.hasEnded {
         if let refusal = client.refusalToWait(id) { return refusal }
         client.pending.addWatch(id, sent: status)
       }
@@ -142,8 +144,7 @@ extension ClientTable {
 
 extension CoordinatorReply {
   static func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
-    .refused(
-      request, RequestRefusal(code: .unknownJob, message: "there is no job \(job)"))
+    .refused(request, .unknownJob, message: "there is no job \(job)")
   }
 }
 

@@ -106,8 +106,7 @@ final class Submissions {
       let submission = client.submission.take()
     else { return }
     clients.send(
-      .submitted(submission.request, Submitted(job: record.id, total: record.counts.total)),
-      to: client)
+      .submitted(submission.request, record.id, total: record.counts.total), to: client)
   }
 
   func wasRefused(_ job: JobID, because reason: String) {

@@ -36,7 +36,7 @@ final class Viewers {
         "a viewer's name has at most \(GetRequest.maximumViewerByteCount) bytes")
     }
     if let refusal = client.refusalToWait(id) { return clients.send(refusal, to: client) }
-    scheduler.handle(.viewerArrived(add(id, of: client), ViewerRequest(request)))
+    scheduler.handle(.viewerArrived(add(id, of: client), request))
   }
 
   func upload(
@@ -123,9 +123,8 @@ final class Viewers {
       return
     }
     clients.send(
-      .preview(
-        requester.request, PreviewReply(number: preview.number, thumbnail: preview.thumbnail)),
-      with: preview.file, to: client)
+      .preview(requester.request, number: preview.number, preview.thumbnail), with: preview.file,
+      to: client)
   }
 
   // MARK: - Progress
@@ -170,17 +169,6 @@ final class Viewers {
     }
     client.pending.removeViewer(for: requester.request)
     return (client, requester.request)
-  }
-}
-
-extension ViewerRequest {
-  fileprivate init(_ request: GetRequest) {
-    self.init(url: request.url, options: request.options)
-    name = request.viewer
-    bypassesStore = request.bypassesStore
-    if request.wantsPreviews { updates.insert(.previews) }
-    if request.wantsProgress { updates.insert(.progress) }
-    maximumRetryAfter = request.maximumRetryAfter
   }
 }
 

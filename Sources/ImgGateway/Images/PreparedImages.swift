@@ -387,7 +387,7 @@ struct ContentDisposition {
     let plainStem = String(decoding: stem.utf8.filter(Self.isPlain), as: UTF8.self)
     let plain = "\(plainStem.isEmpty ? "image" : plainStem).\(format.fileExtension)"
     let escaped = name.utf8.map { byte in
-      Self.isUnreserved(byte)
+      byte.isUnreserved
         ? String(Unicode.Scalar(byte)) : "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))"
     }
     text =
@@ -413,15 +413,5 @@ struct ContentDisposition {
   /// A character of a quoted string that needs no escape and is no part of a path.
   private static func isPlain(_ byte: UInt8) -> Bool {
     (0x20..<0x7F).contains(byte) && !"\"\\/%".utf8.contains(byte)
-  }
-
-  /// A character that stands for itself in an extended value (RFC 8187, section 3.2.1).
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "-._~".utf8.contains(byte)
-    }
   }
 }

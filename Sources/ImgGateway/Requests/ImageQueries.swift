@@ -186,10 +186,8 @@ extension OriginList {
   }
 
   private static func pattern(_ text: String) throws(InvalidValue) -> OriginPattern {
-    do throws(InvalidFetchOption) {
-      return try OriginPattern(parsing: text)
-    } catch {
-      throw InvalidValue("\(Spelling.quoted(text)) is \(error)")
+    try rethrowing(try OriginPattern(parsing: text)) { (error: InvalidFetchOption) in
+      InvalidValue("\(Spelling.quoted(text)) is \(error)")
     }
   }
 

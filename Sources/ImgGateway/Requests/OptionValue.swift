@@ -347,10 +347,8 @@ enum SourceAddress {
   ///
   /// - Throws: 400.
   static func url(_ text: String) throws(RequestRejection) -> ImageURL {
-    do throws(Failure) {
-      return try ImageURL(parsing: text)
-    } catch {
-      throw .invalidURL(error.detail)
+    try rethrowing(try ImageURL(parsing: text)) { (error: Failure) in
+      RequestRejection.invalidURL(error.detail)
     }
   }
 

@@ -247,3 +247,25 @@ package struct AnswerReuse: Hashable, Sendable {
     self.isStorable = isStorable
   }
 }
+
+/// What a later transfer needs to know to resume a partial body.
+package struct ResumeState: Hashable, Sendable {
+  /// Identifies the body, as `If-Range` carries it.
+  package let validator: String
+  /// The URL that issued the validator, where a redirect led to it; `nil` for the URL of the
+  /// request. The validator is sent to no other URL: another body may have an equal one.
+  package let issuer: String?
+  /// The length of the whole; `nil` where the origin did not say.
+  package let completeByteCount: Int?
+  /// Bytes of bodies that the origin sent for it, in all transfers so far.
+  package let receivedByteCount: Int
+
+  package init(
+    validator: String, issuer: String? = nil, completeByteCount: Int?, receivedByteCount: Int
+  ) {
+    self.validator = validator
+    self.issuer = issuer
+    self.completeByteCount = completeByteCount
+    self.receivedByteCount = receivedByteCount
+  }
+}

@@ -1,18 +1,14 @@
 /// The options of one job or one `get`.
+@dynamicMemberLookup
 package struct RequestOptions: Hashable, Sendable, Fielded {
-  package var variant: Variant
-  /// See ``ThumbnailRequest/otherVariants``; fewer than ``ImageVariant/maximumCount``.
-  package let otherVariants: [Variant]
-  /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
-  package let isLenient: Bool
+  /// What it asks to be made from a URL.
+  package var request: ThumbnailRequest
   package let expiry: Expiry
   /// The priority among jobs, or of a `get` among those, −2 (least urgent) to 2 (most urgent). Always in
   /// ``priorityRange``.
   package var priority: Int
   /// How long after the submission the first URL may start.
-  package let delay: Duration
-  package let keep: Keep
-  package var fetch: FetchOptions
+  package private(set) var delay: Duration
 
   package static let priorityRange = -2...2
   /// 1 ms to 100 years, which is longer than any real expiry and does not overflow any clock.
@@ -22,55 +18,59 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
 
   /// - Precondition: `priority` and `delay` are in their ranges.
   package init(
+    _ request: ThumbnailRequest, expiry: Expiry = .standard, priority: Int = 0,
+    delay: Duration = .zero
+  ) {
+    precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
+    precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
+    self.request = request
+    self.expiry = expiry
+    self.priority = priority
+    self.delay = delay
+  }
+
+  /// The same with the parts of the request.
+  package init(
     variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
-    precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
-    precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
-    precondition(otherVariants.count < ImageVariant.maximumCount, "a request has few variants")
-    self.variant = variant
-    self.otherVariants = otherVariants
-    self.isLenient = isLenient
-    self.expiry = expiry
-    self.priority = priority
-    self.delay = delay
-    self.keep = keep
-    self.fetch = fetch
+    let request = ThumbnailRequest(
+      variant: variant, otherVariants: otherVariants, isLenient: isLenient, keep: keep, fetch: fetch
+    )
+    self.init(request, expiry: expiry, priority: priority, delay: delay)
+  }
+
+  package subscript<Member>(
+    dynamicMember member: WritableKeyPath<ThumbnailRequest, Member>
+  ) -> Member {
+    get { request[keyPath: member] }
+    set { request[keyPath: member] = newValue }
   }
 
   /// The options of a request whose delay is over.
   ///
   /// - Parameter fetch: the fetch options of that request.
   package func withoutDelay(fetch: FetchOptions) -> RequestOptions {
-    RequestOptions(
-      variant: variant, otherVariants: otherVariants, isLenient: isLenient, expiry: expiry,
-      priority: priority, keep: keep, fetch: fetch)
+    var options = self
+    options.delay = .zero
+    options.request.fetch = fetch
+    return options
   }
 
-  /// What it asks to be made from a URL.
-  package var request: ThumbnailRequest {
-    ThumbnailRequest(
-      variant: variant, otherVariants: otherVariants, isLenient: isLenient, keep: keep, fetch: fetch
-    )
-  }
-
-  /// Reads and validates. Throws where the initialiser has a precondition.
+  /// Reads and validates. Throws where the initialiser has a precondition. The members of the request are
+  /// beside the others.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     delay = try f.field("delay_ms", value?.delay)
     guard Self.delayRange.contains(delay) else {
       throw f.invalid("delay_ms", "the delay must be at most one day")
     }
     expiry = try Self.expiry(&f, value?.expiry)
-    fetch = try f.field("fetch", value?.fetch)
-    keep = try f.field("keep", value?.keep)
-    isLenient = try f.field("lenient", value?.isLenient)
-    otherVariants = try Self.otherVariants(&f, value?.otherVariants)
+    request = try ThumbnailRequest(&f, value?.request)
     priority = try f.field("priority", value?.priority)
     guard Self.priorityRange.contains(priority) else {
       throw f.invalid("priority", "the priority must be from -2 to 2")
     }
-    variant = try f.field("variant", value?.variant)
   }
 
   package static func coded(
@@ -96,37 +96,27 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
     if let date { return Expiry(.at(date)) }
     return Expiry(duration.map { .after($0) } ?? .standard, isSliding: isSliding)
   }
-
-  static func otherVariants(
-    _ f: inout Fields, _ value: [Variant]?
-  ) throws(FieldError) -> [Variant] {
-    let variants = try f.field("other_variants", value, default: [])
-    guard variants.count < ImageVariant.maximumCount else {
-      throw f.invalid(
-        "other_variants", "a request has at most \(ImageVariant.maximumCount) variants")
-    }
-    return variants
-  }
 }
 
 /// What a request asks to be made from a URL. Equal requests for one URL share one fetch, one decode
 /// and one result.
 package struct ThumbnailRequest: Hashable, Sendable, Fielded {
-  package let variant: Variant
+  package var variant: Variant
   /// Further thumbnails of the picture, from the same fetch and the same decode. The result is that of
-  /// ``variant``; it counts as done when all of them are.
-  package let otherVariants: [Variant]
+  /// ``variant``; it counts as done when all of them are. Fewer than ``ImageVariant/maximumCount``.
+  package var otherVariants: [Variant]
   /// Whether a damaged picture has a thumbnail, too, as far as the decoder can read it.
-  package let isLenient: Bool
-  package let keep: Keep
-  package let fetch: FetchOptions
+  package var isLenient: Bool
+  package var keep: Keep
+  package var fetch: FetchOptions
   /// Whether the worker skips the look-up and does not store the result.
-  package let bypassesStore: Bool
+  package var bypassesStore: Bool
 
   package init(
     variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false
   ) {
+    precondition(otherVariants.count < ImageVariant.maximumCount, "a request has few variants")
     self.variant = variant
     self.otherVariants = otherVariants
     self.isLenient = isLenient
@@ -142,8 +132,8 @@ package struct ThumbnailRequest: Hashable, Sendable, Fielded {
     fetch = try f.field("fetch", value?.fetch)
     keep = try f.field("keep", value?.keep)
     isLenient = try f.field("lenient", value?.isLenient)
-    bypassesStore = try f.field("no_cache", value?.bypassesStore)
-    otherVariants = try RequestOptions.otherVariants(&f, value?.otherVariants)
+    bypassesStore = try f.field("no_cache", value?.bypassesStore, default: false)
+    otherVariants = try Self.otherVariants(&f, value?.otherVariants)
     variant = try f.field("variant", value?.variant)
   }
 
@@ -151,6 +141,17 @@ package struct ThumbnailRequest: Hashable, Sendable, Fielded {
     _ f: inout Fields, _ value: Self?
   ) throws(FieldError) -> Self {
     try f.remembered(f.memory?.request, value)
+  }
+
+  private static func otherVariants(
+    _ f: inout Fields, _ value: [Variant]?
+  ) throws(FieldError) -> [Variant] {
+    let variants = try f.field("other_variants", value, default: [])
+    guard variants.count < ImageVariant.maximumCount else {
+      throw f.invalid(
+        "other_variants", "a request has at most \(ImageVariant.maximumCount) variants")
+    }
+    return variants
   }
 }
 
@@ -191,6 +192,8 @@ package struct ArrivalUpdates: OptionSet, Hashable, Sendable {
   /// How much of it has arrived.
   package static let progress = ArrivalUpdates(rawValue: 1 << 1)
 }
+
+extension ArrivalUpdates: FieldValue {}
 
 /// How much of a picture a request needs. Requests for one picture share a transfer if this is equal.
 package enum PicturePart: CaseIterable, Hashable, Sendable {

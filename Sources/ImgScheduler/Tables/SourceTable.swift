@@ -209,9 +209,7 @@ package struct SourceTable {
   package subscript(id: SourceID) -> Source? { sources[id] }
 
   /// The source of a picture; `nil` when no item needs it.
-  package func source(for key: Source.Key) -> Source? { ids[key].flatMap { sources[$0] } }
-
-  func id(for key: Source.Key) -> SourceID? { ids[key] }
+  package func id(for key: Source.Key) -> SourceID? { ids[key] }
 
   /// Whether there is a transfer that items of the source may join.
   func hasJoinable(_ id: SourceID) -> Bool { sources.read(id) { $0.joinable != nil } ?? false }

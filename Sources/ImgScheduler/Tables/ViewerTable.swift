@@ -1,15 +1,15 @@
 package import ImgModel
-import ImgWire
+package import ImgWire
 
 /// A request of a client that waits for one picture now.
 package enum Viewer {
   /// Nothing begins for it before its delay is over.
-  case delayed(ViewerRequest, ImageURL)
+  case delayed(GetRequest, ImageURL)
   case waiting(name: String?, WorkID)
 
   package var name: String? {
     switch self {
-    case .delayed(let request, _): request.name
+    case .delayed(let request, _): request.viewer
     case .waiting(let name, _): name
     }
   }
@@ -48,10 +48,10 @@ package struct ViewerTable {
   /// A viewer arrives whose delay is to pass first.
   ///
   /// - Precondition: the viewer is a new one.
-  mutating func delay(_ id: ViewerID, _ request: ViewerRequest, for url: ImageURL) {
+  mutating func delay(_ id: ViewerID, _ request: GetRequest, for url: ImageURL) {
     precondition(viewers[id] == nil, "\(id) arrives twice")
     viewers.set(id, to: .delayed(request, url))
-    if let name = request.name { names[name] = id }
+    if let name = request.viewer { names[name] = id }
   }
 
   /// A viewer waits for an item from now on.

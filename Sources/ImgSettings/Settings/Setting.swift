@@ -21,15 +21,16 @@ package struct Setting: Sendable {
   private let get: @Sendable (Settings) -> [String]
 
   /// - Parameters:
+  ///   - placeholder: `nil` for a flag without a value.
   ///   - defaultText: `nil` for the text of the default value.
-  ///   - set: reads the given texts, exactly one unless the setting is repeatable.
-  ///   - get: returns the texts that `set` reads; none if the setting is not set.
-  init(
+  ///   - value: where the value is.
+  ///   - form: how it is read and written.
+  init<Value>(
     _ name: String, _ flag: String, _ placeholder: String?, default defaultText: String? = nil,
-    help: String, isRepeatable: Bool = false, isLimit: Bool = false, isSecret: Bool = false,
-    set: @escaping @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void,
-    get: @escaping @Sendable (Settings) -> [String]
+    help: String, isLimit: Bool = false, isSecret: Bool = false,
+    _ value: any WritableKeyPath<Settings, Value> & Sendable, _ form: Form<Value>
   ) {
+    let get: @Sendable (Settings) -> [String] = { form.texts($0[keyPath: value]) }
     let defaultText =
       defaultText
       ?? get(Settings(socketPath: "", dataDirectory: "")).joined(separator: ", ")
@@ -37,26 +38,60 @@ package struct Setting: Sendable {
     self.defaultText = defaultText
     self.isLimit = isLimit
     self.isSecret = isSecret
-    self.set = set
     self.get = get
+    set = { (settings, texts) throws(InvalidValue) in
+      settings[keyPath: value] = try form.value(texts)
+    }
     option = OptionDescription(
-      flag, placeholder, help: "\(help) Default: \(defaultText).", isRepeatable: isRepeatable)
-    changeOption = OptionDescription(flag, placeholder, help: help, isRepeatable: isRepeatable)
+      flag, placeholder, help: "\(help) Default: \(defaultText).", isRepeatable: form.isRepeatable)
+    changeOption = OptionDescription(
+      flag, placeholder, help: help, isRepeatable: form.isRepeatable)
   }
 
-  /// A setting that is on or off, and off by default. Its flag has no value; its variable is yes or
-  /// no.
-  init(
-    _ name: String, _ flag: String, help: String,
-    isOn: any WritableKeyPath<Settings, Bool> & Sendable
-  ) {
-    self.init(
-      name, flag, nil, help: help,
-      set: { (settings, texts) throws(InvalidValue) in
-        // The flag has the empty text, the variable never.
-        settings[keyPath: isOn] = texts[0].isEmpty ? true : try YesOrNo.value(parsing: texts[0])
-      },
-      get: { [YesOrNo.text($0[keyPath: isOn])] })
+  /// How a value is written.
+  struct Form<Value>: Sendable {
+    /// The value of the texts, exactly one unless it is repeatable.
+    let value: @Sendable ([String]) throws(InvalidValue) -> Value
+    /// The texts that are read; none if it is not set.
+    let texts: @Sendable (Value) -> [String]
+    var isRepeatable = false
+
+    /// A value of one text.
+    static func one(
+      _ value: @escaping @Sendable (String) throws(InvalidValue) -> Value,
+      _ text: @escaping @Sendable (Value) -> String
+    ) -> Self {
+      Form(
+        value: { (texts) throws(InvalidValue) in try value(texts[0]) }, texts: { [text($0)] })
+    }
+
+    /// A value that may be absent.
+    ///
+    /// - Parameter absent: the word for that; `nil` if it has none.
+    static func optional<Wrapped>(
+      _ form: Form<Wrapped>, or absent: String? = nil
+    ) -> Self where Value == Wrapped? {
+      Form(
+        value: { (texts) throws(InvalidValue) in
+          texts[0] == absent ? nil : try form.value(texts)
+        }, texts: { $0.map(form.texts) ?? [absent].compactMap(\.self) })
+    }
+
+    /// Values of one text each. One that is repeated counts once.
+    static func list<Element: Equatable & SendableMetatype>(
+      _ value: @escaping @Sendable (String) throws(InvalidValue) -> Element,
+      _ text: @escaping @Sendable (Element) -> String
+    ) -> Self where Value == [Element] {
+      Form(
+        value: { (texts) throws(InvalidValue) in
+          var values: [Element] = []
+          for text in texts {
+            let value = try value(text)
+            if !values.contains(value) { values.append(value) }
+          }
+          return values
+        }, texts: { $0.map(text) }, isRepeatable: true)
+    }
   }
 
   /// See ``OptionDescription/environmentVariable``.
@@ -140,36 +175,22 @@ extension Setting {
   private static let transferRange =
     Int64(LimitChange.transferRange.lowerBound)...Int64(LimitChange.transferRange.upperBound)
 
-  package static let socket =
-    Setting(
-      "control socket", "--socket", "PATH",
-      default: "$XDG_RUNTIME_DIR/imgctl/control.sock, else /tmp/imgctl-UID/control.sock",
-      help: "The socket of the coordinator.",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.socketPath = try socketPath(texts[0])
-      },
-      get: { [$0.socketPath] })
+  package static let socket = Setting(
+    "control socket", "--socket", "PATH",
+    default: "$XDG_RUNTIME_DIR/imgctl/control.sock, else /tmp/imgctl-UID/control.sock",
+    help: "The socket of the coordinator.", \.socketPath, .one(socketPath, \.self))
 
-  package static let dataDirectory =
-    Setting(
-      "data directory", "--data-dir", "DIR",
-      default: "$XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
-      help: "The directory of jobs and thumbnails.",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.dataDirectory = try path(texts[0])
-      },
-      get: { [$0.dataDirectory] })
+  package static let dataDirectory = Setting(
+    "data directory", "--data-dir", "DIR",
+    default: "$XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
+    help: "The directory of jobs and thumbnails.", \.dataDirectory, .path)
 
   /// A setting of commands only.
-  package static let autostart =
-    Setting(
-      "start by a command", "--autostart", "yes|no",
-      default: "yes, but no for a socket below /run, except /run/user",
-      help: "Start a coordinator if none answers.",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.autostart = try YesOrNo.value(parsing: texts[0])
-      },
-      get: { settings in settings.autostart.map { [YesOrNo.text($0)] } ?? [] })
+  package static let autostart = Setting(
+    "start by a command", "--autostart", "yes|no",
+    default: "yes, but no for a socket below /run, except /run/user",
+    help: "Start a coordinator if none answers.", \.autostart,
+    .optional(.one(YesOrNo.value(parsing:), YesOrNo.text)))
 
   private static let places: [Setting] = [
     socket,
@@ -177,145 +198,117 @@ extension Setting {
     Setting(
       "worker program", "--worker-executable", "FILE",
       default: "imgworker beside the coordinator's own program",
-      help: "The worker program.",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.workerExecutable = try path(texts[0])
-      },
-      get: { settings in settings.workerExecutable.map { [$0] } ?? [] }),
+      help: "The worker program.", \.workerExecutable, .optional(.path)),
     Setting(
       "exit when idle", "--idle-exit", "DURATION",
       default: "never; 10m if a command started the coordinator",
-      help: "Exit after this time without clients and jobs, or \"never\".",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.idleExit =
-          texts[0] == "never" ? nil : try Duration(parsing: texts[0], in: durations)
-      },
-      get: { settings in [settings.idleExit.map(\.text) ?? "never"] }),
+      help: "Exit after this time without clients and jobs, or \"never\".", \.idleExit,
+      .optional(.duration(durations), or: "never")),
   ]
 
   static let transfers = limit(
-    "transfers, whole cluster", "--transfers", "N", .count, transferRange, \.transfers,
+    "transfers, whole cluster", "--transfers", "N", .count, transferRange, \.limits.transfers,
     help: "The maximum number of concurrent transfers.")
 
   static let transfersPerHost = limit(
-    "transfers, one host", "--transfers-per-host", "N", .count, transferRange, \.transfersPerHost,
+    "transfers, one host", "--transfers-per-host", "N", .count, transferRange,
+    \.limits.transfersPerHost,
     help: "The maximum number of concurrent transfers from one host.")
 
   static let ratePerHost = Setting(
     "transfer starts, one host", "--rate-per-host", "RATE",
     help: "The maximum rate of transfer starts at one host, such as 5/s or 30/m, or \"none\".",
-    isLimit: true,
-    set: { (settings, texts) throws(InvalidValue) in
-      settings.limits.hostRatePerMinute = try HostRate.perMinute(parsing: texts[0])
-    },
-    get: { [HostRate.text(perMinute: $0.limits.hostRatePerMinute)] })
+    isLimit: true, \.limits.hostRatePerMinute,
+    .one(HostRate.perMinute(parsing:), HostRate.text(perMinute:)))
 
   static let defaultExpiry = limit(
-    "expiry", "--default-expiry", durations, \.defaultExpiry,
+    "expiry", "--default-expiry", durations, \.limits.defaultExpiry,
     help: "How long a thumbnail is kept if the request does not say.")
 
   private static let limits: [Setting] = [
     Setting(
       "workers", "--workers", "N",
       help: "The number of worker processes, or \"auto\" for one per core.",
-      isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.limits.workers =
-          texts[0] == "auto" ? 0 : Int(try UnitScale.count.value(parsing: texts[0], in: 1...256))
-      },
-      get: { [$0.limits.workers == 0 ? "auto" : "\($0.limits.workers)"] }),
+      isLimit: true, \.limits.workers,
+      .one(
+        { (text) throws(InvalidValue) in
+          text == "auto" ? 0 : Int(try UnitScale.count.value(parsing: text, in: 1...256))
+        }, { $0 == 0 ? "auto" : "\($0)" })),
     transfers,
     transfersPerHost,
     ratePerHost,
     .limit(
-      "connecting", "--connect-timeout", durations, \.connectTimeout,
+      "connecting", "--connect-timeout", durations, \.limits.connectTimeout,
       help: "The time limit for a connection, including TLS."),
     .limit(
-      "whole transfer", "--transfer-timeout", durations, \.transferTimeout,
+      "whole transfer", "--transfer-timeout", durations, \.limits.transferTimeout,
       help: "The time limit from the name look-up to the last byte of the picture."),
     .limit(
-      "stalled below 1 KiB/s", "--stall-timeout", durations, \.stallTimeout,
+      "stalled below 1 KiB/s", "--stall-timeout", durations, \.limits.stallTimeout,
       help: "How long a transfer may stay below 1 KiB/s."),
     .limit(
-      "redirects", "--max-redirects", "N", .count, 0...100, \.maxRedirects,
+      "redirects", "--max-redirects", "N", .count, 0...100, \.limits.maxRedirects,
       help: "The maximum number of redirects for one picture."),
     .limit(
-      "attempts", "--attempts", "N", .count, 1...100, \.attempts,
+      "attempts", "--attempts", "N", .count, 1...100, \.limits.attempts,
       help: "The maximum number of transfers of one URL, if they fail temporarily."),
     .limit(
-      "wait before a retry", "--backoff", durations, \.backoff,
+      "wait before a retry", "--backoff", durations, \.limits.backoff,
       help: "The longest wait before the first retry. It doubles with each retry, up to a minute."),
     .limit(
-      "retries of one URL", "--url-timeout", durations, \.urlTimeout,
+      "retries of one URL", "--url-timeout", durations, \.limits.urlTimeout,
       help: "No retry of a URL starts later after its first failure."),
     .limit(
       "missing pictures remembered", "--remember-failures", .zero...durations.upperBound,
-      \.rememberFailures,
+      \.limits.rememberFailures,
       help:
         "How long a 404, a 410 or a decode_crash is remembered and not tried again; 0 for not at all."
     ),
     .limit(
-      "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.maxBodyByteCount,
+      "body", "--max-body", "SIZE", .size, 1...(16 << 30), \.limits.maxBodyByteCount,
       help: "The maximum size of a response body."),
     .limit(
       "pixels of the decoded frames", "--max-pixels", "N", .pixels, 1...1_000_000_000_000,
-      \.maxPixels,
+      \.limits.maxPixels,
       help: "The maximum number of pixels of a picture, in all decoded frames."),
     .limit(
-      "frames in a file", "--max-frames", "N", .count, 1...1_000_000, \.maxFrames,
+      "frames in a file", "--max-frames", "N", .count, 1...1_000_000, \.limits.maxFrames,
       help: "The maximum number of frames or pages in the file of a picture."),
     .limit(
-      "decoding", "--decode-timeout", durations, \.decodeTimeout,
+      "decoding", "--decode-timeout", durations, \.limits.decodeTimeout,
       help: "The time limit to decode one picture."),
     .limit(
       "encoded thumbnail", "--max-thumbnail", "SIZE", .size, 1...(1 << 30),
-      \.maxThumbnailByteCount, help: "The maximum size of an encoded thumbnail."),
+      \.limits.maxThumbnailByteCount, help: "The maximum size of an encoded thumbnail."),
     .limit(
       "decoder's private data", "--decoder-memory", "SIZE", .size, processMemory,
-      \.decoderMemoryByteCount, help: "The maximum private memory of a decoder."),
+      \.limits.decoderMemoryByteCount, help: "The maximum private memory of a decoder."),
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, processMemory,
-      \.workerMemoryByteCount, help: "The maximum private memory of a worker."),
+      \.limits.workerMemoryByteCount, help: "The maximum private memory of a worker."),
     Setting(
       "store budget", "--store-budget", "SIZE",
       help:
         "The maximum size of the store, at least 10M; 8K for each thumbnail of 256x256. \"auto\": a "
         + "quarter of what is free on its disk at the start, or in the store already.",
-      isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.isStoreBudgetAutomatic = texts[0] == "auto"
-        if settings.isStoreBudgetAutomatic { return }
-        settings.limits.storeBudgetByteCount = try UnitScale.size.value(
-          parsing: texts[0], in: 0...(16 << 40))
-      },
-      get: {
-        [$0.isStoreBudgetAutomatic ? "auto" : UnitScale.size.text($0.limits.storeBudgetByteCount)]
-      }),
+      isLimit: true, \.storeBudget,
+      .optional(.number(.size, 0...(16 << 40)), or: "auto")),
     defaultExpiry,
     Setting(
       "jobs, after their end", "--keep-jobs", "DURATION",
       help: "How long an ended job is kept with its list and outcomes, or \"forever\".",
-      isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.limits.keepJobs =
-          texts[0] == "forever" ? nil : try Duration(parsing: texts[0], in: durations)
-      },
-      get: { [$0.limits.keepJobs.map(\.text) ?? "forever"] }),
+      isLimit: true, \.limits.keepJobs, .optional(.duration(durations), or: "forever")),
     .limit(
-      "clients connected", "--clients", "N", .count, 1...65_536, \.clients,
+      "clients connected", "--clients", "N", .count, 1...65_536, \.limits.clients,
       help: "The maximum number of connected clients."),
     .limit(
-      "half-sent requests", "--client-timeout", durations, \.clientTimeout,
+      "half-sent requests", "--client-timeout", durations, \.limits.clientTimeout,
       help: "The time limit for a client's greeting or the rest of a request. When --clients are "
         + "connected, a client that was idle for this long is closed for a new one."),
     Setting(
       "contact in User-Agent", "--contact", "MAIL|URL",
       help: "A mail address or URL in the User-Agent, for questions from origins, or \"none\".",
-      isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.limits.contact = texts[0] == "none" ? nil : try Contact.check(texts[0])
-      },
-      get: { [$0.limits.contact ?? "none"] }),
+      isLimit: true, \.limits.contact, .optional(.one(Contact.check, \.self), or: "none")),
   ]
 
   static let proxy = Setting(
@@ -325,98 +318,66 @@ extension Setting {
     help: "Fetch through this proxy, such as http://proxy.example:3128 (http, https, socks5h or "
       + "socks5), or \"none\". NO_PROXY names hosts that are asked directly. Other users can see the "
       + "command line (ps): a password belongs into the variable.",
-    isSecret: true,
-    set: { (settings, texts) throws(InvalidValue) in
-      settings.proxyChoice = try ProxyChoice(parsing: texts[0])
-    },
-    get: { $0.proxies.texts })
+    isSecret: true, \.proxy,
+    Form(
+      value: { (texts) throws(InvalidValue) in (try ProxyChoice(parsing: texts[0]), .none) },
+      texts: { $0.inUse.texts }))
 
   private static let guards: [Setting] = [
     Setting(
       "allowed networks", "--allow-network", "CIDR",
       default: "none: loopback, private and link-local addresses are refused",
       help: "Also fetch from this network. Repeatable; separated by commas in the variable.",
-      isRepeatable: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        var networks: [NetworkRange] = []
-        for text in texts {
-          networks.append(try NetworkRange(parsing: text))
-        }
-        settings.allowedNetworks = networks
-      },
-      get: { $0.allowedNetworks.map(\.text) }),
+      \.allowedNetworks, .list(NetworkRange.init(parsing:), \.text)),
     Setting(
       "allowed directories", "--allow-directory", "DIR",
       default: "none: file: URLs in lists are refused",
       help: "Allow file: URLs below this directory in lists. Repeatable; separated by commas in "
         + "the variable.",
-      isRepeatable: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        var directories: [String] = []
-        for text in texts { directories.append(try path(text)) }
-        settings.allowedDirectories = directories
-      },
-      get: { $0.allowedDirectories }),
+      \.allowedDirectories, .list(path, \.self)),
     Setting(
       "optional formats", "--allow-format", "FORMAT",
       default: "none: JPEG 2000 is refused",
       help: "Also decode this format: jp2 for JPEG 2000, whose decoder has known faults. "
         + "Repeatable; separated by commas in the variable.",
-      isRepeatable: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        var formats: [ImageFormat] = []
-        for text in texts {
-          guard let format = ImageFormat(rawValue: text), format.isOptional else {
-            throw InvalidValue("\"\(text)\" is not jp2")
-          }
-          if !formats.contains(format) { formats.append(format) }
-        }
-        settings.limits.allowedFormats = formats
-      },
-      get: { $0.limits.allowedFormats.map(\.rawValue) }),
+      \.limits.allowedFormats, .list(optionalFormat, \.rawValue)),
     Setting(
       "trusted authorities", "--ca-file", "FILE",
       default: "the authorities of the system",
-      help: "A PEM file with the certificates of the trusted authorities.",
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.authorityFile = try path(texts[0])
-      },
-      get: { settings in settings.authorityFile.map { [$0] } ?? [] }),
+      help: "A PEM file with the certificates of the trusted authorities.", \.authorityFile,
+      .optional(.path)),
     proxy,
     Setting(
-      "sandbox required", "--require-sandbox",
+      "sandbox required", "--require-sandbox", nil,
       help: "Decode nothing if the kernel lacks no_new_privs, seccomp or Landlock.",
-      isOn: \.requiresSandbox),
+      \.requiresSandbox, .flag),
   ]
 
   /// A limit with one number.
   private static func limit<Value: FixedWidthInteger & SendableMetatype>(
     _ name: String, _ flag: String, _ placeholder: String, _ scale: UnitScale,
-    _ range: ClosedRange<Int64>, _ value: any WritableKeyPath<Limits, Value> & Sendable,
+    _ range: ClosedRange<Int64>, _ value: any WritableKeyPath<Settings, Value> & Sendable,
     help: String
   ) -> Setting {
-    Setting(
-      name, flag, placeholder, help: help, isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.limits[keyPath: value] = Value(try scale.value(parsing: texts[0], in: range))
-      },
-      get: { [scale.text(Int64($0.limits[keyPath: value]))] })
+    Setting(name, flag, placeholder, help: help, isLimit: true, value, .number(scale, range))
   }
 
   /// A limit with one duration.
   private static func limit(
     _ name: String, _ flag: String, _ range: ClosedRange<Duration>,
-    _ value: any WritableKeyPath<Limits, Duration> & Sendable, help: String
+    _ value: any WritableKeyPath<Settings, Duration> & Sendable, help: String
   ) -> Setting {
-    Setting(
-      name, flag, "DURATION", help: help, isLimit: true,
-      set: { (settings, texts) throws(InvalidValue) in
-        settings.limits[keyPath: value] = try Duration(parsing: texts[0], in: range)
-      },
-      get: { [$0.limits[keyPath: value].text] })
+    Setting(name, flag, "DURATION", help: help, isLimit: true, value, .duration(range))
   }
 
-  private static func path(_ text: String) throws(InvalidValue) -> String {
+  private static func optionalFormat(_ text: String) throws(InvalidValue) -> ImageFormat {
+    guard let format = ImageFormat(rawValue: text), format.isOptional else {
+      throw InvalidValue("\"\(text)\" is not jp2")
+    }
+    return format
+  }
+
+  fileprivate static func path(_ text: String) throws(InvalidValue) -> String {
     guard !text.isEmpty else { throw InvalidValue("the path is empty") }
     return text
   }
@@ -427,5 +388,50 @@ extension Setting {
       throw InvalidValue("the path of a socket has at most \(limit) bytes")
     }
     return try path(text)
+  }
+}
+
+extension Setting.Form where Value: FixedWidthInteger & SendableMetatype {
+  static func number(_ scale: UnitScale, _ range: ClosedRange<Int64>) -> Self {
+    .one(
+      { (text) throws(InvalidValue) in Value(try scale.value(parsing: text, in: range)) },
+      { scale.text(Int64($0)) })
+  }
+}
+
+extension Setting.Form<Duration> {
+  static func duration(_ range: ClosedRange<Duration>) -> Self {
+    .one(
+      { (text) throws(InvalidValue) in try Duration(parsing: text, in: range) }, \.text)
+  }
+}
+
+extension Setting.Form<String> {
+  static var path: Self { .one(Setting.path, \.self) }
+}
+
+extension Setting.Form<Bool> {
+  /// On or off: the flag has the empty text, the variable never.
+  static var flag: Self {
+    .one(
+      { (text) throws(InvalidValue) in text.isEmpty ? true : try YesOrNo.value(parsing: text) },
+      YesOrNo.text)
+  }
+}
+
+extension Settings {
+  /// What is asked for, and what it amounts to.
+  fileprivate var proxy: (asked: ProxyChoice?, inUse: ProxySettings) {
+    get { (proxyChoice, proxies) }
+    set { proxyChoice = newValue.asked }
+  }
+
+  /// `nil` for an automatic one.
+  fileprivate var storeBudget: Int64? {
+    get { isStoreBudgetAutomatic ? nil : limits.storeBudgetByteCount }
+    set {
+      isStoreBudgetAutomatic = newValue == nil
+      limits.storeBudgetByteCount = newValue ?? limits.storeBudgetByteCount
+    }
   }
 }

@@ -36,14 +36,14 @@ enum PartialRecord {
     record.append(littleEndian: version)
     record.append(littleEndian: UInt16(0))
     record.append(littleEndian: UInt32(partial.url.utf8.count))
-    record.append(littleEndian: UInt32(partial.validator.utf8.count))
-    record.append(littleEndian: UInt32(partial.issuer?.utf8.count ?? 0))
-    record.append(littleEndian: partial.completeByteCount ?? -1)
-    record.append(littleEndian: partial.receivedByteCount)
+    record.append(littleEndian: UInt32(partial.state.validator.utf8.count))
+    record.append(littleEndian: UInt32(partial.state.issuer?.utf8.count ?? 0))
+    record.append(littleEndian: Int64(partial.state.completeByteCount ?? -1))
+    record.append(littleEndian: Int64(partial.state.receivedByteCount))
     record.append(littleEndian: storedAt.rawValue)
     record.append(contentsOf: partial.url.utf8)
-    record.append(contentsOf: partial.validator.utf8)
-    record.append(contentsOf: (partial.issuer ?? "").utf8)
+    record.append(contentsOf: partial.state.validator.utf8)
+    record.append(contentsOf: (partial.state.issuer ?? "").utf8)
     record.append(contentsOf: bytes)
     RecordChecksum.write(into: &record)
     return record
@@ -51,8 +51,8 @@ enum PartialRecord {
 
   /// The size of a record without the bytes of the body.
   static func headByteCount(of partial: StoredPartial) -> Int {
-    headerByteCount + partial.url.utf8.count + partial.validator.utf8.count
-      + (partial.issuer?.utf8.count ?? 0)
+    headerByteCount + partial.url.utf8.count + partial.state.validator.utf8.count
+      + (partial.state.issuer?.utf8.count ?? 0)
   }
 
   /// Calls `body` with the content of a record; `nil` if it is damaged or has expired.
@@ -76,10 +76,11 @@ enum PartialRecord {
     let complete = record.littleEndian(at: 24, as: Int64.self)
     let partial = StoredPartial(
       url: record.text(in: headerByteCount..<urlEnd),
-      validator: record.text(in: urlEnd..<validatorEnd),
-      issuer: issuerEnd > validatorEnd ? record.text(in: validatorEnd..<issuerEnd) : nil,
-      completeByteCount: complete < 0 ? nil : complete,
-      receivedByteCount: record.littleEndian(at: 32, as: Int64.self))
+      state: ResumeState(
+        validator: record.text(in: urlEnd..<validatorEnd),
+        issuer: issuerEnd > validatorEnd ? record.text(in: validatorEnd..<issuerEnd) : nil,
+        completeByteCount: complete < 0 ? nil : Int(complete),
+        receivedByteCount: Int(record.littleEndian(at: 32, as: Int64.self))))
     return key == ContentKey(partialOfRecord: partial.url) ? partial : nil
   }
 
@@ -102,24 +103,11 @@ enum PartialRecord {
 package struct StoredPartial: Hashable, Sendable {
   /// The name of the picture, see `PictureName.recordText`.
   package let url: String
-  /// The validator for `If-Range` (RFC 9110 section 13.1.5): a strong entity tag or a date.
-  package let validator: String
-  /// The URL that issued the validator, if a redirect led to it; `nil` for the requested URL.
-  package let issuer: String?
-  /// The length of the whole body; `nil` if unknown.
-  package let completeByteCount: Int64?
-  /// The bytes that the origin has sent for the body in all transfers so far.
-  package let receivedByteCount: Int64
+  package let state: ResumeState
 
-  package init(
-    url: String, validator: String, issuer: String? = nil, completeByteCount: Int64?,
-    receivedByteCount: Int64
-  ) {
+  package init(url: String, state: ResumeState) {
     self.url = url
-    self.validator = validator
-    self.issuer = issuer
-    self.completeByteCount = completeByteCount
-    self.receivedByteCount = receivedByteCount
+    self.state = state
   }
 }
 

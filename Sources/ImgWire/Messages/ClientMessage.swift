@@ -20,11 +20,11 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case jobs(RequestID, JobsRequest)
   /// Requests the state of one job. The reply is `job`; with `watch`, another `job` follows each
   /// change until the job ends.
-  case job(RequestID, JobRequest)
+  case job(RequestID, JobID, isWatching: Bool)
   /// Requests a page of a job's URLs with their outcomes. The reply is `results`.
   case results(RequestID, ResultsRequest)
   /// Changes a job. The reply is `job`, after the change is durable.
-  case change(RequestID, ChangeRequest)
+  case change(RequestID, ImageJobChange, of: JobID)
   /// Changes limits of the running coordinator. The reply is `status`.
   case limit(RequestID, LimitChange)
   /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` and `progress` replies if
@@ -60,9 +60,11 @@ extension ClientMessage {
     case .submitEnd(let id): try f.message("submit_end", id)
     case .status(let id): try f.message("status", id)
     case .jobs(let id, let payload): try f.message("jobs", id, payload)
-    case .job(let id, let payload): try f.message("job", id, payload)
+    case .job(let id, let job, let isWatching):
+      try f.message("job", id, "job", job, "watch", isWatching)
     case .results(let id, let payload): try f.message("results", id, payload)
-    case .change(let id, let payload): try f.message("change", id, payload)
+    case .change(let id, let change, let job):
+      try f.message("change", id, "change", change, "job", job)
     case .limit(let id, let limits): try f.message("limit", id, "limits", limits)
     case .get(let id, let payload): try f.message("get", id, payload)
     case .nextPreview(let id): try f.message("next_preview", id)
@@ -84,9 +86,9 @@ extension ClientMessage {
     case "submit_end": .submitEnd(try f.id())
     case "status": .status(try f.id())
     case "jobs": .jobs(try f.id(), try f.payload())
-    case "job": .job(try f.id(), try f.payload())
+    case "job": .job(try f.id(), try f.member("job"), isWatching: try f.member("watch"))
     case "results": .results(try f.id(), try f.payload())
-    case "change": .change(try f.id(), try f.payload())
+    case "change": .change(try f.id(), try f.member("change"), of: try f.member("job"))
     case "limit": .limit(try f.id(), try f.member("limits"))
     case "get": .get(try f.id(), try f.payload())
     case "next_preview": .nextPreview(try f.id())

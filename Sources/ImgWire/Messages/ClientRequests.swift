@@ -8,12 +8,8 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   /// a request that nothing replaces.
   package let viewer: String?
   package let options: RequestOptions
-  /// Whether the worker skips the look-up and does not store the result.
-  package let bypassesStore: Bool
-  /// Whether the client wants previews while the picture arrives.
-  package let wantsPreviews: Bool
-  /// Whether the client wants to know how much of the picture has arrived.
-  package let wantsProgress: Bool
+  /// What the client is told while the picture arrives.
+  package let updates: ArrivalUpdates
   /// The request fails at once if the host is not asked for longer, because it wants that (Retry-After) or fails
   /// again and again; `nil` for one that waits as long as it takes.
   package let maximumRetryAfter: Duration?
@@ -21,25 +17,20 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   package static let maximumViewerByteCount = 200
 
   package init(
-    url: String, viewer: String? = nil, options: RequestOptions,
-    bypassesStore: Bool = false, wantsPreviews: Bool = false, wantsProgress: Bool = false,
+    url: String, viewer: String? = nil, options: RequestOptions, updates: ArrivalUpdates = [],
     maximumRetryAfter: Duration? = nil
   ) {
     self.url = url
     self.viewer = viewer
     self.options = options
-    self.bypassesStore = bypassesStore
-    self.wantsPreviews = wantsPreviews
-    self.wantsProgress = wantsProgress
+    self.updates = updates
     self.maximumRetryAfter = maximumRetryAfter
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    wantsPreviews = try f.field("incremental", value?.wantsPreviews)
     maximumRetryAfter = try f.optional("max_retry_after_ms", value?.maximumRetryAfter)
-    bypassesStore = try f.field("no_cache", value?.bypassesStore)
     options = try f.field("options", value?.options)
-    wantsProgress = try f.field("progress", value?.wantsProgress)
+    updates = try f.field("updates", value?.updates)
     url = try f.field("url", value?.url)
     viewer = try f.optional("viewer", value?.viewer)
   }
@@ -60,39 +51,6 @@ package struct JobsRequest: Hashable, Sendable, Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     isActiveOnly = try f.field("active_only", value?.isActiveOnly)
     before = try f.optional("before", value?.before)
-  }
-}
-
-/// A request for the state of one job.
-package struct JobRequest: Hashable, Sendable, Fielded {
-  package let job: JobID
-  /// Whether a reply follows each change until the job ends.
-  package let isWatching: Bool
-
-  package init(job: JobID, isWatching: Bool = false) {
-    self.job = job
-    self.isWatching = isWatching
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    job = try f.field("job", value?.job)
-    isWatching = try f.field("watch", value?.isWatching)
-  }
-}
-
-/// A request to change one job.
-package struct ChangeRequest: Hashable, Sendable, Fielded {
-  package let job: JobID
-  package let change: ImageJobChange
-
-  package init(job: JobID, change: ImageJobChange) {
-    self.job = job
-    self.change = change
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    change = try f.field("change", value?.change)
-    job = try f.field("job", value?.job)
   }
 }
 
@@ -140,9 +98,13 @@ package struct Submission: Hashable, Sendable, Fielded {
     self.pinPolicy = pinPolicy
   }
 
+  /// Reads and validates: a job does not bypass the store.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     name = try f.optional("name", value?.name)
     options = try f.field("options", value?.options)
+    guard !options.bypassesStore else {
+      throw f.invalid("options", "a job stores its results, so it cannot bypass the store")
+    }
     order = try f.field("order", value?.order)
     pinPolicy = try f.field("pin", value?.pinPolicy)
   }

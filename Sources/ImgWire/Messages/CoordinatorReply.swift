@@ -6,18 +6,19 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
 
   /// The first message. A client with another protocol version gets it before the connection closes.
   case hello(Hello)
-  /// The coordinator refuses the request.
-  case refused(RequestID, RequestRefusal)
+  /// The coordinator refuses the request, or the whole connection (``RequestID/wholeConnection``), which then
+  /// closes. The message is a sentence for people.
+  case refused(RequestID, Failure.Code, message: String)
   /// The job is durable.
-  case submitted(RequestID, Submitted)
+  case submitted(RequestID, JobID, total: Int)
   case status(RequestID, ClusterStatus)
   case jobs(RequestID, JobsPage)
   case job(RequestID, ImageJob)
   case results(RequestID, ResultsPage)
   case got(RequestID, GotReply)
-  /// A preview of the picture that a `get` waits for. The file beside this message has its bytes. The next
-  /// one follows after a `next_preview`.
-  case preview(RequestID, PreviewReply)
+  /// A preview of the picture that a `get` waits for. The number counts those of the request from 1. The file
+  /// beside this message has its bytes. The next one follows after a `next_preview`.
+  case preview(RequestID, number: Int, Thumbnail)
   /// How much has arrived of the picture that a `get` waits for. A client that is behind with reading is
   /// sent fewer.
   case progress(RequestID, ImageProgress)
@@ -43,8 +44,8 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   package var request: RequestID? {
     switch self {
     case .hello: nil
-    case .refused(let id, _), .submitted(let id, _), .status(let id, _), .jobs(let id, _),
-      .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _),
+    case .refused(let id, _, _), .submitted(let id, _, _), .status(let id, _), .jobs(let id, _),
+      .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _, _),
       .progress(let id, _), .waiting(let id, _), .detached(let id), .forgotten(let id),
       .sweeping(let id), .stopping(let id):
       id
@@ -56,14 +57,17 @@ extension CoordinatorReply {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
     case .hello(let payload): try f.message("hello", payload)
-    case .refused(let id, let payload): try f.message("refused", id, payload)
-    case .submitted(let id, let payload): try f.message("submitted", id, payload)
+    case .refused(let id, let code, let message):
+      try f.message("refused", id, "code", code, "message", message)
+    case .submitted(let id, let job, let total):
+      try f.message("submitted", id, "job", job, "total", total)
     case .status(let id, let cluster): try f.message("status", id, "cluster", cluster)
     case .jobs(let id, let payload): try f.message("jobs", id, payload)
     case .job(let id, let status): try f.message("job", id, "status", status)
     case .results(let id, let payload): try f.message("results", id, payload)
     case .got(let id, let payload): try f.message("got", id, payload)
-    case .preview(let id, let payload): try f.message("preview", id, payload)
+    case .preview(let id, let number, let thumbnail):
+      try f.message("preview", id, "number", number, "thumbnail", thumbnail)
     case .progress(let id, let payload): try f.message("progress", id, payload)
     case .waiting(let id, let wait): try f.message("waiting", id, "wait", wait)
     case .detached(let id): try f.message("detached", id)
@@ -78,14 +82,15 @@ extension CoordinatorReply {
   ) throws(FieldError) -> Self? {
     switch type {
     case "hello": .hello(try f.payload())
-    case "refused": .refused(try f.id(), try f.payload())
-    case "submitted": .submitted(try f.id(), try f.payload())
+    case "refused": .refused(try f.id(), try f.member("code"), message: try f.member("message"))
+    case "submitted": .submitted(try f.id(), try f.member("job"), total: try f.member("total"))
     case "status": .status(try f.id(), try f.member("cluster"))
     case "jobs": .jobs(try f.id(), try f.payload())
     case "job": .job(try f.id(), try f.member("status"))
     case "results": .results(try f.id(), try f.payload())
     case "got": .got(try f.id(), try f.payload())
-    case "preview": .preview(try f.id(), try f.payload())
+    case "preview":
+      .preview(try f.id(), number: try f.member("number"), try f.member("thumbnail"))
     case "progress": .progress(try f.id(), try f.payload())
     case "waiting": .waiting(try f.id(), try f.member("wait"))
     case "detached": .detached(try f.id())
@@ -140,43 +145,6 @@ package struct JobsPage: Hashable, Sendable, Fielded {
   }
 }
 
-/// A preview of the picture that a `get` waits for.
-package struct PreviewReply: Hashable, Sendable, Fielded {
-  /// Counts the previews of the request from 1.
-  package let number: Int
-  package let thumbnail: Thumbnail
-
-  package init(number: Int, thumbnail: Thumbnail) {
-    self.number = number
-    self.thumbnail = thumbnail
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    number = try f.field("number", value?.number)
-    thumbnail = try f.field("thumbnail", value?.thumbnail)
-  }
-}
-
-/// The reason why the coordinator refuses a request.
-package struct RequestRefusal: Hashable, Sendable, Fielded {
-  /// The request number of a refusal that concerns the connection, which then closes.
-  package static let wholeConnection = RequestID(rawValue: 0)
-
-  package let code: Failure.Code
-  /// A sentence for people.
-  package let message: String
-
-  package init(code: Failure.Code, message: String) {
-    self.code = code
-    self.message = message
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    code = try f.field("code", value?.code)
-    message = try f.field("message", value?.message)
-  }
-}
-
 /// A page of a job's lines.
 package struct ResultsPage: Hashable, Sendable, Fielded {
   package let entries: [LineResult]
@@ -198,18 +166,7 @@ package struct ResultsPage: Hashable, Sendable, Fielded {
   }
 }
 
-/// An accepted job.
-package struct Submitted: Hashable, Sendable, Fielded {
-  package let job: JobID
-  package let total: Int
-
-  package init(job: JobID, total: Int) {
-    self.job = job
-    self.total = total
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    job = try f.field("job", value?.job)
-    total = try f.field("total", value?.total)
-  }
+extension RequestID {
+  /// The number of a refusal that concerns the connection.
+  package static let wholeConnection = RequestID(rawValue: 0)
 }

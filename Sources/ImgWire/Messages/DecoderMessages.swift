@@ -57,7 +57,7 @@ package indirect enum DecoderOrder: Hashable, WireMessage {
 
   /// The first message. The file beside it is the output memory: control words, and room for a
   /// thumbnail. The decoder answers with `ready` or `refused`.
-  case start(DecoderStart)
+  case start(Limits, requiresSandbox: Bool)
   /// The file beside this message is the input memory, in which later `decode` messages find their
   /// pictures. It replaces an earlier one. There is no answer.
   case input
@@ -65,7 +65,7 @@ package indirect enum DecoderOrder: Hashable, WireMessage {
   case decode(DecodeRequest)
   /// Compute the placeholders and the colours of the picture in the input memory. The decoder answers
   /// with `described` or `failed`.
-  case describe(DescribeRequest)
+  case describe(picture: UInt64, byteCount: Int)
 
   package var announcesFile: Bool {
     switch self {
@@ -78,10 +78,12 @@ package indirect enum DecoderOrder: Hashable, WireMessage {
 extension DecoderOrder {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .start(let payload): try f.message("start", payload)
+    case .start(let limits, let requiresSandbox):
+      try f.message("start", "limits", limits, "require_sandbox", requiresSandbox)
     case .input: f.message("input")
     case .decode(let payload): try f.message("decode", payload)
-    case .describe(let payload): try f.message("describe", payload)
+    case .describe(let picture, let byteCount):
+      try f.message("describe", "picture", picture, "bytes", byteCount)
     }
   }
 
@@ -89,28 +91,12 @@ extension DecoderOrder {
     _ type: String, from f: inout Fields
   ) throws(FieldError) -> Self? {
     switch type {
-    case "start": .start(try f.payload())
+    case "start": .start(try f.member("limits"), requiresSandbox: try f.member("require_sandbox"))
     case "input": .input
     case "decode": .decode(try f.payload())
-    case "describe": .describe(try f.payload())
+    case "describe": .describe(picture: try f.member("picture"), byteCount: try f.member("bytes"))
     default: nil
     }
-  }
-}
-
-/// The state of a decoder that has started, before it has seen a picture.
-package struct DecoderReady: Hashable, Sendable, Fielded {
-  package let processID: Int32
-  package let sandbox: SandboxReport
-
-  package init(processID: Int32, sandbox: SandboxReport) {
-    self.processID = processID
-    self.sandbox = sandbox
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    processID = try f.field("pid", value?.processID)
-    sandbox = try f.field("sandbox", value?.sandbox)
   }
 }
 
@@ -137,7 +123,7 @@ package enum DecoderReport: Hashable, WireMessage {
   package static let sender = "decoder"
 
   /// The decoder is locked and waits for pictures.
-  case ready(DecoderReady)
+  case ready(processID: Int32, SandboxReport)
   /// The decoder cannot start and exits.
   case refused(DecoderRefusal)
   /// The thumbnail is in the output memory. The number is that of the request.
@@ -151,7 +137,8 @@ package enum DecoderReport: Hashable, WireMessage {
 extension DecoderReport {
   package func write(to f: inout Fields) throws(FieldError) {
     switch self {
-    case .ready(let payload): try f.message("ready", payload)
+    case .ready(let processID, let sandbox):
+      try f.message("ready", "pid", processID, "sandbox", sandbox)
     case .refused(let payload): try f.message("refused", payload)
     case .decoded(let facts, let picture): try f.message("decoded", facts, of: picture)
     case .described(let description, let picture):
@@ -164,7 +151,7 @@ extension DecoderReport {
     _ type: String, from f: inout Fields
   ) throws(FieldError) -> Self? {
     switch type {
-    case "ready": .ready(try f.payload())
+    case "ready": .ready(processID: try f.member("pid"), try f.member("sandbox"))
     case "refused": .refused(try f.payload())
     case "decoded": .decoded(try f.payload(), picture: try f.member("picture"))
     case "described": .described(try f.payload(), picture: try f.member("picture"))
@@ -181,41 +168,6 @@ extension Fields {
   ) throws(FieldError) {
     try message(type, content)
     try field("picture", picture)
-  }
-}
-
-/// The settings that a decoder starts with.
-package struct DecoderStart: Hashable, Sendable, Fielded {
-  package let limits: Limits
-  /// Whether the decoder refuses to start if a part of its sandbox is missing.
-  package let requiresSandbox: Bool
-
-  package init(limits: Limits, requiresSandbox: Bool) {
-    self.limits = limits
-    self.requiresSandbox = requiresSandbox
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    limits = try f.field("limits", value?.limits)
-    requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
-  }
-}
-
-/// One picture whose pixels a decoder describes.
-package struct DescribeRequest: Hashable, Sendable, Fielded {
-  /// See ``DecodeRequest/picture``.
-  package let picture: UInt64
-  /// The size of the picture, which begins at the start of the input memory.
-  package let byteCount: Int
-
-  package init(picture: UInt64, byteCount: Int) {
-    self.picture = picture
-    self.byteCount = byteCount
-  }
-
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    byteCount = try f.field("bytes", value?.byteCount)
-    picture = try f.field("picture", value?.picture)
   }
 }
 

@@ -49,7 +49,7 @@ final class DecoderProcess {
     var pair = try UnixSocket.pair()
     channel = try Channel(pair.takeFirst())
     try channel.send(
-      .start(DecoderStart(limits: limits, requiresSandbox: requiresSandbox)), with: thumbnail.file)
+      .start(limits, requiresSandbox: requiresSandbox), with: thumbnail.file)
     try channel.send(.input, with: picture.file)
     commands.post(.start(id, channel: PassedFile(adopting: pair.takeSecond())))
   }
@@ -88,10 +88,10 @@ final class DecoderProcess {
       return nil
     }
     switch report {
-    case .ready(let ready):
-      processID = ready.processID
+    case .ready(let processID, let sandbox):
+      self.processID = processID
       answeredTime = processorTime ?? .zero
-      return ready.sandbox
+      return sandbox
     case .refused(let refusal): throw .refused(refusal)
     case .decoded, .described, .failed: throw .misbehaved("answered before it was asked")
     }
@@ -135,9 +135,7 @@ final class DecoderProcess {
   ///
   /// - Throws: a ``DecoderFault`` if this decoder can no longer be used.
   func describe(byteCount: Int) throws(DecoderFault) -> Result<PictureDescription, Failure> {
-    let answer = try answer { picture in
-      .describe(DescribeRequest(picture: picture, byteCount: byteCount))
-    }
+    let answer = try answer { .describe(picture: $0, byteCount: byteCount) }
     switch answer {
     case .described(let description, pictureCount):
       releaseMemory(pictureByteCount: byteCount, thumbnailByteCount: 0)
@@ -160,10 +158,8 @@ final class DecoderProcess {
   private func send(_ order: (UInt64) -> DecoderOrder) throws(DecoderFault) {
     thumbnail.beginPicture()
     pictureCount += 1
-    do throws(ChannelError) {
-      try channel.send(order(pictureCount))
-    } catch {
-      throw Self.fault(error, "the decoder took no picture")
+    try rethrowing(try channel.send(order(pictureCount))) { (error: ChannelError) in
+      Self.fault(error, "the decoder took no picture")
     }
   }
 
@@ -196,10 +192,8 @@ final class DecoderProcess {
       guard byteCount <= picture.maximumByteCount else { return nil }
       return try? picture.put(contentsOf: file.descriptor, upTo: byteCount)
     case .memory(let memory, let byteCount):
-      do throws(ChannelError) {
-        try channel.send(.input, with: memory.file)
-      } catch {
-        throw Self.fault(error, "the decoder took no picture")
+      try rethrowing(try channel.send(.input, with: memory.file)) { (error: ChannelError) in
+        Self.fault(error, "the decoder took no picture")
       }
       picture = memory
       return byteCount

@@ -103,10 +103,8 @@ struct PictureReader: Sendable {
   private static func reading<Result>(
     _ what: String, isRetryable: Bool?, _ body: () throws(SystemError) -> Result
   ) throws(Failure) -> Result {
-    do throws(SystemError) {
-      return try body()
-    } catch {
-      throw Failure(
+    try rethrowing(try body()) { (error: SystemError) in
+      Failure(
         stage: .fetch, code: .internal, isRetryable: isRetryable,
         detail: "\(what) cannot be read: \(error)")
     }
@@ -160,10 +158,8 @@ struct LocalFiles: Sendable {
   func put(_ path: String, into memory: PictureMemory) throws(Failure) -> Int {
     let limit = memory.maximumByteCount
     return try withFile(path, upTo: limit) { (file, _) throws(Failure) in
-      do throws(SystemError) {
-        return try memory.put(contentsOf: file, upTo: limit)
-      } catch {
-        throw Self.failure(error, path, upTo: limit)
+      return try rethrowing(try memory.put(contentsOf: file, upTo: limit)) { (error: SystemError) in
+        Self.failure(error, path, upTo: limit)
       }
     }
   }
@@ -180,11 +176,9 @@ struct LocalFiles: Sendable {
     _ path: String, upTo maximumByteCount: Int, _ body: (CInt, Int) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let file = try open(path, upTo: maximumByteCount)
-    let byteCount: Int
-    do throws(SystemError) {
-      byteCount = try FileStatus(of: file.rawValue).byteCount
-    } catch {
-      throw Self.failure(error, path, upTo: maximumByteCount)
+    let byteCount = try rethrowing(try FileStatus(of: file.rawValue).byteCount) {
+      (error: SystemError) in
+      Self.failure(error, path, upTo: maximumByteCount)
     }
     return try body(file.rawValue, byteCount)
   }

@@ -182,7 +182,8 @@ struct StoreWriter: Sendable {
         if let bytes = try? put.body.content.bytes() {
           try? store.change { store throws(StoreError) in
             try store.putPartial(
-              StoredPartial(put.body.resumeState, of: put.name), bytes: bytes, at: now)
+              StoredPartial(url: put.name.recordText, state: put.body.resumeState), bytes: bytes,
+              at: now)
           }
         }
         inbox.post(Input(.partialStored(put.transfer)))

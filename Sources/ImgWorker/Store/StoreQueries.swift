@@ -230,7 +230,7 @@ struct StoreQueries {
   ) -> PartialBody? {
     guard order.mayLeavePartial else { return nil }
     let found = try? store.current().withPartial(of: order.name, at: now) { partial, bytes in
-      PartialBody(content: pool.content(copying: bytes), resumeState: ResumeState(partial))
+      PartialBody(content: pool.content(copying: bytes), resumeState: partial.state)
     }
     return found ?? nil
   }
@@ -355,14 +355,5 @@ struct StoredAnswer {
   func accesses(keeping retention: Retention, at now: WallTime) -> [ThumbnailAccess] {
     records.filter { !retention.pins.isEmpty || $0.extended(by: retention, at: now) != nil }
       .map { ThumbnailAccess(key: $0.id, retention: retention, at: now) }
-  }
-}
-
-extension ResumeState {
-  init(_ partial: StoredPartial) {
-    self.init(
-      validator: partial.validator, issuer: partial.issuer,
-      completeByteCount: partial.completeByteCount.map { Int($0) },
-      receivedByteCount: Int(partial.receivedByteCount))
   }
 }

@@ -118,15 +118,6 @@ extension NewThumbnail {
   }
 }
 
-extension StoredPartial {
-  init(_ state: ResumeState, of name: PictureName) {
-    self.init(
-      url: name.recordText, validator: state.validator, issuer: state.issuer,
-      completeByteCount: state.completeByteCount.map { Int64($0) },
-      receivedByteCount: Int64(state.receivedByteCount))
-  }
-}
-
 /// Removes what has expired in small batches with pauses between them, so that the other writers of
 /// all processes are hardly delayed. Two sweeps at the same time share the work.
 struct ExpirySweep {
