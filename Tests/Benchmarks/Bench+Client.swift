@@ -3,6 +3,7 @@ import ImgClient
 import ImgCommands
 import ImgModel
 import ImgSystem
+import ImgWire
 import Synchronization
 
 /// The library, beside what it is built on.
@@ -71,12 +72,14 @@ extension Bench {
     try note("misses of the library")
     let blocking = try cluster.client()
     let client = ImageClient(transport: try transport(of: cluster), memoryCache: nil)
-    let options = RequestOptions(
-      variant: .standard, fetch: FetchOptions(cachePolicy: .cacheOnly))
+    let options = RequestOptions(variant: .standard, fetch: FetchOptions(cachePolicy: .cacheOnly))
     var (bare, byTask) = (Samples(), Samples())
     for call in 0..<self.options.scaled(Self.missCount) {
       let url = "http://127.0.0.1:9/missing/\(call)"
-      bare.add(try Self.microseconds { _ = try blocking.answer(.get(url, options: options)) })
+      bare.add(
+        try Self.microseconds {
+          _ = try blocking.answer(.get(GetRequest(url: url, options: options)))
+        })
       byTask.add(
         try Self.blocking {
           var request = ImageRequest(url: url)
@@ -219,7 +222,9 @@ extension Bench {
       let url = urls[call % urls.count]
       bare.add(
         try Self.microseconds {
-          guard case .done = try blocking.answer(.get(url.text, options: options)).outcome,
+          guard
+            case .done = try blocking.answer(.get(GetRequest(url: url.text, options: options)))
+              .outcome,
             try reader.thumbnail(for: PictureName(url), variant: .standard) != nil
           else { throw BenchError("\(url.text) is not stored") }
         })

@@ -81,8 +81,7 @@ struct ListTrial {
     let now = WallTime.now
     guard let startTime = status.startTime else { throw BenchError("\(status) did not start") }
     let time = startTime.duration(to: status.endTime ?? now)
-    pass.addRun(
-      endedCount: status.finished, seconds: time.inSeconds, from: submitted, to: after)
+    pass.addRun(endedCount: status.finished, seconds: time.inSeconds, from: submitted, to: after)
   }
 
   /// Ends the coordinator amid the job, or amid another one of the same list where the job has

@@ -282,9 +282,7 @@ struct HitTrial: Codable {
   ///   - seconds: for how long.
   ///   - keys: of what is stored.
   ///   - hit: looks one up, and throws when it is not there.
-  init<Key>(
-    seconds: Double, keys: [Key], seed: UInt64, _ hit: (Key) throws -> Void
-  ) throws {
+  init<Key>(seconds: Double, keys: [Key], seed: UInt64, _ hit: (Key) throws -> Void) throws {
     var random = SeededGenerator(seed: seed)
     func next() -> Key { keys[Int(truncatingIfNeeded: random.next() >> 1) % keys.count] }
     // The pages come into the map at first touch; that is not what is measured.

@@ -42,8 +42,7 @@ extension Bench {
     add("decoders", \.decoders)
     add("coordinator", \.coordinator)
     add("origin", \.origin)
-    add(
-      "processor, libvips alone", bare.map { each($0.processorTime.decoders) }, "ms each", alone)
+    add("processor, libvips alone", bare.map { each($0.processorTime.decoders) }, "ms each", alone)
     let shares = zip(whole, bare).map { whole, bare in
       let time = whole.processorTime
       return bare.processorTime.decoders / (time.workers + time.decoders + time.coordinator)
@@ -57,8 +56,7 @@ extension Bench {
     let after = try ProcessorTime.seconds(of: ThisProcess.processID)
     return ClusterPass(
       seconds: duration.inSeconds,
-      processorTime: ProcessorTime(
-        workers: 0, decoders: after - before, coordinator: 0, origin: 0),
+      processorTime: ProcessorTime(workers: 0, decoders: after - before, coordinator: 0, origin: 0),
       decoderPeakMiB: 0)
   }
 }
@@ -99,9 +97,7 @@ extension Bench {
     }
   }
 
-  func measureHits(
-    _ urls: [ImageURL], on cluster: Cluster, into report: inout Report
-  ) throws {
+  func measureHits(_ urls: [ImageURL], on cluster: Cluster, into report: inout Report) throws {
     let list = try imgctl.list(named: "hits", urls.map(\.text))
     var rate = Samples()
     for round in 1...options.rounds {
@@ -114,9 +110,7 @@ extension Bench {
   }
 
   /// Calls of the client library, each on another stored URL.
-  func measureCalls(
-    _ urls: [ImageURL], on cluster: Cluster, into report: inout Report
-  ) throws {
+  func measureCalls(_ urls: [ImageURL], on cluster: Cluster, into report: inout Report) throws {
     try note("calls of the client library")
     let client = try cluster.client()
     guard let reader = try StoreReader(directory: cluster.storeDirectory) else {
@@ -128,7 +122,10 @@ extension Bench {
       let url = urls[call % urls.count]
       asked.add(
         try Self.microseconds {
-          guard case .done = try client.answer(.get(url.text, options: request)).outcome else {
+          guard
+            case .done = try client.answer(.get(GetRequest(url: url.text, options: request)))
+              .outcome
+          else {
             throw BenchError("\(url.text) is not stored")
           }
         })
@@ -162,9 +159,7 @@ extension Bench {
   private static let processRuns = 50
   private static let submittedLineCount = 200_000
 
-  func measureProcesses(
-    _ url: ImageURL, on cluster: Cluster, into report: inout Report
-  ) throws {
+  func measureProcesses(_ url: ImageURL, on cluster: Cluster, into report: inout Report) throws {
     try note("processes")
     let place = ["--data-dir", cluster.dataDirectory]
     let commands: [(words: [String], shown: String)] = [

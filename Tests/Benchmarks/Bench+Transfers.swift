@@ -35,9 +35,7 @@ extension Bench {
   }
 
   /// In pairs of changing order: whatever else the machine does meanwhile meets both.
-  private func measure(
-    _ name: String, url: String, count: Int, into report: inout Report
-  ) throws {
+  private func measure(_ name: String, url: String, count: Int, into report: inout Report) throws {
     let urls = (0..<count).map { "\(url)?\($0)" }
     let list = try imgctl.list(named: "transfers", urls)
     let configuration = try imgctl.list(named: "transfers.curl", urls.map { "url = \"\($0)\"" })
@@ -220,8 +218,7 @@ extension Bench {
 
   /// - Parameter slow: a list that is submitted before.
   private func fastRate(_ name: String, beside slow: String?) throws -> Double {
-    let cluster = try start(
-      name, settings: ["--transfer-timeout", "2s", "--attempts", "1"])
+    let cluster = try start(name, settings: ["--transfer-timeout", "2s", "--attempts", "1"])
     if let slow {
       try cluster.run(["submit", slow])
       let client = try cluster.client()

@@ -147,8 +147,7 @@ struct PhotographCuts: Sendable {
 
   /// Fills `directory` with a few files of 16 × 12 pixels, for which nothing counts but their number.
   static func writeTiny(to directory: String) throws {
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let maker = try PictureMaker.start()
     for number in 0..<4 {
       let picture = try maker.card(index: number, width: 16, height: 12)
@@ -160,8 +159,7 @@ struct PhotographCuts: Sendable {
     count: Int, to directory: String, extension suffix: String,
     _ make: @Sendable (Int) throws -> [UInt8]
   ) throws {
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let failure = Mutex<(any Error)?>(nil)
     DispatchQueue.concurrentPerform(iterations: count) { number in
       do {

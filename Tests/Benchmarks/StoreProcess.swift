@@ -130,8 +130,7 @@ struct StoreProcess {
   }
 
   private func bareStore() throws -> BareStore {
-    try BareStore(
-      directory: directory, recordByteCount: StoreContent.usual.bareRecord.count)
+    try BareStore(directory: directory, recordByteCount: StoreContent.usual.bareRecord.count)
   }
 }
 
@@ -197,8 +196,7 @@ struct StoreContent {
       format: .jpeg, width: 256, height: 171, byteCount: byteCount ?? pictureByteCount)
     return NewThumbnail(
       key: try key(number), url: Self.url(number), thumbnail: thumbnail,
-      source: SourcePicture(
-        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
+      source: SourcePicture(format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: Retention(until: WallTime.now.advanced(by: Self.lifetime)),
       bytes: bytes ?? picture)
   }

@@ -83,16 +83,16 @@ extension ClusterModel {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
     let options = RequestOptions(
-      variant: variant, isLenient: isLenient, expiry: expiry, priority: priority, delay: delay,
-      keep: keep, fetch: fetch)
+      ThumbnailRequest(
+        variant: variant, isLenient: isLenient, keep: keep, fetch: fetch,
+        bypassesStore: bypassesStore),
+      expiry: expiry, priority: priority, delay: delay)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     self.updates[viewer] = updates
-    var request = ViewerRequest(url: url, options: options)
-    request.name = name
-    request.bypassesStore = bypassesStore
-    request.updates = updates
-    request.maximumRetryAfter = maximumRetryAfter
+    let request = GetRequest(
+      url: url, viewer: name, options: options, updates: updates,
+      maximumRetryAfter: maximumRetryAfter)
     handle(.viewerArrived(viewer, request))
     return viewer
   }

@@ -180,8 +180,7 @@ extension ClusterModel {
   private func decode(_ picture: Upload, by id: WorkerID) {
     let url = picture.url ?? Self.uploaded
     // No other request joins it.
-    workers[id]?.transfers.append(
-      WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
+    workers[id]?.transfers.append(WorkerModel.Transfer(id: picture.lease, url: url, state: .gone))
     workers[id]?.fetches.append(
       WorkerModel.Fetch(
         lease: picture.lease, url: url, variant: picture.request.variant,
@@ -191,9 +190,7 @@ extension ClusterModel {
         transfer: picture.lease))
   }
 
-  private func lease(
-    _ item: Assignment, of batch: Batch, transfer: LeaseID
-  ) -> WorkerModel.Fetch {
+  private func lease(_ item: Assignment, of batch: Batch, transfer: LeaseID) -> WorkerModel.Fetch {
     WorkerModel.Fetch(
       lease: item.lease, url: item.url, variant: batch.request.variant, keep: batch.request.keep,
       retention: batch.retention, policy: batch.request.fetch.cachePolicy,

@@ -90,9 +90,7 @@ extension ClusterModel {
   }
 
   /// The lines that wait behind others are those that the job knows of.
-  private func checkLookupOrder(
-    of job: ActiveJob, _ held: [HeldLine], _ event: Event
-  ) {
+  private func checkLookupOrder(of job: ActiveJob, _ held: [HeldLine], _ event: Event) {
     let behind = held.filter { $0.stage == .behindEarlierLines }
     let isWaiting = [
       job.lookups.isAnyWaiting, scheduler.jobs.withHeldLines.contains(job.id),
@@ -106,9 +104,7 @@ extension ClusterModel {
   }
 
   /// A line that has no outcome and is not in hand is in front of a cursor that will come by it.
-  private func checkNothingLost(
-    _ job: ActiveJob, _ list: JournalModel.Job, _ event: Event
-  ) {
+  private func checkNothingLost(_ job: ActiveJob, _ list: JournalModel.Job, _ event: Event) {
     let ahead = LinesAhead(of: job)
     let total = list.record.counts.total
     for index in 0..<total where !list.hasOutcome(index) && !job.inHand.contains(index) {
@@ -158,8 +154,7 @@ extension ClusterModel {
       check(
         scheduler.work.isOpen(item) == !item.waiters.isEmpty, "an item that cannot be joined", event
       )
-      check(
-        !item.waiters.isEmpty || item.stage.lease != nil, "an item without a waiter", event)
+      check(!item.waiters.isEmpty || item.stage.lease != nil, "an item without a waiter", event)
       if item.picture != nil {
         let isReady = [.awaitingDecode, item.stage.lease.map(WorkItem.Stage.decoding)]
           .contains(item.stage)
@@ -205,8 +200,7 @@ extension ClusterModel {
     for source in scheduler.fetches.sources.all {
       check(!source.members.isEmpty, "a source of nothing", event)
       check(
-        scheduler.fetches.sources.source(for: source.key)?.id == source.id,
-        "a source that is not found",
+        scheduler.fetches.sources.id(for: source.key) == source.id, "a source that is not found",
         event)
       check(
         source.members.allSatisfy { scheduler.work[$0]?.source == source.id },
@@ -324,8 +318,7 @@ extension ClusterModel {
     guard fleet == nil else { return }
     let asked = options.expiry.retentionOfStored(
       defaultExpiry: RequestOptions.expiryRange.lowerBound)
-    let key = StoreModel.Key(
-      url: url, variant: options.variant, part: options.keep.part)
+    let key = StoreModel.Key(url: url, variant: options.variant, part: options.keep.part)
     let isEvicted = store.evicted.contains(key)
     let kept = [
       options.keep.includesResult && !isEvicted ? store.thumbnails[key] : nil,
@@ -348,8 +341,7 @@ extension ClusterModel {
   /// What a job that pins its thumbnails counts as done is pinned.
   private func checkPin(of line: String, by job: JobRecord) {
     guard fleet == nil else { return }
-    let key = StoreModel.Key(
-      url: line, variant: job.options.variant, part: job.options.keep.part)
+    let key = StoreModel.Key(url: line, variant: job.options.variant, part: job.options.keep.part)
     guard job.options.keep.includesResult, !store.evicted.contains(key),
       let retention = store.thumbnails[key]
     else { return }

@@ -10,8 +10,7 @@ extension Scenario {
 
   mutating func answerLookup() {
     guard let worker = worker(where: { !$0.lookups.isEmpty }) else { return }
-    cluster.answerLookup(
-      of: worker.id, refusingPins: Int.random(in: 0..<5, using: &random) == 0)
+    cluster.answerLookup(of: worker.id, refusingPins: Int.random(in: 0..<5, using: &random) == 0)
   }
 
   /// A body is in, or its transfer has failed, or those who wanted it have all left.
@@ -44,8 +43,7 @@ extension Scenario {
       let transfer = worker.transfers.filter({ $0.state == .receiving })
         .randomElement(using: &random)
     else { return }
-    cluster.turn(
-      transfer.id, of: worker.id, slow: Int.random(in: 0..<4, using: &random) > 0)
+    cluster.turn(transfer.id, of: worker.id, slow: Int.random(in: 0..<4, using: &random) > 0)
   }
 
   /// Each lease of a transfer hears of its failure, or is served from the store all the same.

@@ -277,9 +277,7 @@ extension Scenario {
 
 /// What befalls the processes: workers, be they models or with real machines, and the coordinator.
 extension Scenario {
-  mutating func randomWorker(
-    where isFit: (WorkerID) -> Bool = { _ in true }
-  ) -> WorkerID? {
+  mutating func randomWorker(where isFit: (WorkerID) -> Bool = { _ in true }) -> WorkerID? {
     cluster.livingWorkers.filter(isFit).randomElement(using: &random)
   }
 

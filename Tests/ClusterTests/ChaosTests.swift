@@ -8,10 +8,9 @@ import TestPictures
 import Testing
 
 /// A long list while processes are killed at random moments of its way, which a seed replays.
-@Suite(.timeLimit(.minutes(20)))
-struct ChaosTests {
+@Suite(.timeLimit(.minutes(20))) struct ChaosTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   private static let kill: CInt = 9
   /// Fewer than eight: of eight, one is kept for hosts that answer promptly, which on a busy
@@ -26,13 +25,9 @@ struct ChaosTests {
 
   init() throws {
     cluster = try Cluster(["TRANSFERS": "\(Self.transfers)"])
-    origin = try ListOrigin()
   }
 
-  @Test
-  func `killed workers and coordinators cost only a second fetch of their URLs`()
-    throws
-  {
+  @Test func `killed workers and coordinators cost only a second fetch of their URLs`() throws {
     let given = ProcessInfo.processInfo.environment[Self.seedVariable]
     let seed = given.flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
     let plan = KillPlan(

@@ -8,18 +8,16 @@ import TestPictures
 import Testing
 
 /// Clients that break the protocol are closed with a reason, and other clients do not notice.
-@Suite(.timeLimit(.minutes(20)))
-struct HostileClientTests {
+@Suite(.timeLimit(.minutes(20))) struct HostileClientTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   init() throws {
     cluster = try Cluster(Cluster.inspectable)
-    origin = try ListOrigin()
   }
 
   @Test func `invalid messages close their connection with the reason, and no other`() throws {
-    try origin.hold("/held")
+    origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")] + origin.pictures(10))
     let frames: [(bytes: [UInt8], reason: String)] = [
       // A length of 2³¹, and one of 0.
@@ -29,7 +27,7 @@ struct HostileClientTests {
     let messages = [
       Array("garbage".utf8), [0xFF, 0xFE], Array("[]".utf8), Array(#"{"type":"dance"}"#.utf8),
       Array(#"{"type":"get","id":-1,"url":7}"#.utf8),
-    ].map { (bytes: Frame.encode($0), reason: "not a message of a client") }
+    ].map { (bytes: [0, 0, 0, UInt8($0.count)] + $0, reason: "not a message of a client") }
     for (bytes, reason) in frames + messages {
       let socket = try UnixSocket.connect(path: cluster.socketPath)
       #expect(try UnixSocket.send(socket.rawValue, bytes[...]) == bytes.count)
@@ -40,64 +38,6 @@ struct HostileClientTests {
     }
     origin.origin.release("/held")
     #expect(try cluster.finished(job).done == 11)
-  }
-
-  @Test func `an unexpected descriptor is closed with the connection`() throws {
-    let frame = try WireCoding.frame(ClientMessage.hello(Hello(processID: 1)))
-    let file = try MemoryFile(containing: [1, 2, 3]).file
-    let socket = try UnixSocket.connect(path: cluster.socketPath)
-    _ = try UnixSocket.send(socket.rawValue, frame[...], passing: file.descriptor)
-    let channel = try ClientChannel(socket)
-    try expectRefusal(on: channel, containing: "a file beside a message that announces none")
-    channel.expectClosed()
-    #expect(openMemoryFileCount(of: try cluster.runningCoordinator().processID) == 0)
-    #expect(try cluster.run(origin.pictures(3)).done == 3)
-  }
-
-  @Test func `half a frame and half a list leave nothing`() throws {
-    do {
-      let socket = try UnixSocket.connect(path: cluster.socketPath)
-      #expect(try UnixSocket.send(socket.rawValue, [0, 0, 1, 0, 0x7B]) == 5)
-    }
-    do {
-      let channel = try cluster.greetedChannel()
-      let id = RequestID(rawValue: 1)
-      let options = RequestOptions(variant: .standard)
-      let submission = Submission(name: nil, options: options, order: .firstInFirstOut)
-      try channel.send(.submit(id, submission))
-      try channel.send(.submitLines(id, origin.pictures(10)))
-      try channel.flush(until: .now + ProgramRun.patience)
-    }
-    #expect(try cluster.run(origin.pictures(3)).done == 3)
-    #expect(try cluster.client().answer(.jobs()).jobs.count == 1)
-    #expect(origin.origin.totals().requests == 3)
-  }
-
-  @Test func `requests beyond the limit are refused one by one`() throws {
-    try origin.hold("/held")
-    let channel = try cluster.greetedChannel()
-    let maximum = 1_024
-    for number in 1...maximum + 1 { try channel.get(origin.url("/held"), as: UInt64(number)) }
-    try expectRefusal(on: channel, containing: "\(maximum) requests of this client wait already")
-    origin.origin.release("/held")
-    for _ in 1...maximum { _ = try #require(try channel.nextInTime().got) }
-    #expect(origin.origin.counters("/held").requests == 1)
-  }
-
-  @Test func `a detached request ends as cancelled, and its transfer is aborted`() throws {
-    let body = try PictureMaker.start().noise(seed: 1, width: 200, height: 200)
-    origin.origin.serve("/drip", .body(body, delivery: .drip(bytesPerSecond: body.count / 20)))
-    let channel = try cluster.greetedChannel()
-    try channel.get(origin.url("/drip"), as: 1)
-    try #require(origin.origin.waitUntil { $0.totals.bytesSent >= body.count / 20 })
-    try channel.sendWhole(.detach(RequestID(rawValue: 1)))
-    var reply = try channel.nextInTime()
-    while case .waiting = reply { reply = try channel.nextInTime() }
-    #expect(reply.request?.rawValue == 1)
-    #expect(reply.got?.outcome == .cancelled)
-    #expect(origin.origin.waitUntil { $0.totals.aborted == 1 })
-    #expect(origin.origin.totals().bytesSent < body.count)
-    #expect(try cluster.waitUntil { $0.viewers == 0 && $0.transfers == 0 })
   }
 
   @Test func `pixels of a picture with a URL are refused, as they are never stored`() throws {
@@ -129,8 +69,7 @@ extension ClientChannel {
 
 /// Many clients, and clients that ask for more than they read: each has its turn, and all of them
 /// together cost the coordinator a bounded amount of memory.
-@Suite(.timeLimit(.minutes(20)))
-struct ClientFairnessTests {
+@Suite(.timeLimit(.minutes(20))) struct ClientFairnessTests {
   private static let request = RequestID(rawValue: 1)
 
   /// The frames of a greeting and of requests for a job's results.
@@ -182,7 +121,7 @@ struct ClientFairnessTests {
 
   @Test func `unread replies take bounded memory`() throws {
     let cluster = try Cluster()
-    let origin = try ListOrigin()
+    let origin = ListOrigin()
     let job = try job(of: cluster, lines: 12, ofByteCount: 8_000)
     let count = 80
     let bytes = try frames(asking: job, times: count)
@@ -195,7 +134,7 @@ struct ClientFairnessTests {
 
   @Test func `half-sent requests of all clients take bounded memory`() throws {
     let cluster = try Cluster()
-    let origin = try ListOrigin()
+    let origin = ListOrigin()
     let bytes = [0, 0x10, 0, 0] + [UInt8](repeating: 0x20, count: 900 << 10)
     // Those that are closed meanwhile cannot send all of it.
     let halves = (0..<200).compactMap { _ in try? connect(to: cluster, sending: bytes) }
@@ -207,16 +146,14 @@ struct ClientFairnessTests {
     #expect(peak < 130 << 20)
   }
 
-  @Test func `a client without hello or with a half-sent request is closed after the timeout`()
-    throws
-  {
+  @Test func `a client without hello or with half a request is closed after the timeout`() throws {
     let cluster = try Cluster(["CLIENT_TIMEOUT": "2s"])
-    let origin = try ListOrigin()
-    try origin.hold("/held")
+    let origin = ListOrigin()
+    origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")])
     let idle = try cluster.greetedChannel()
     let watching = try cluster.greetedChannel()
-    try watching.sendWhole(.job(Self.request, JobRequest(job: job, isWatching: true)))
+    try watching.sendWhole(.job(Self.request, job, isWatching: true))
     let silent = try cluster.connect()
     let hello = try frames(asking: job, times: 1)
     let halves = try (0..<300).map { _ in
@@ -233,33 +170,10 @@ struct ClientFairnessTests {
     while case .job(_, let job) = try watching.nextInTime(), !job.hasEnded {}
   }
 
-  @Test func `a client beyond the limit is refused with the number of clients`() throws {
-    let cluster = try Cluster(["CLIENTS": "2"])
-    var channels = [try cluster.greetedChannel(), try cluster.greetedChannel()]
-    // No refusal takes a place, nor gives one back.
-    for _ in 0..<4 {
-      let result = try cluster.imgctl("list")
-      #expect(result.exitCode == 3)
-      #expect(
-        result.messages
-          == "imgctl: 2 clients are connected already; close some, or allow more: imgctl stop, "
-          + "then imgctl start --clients N\n")
-    }
-    channels.removeLast()
-    #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })
-  }
-
-  @Test func `a new client replaces an idle one when all connections are in use`() throws {
-    let cluster = try Cluster(["CLIENTS": "1", "CLIENT_TIMEOUT": "1s"])
-    let idle = try cluster.greetedChannel()
-    #expect(try eventually { try cluster.imgctl("list").exitCode == 0 })
-    try expectClosed(idle, because: "it was idle, and another client needs its place")
-  }
-
   private func expectClosed(_ channel: ClientChannel, because reason: String) throws {
     let reply = try channel.nextInTime()
     #expect(reply.refusal?.message.contains(reason) == true)
-    #expect(reply.request == RequestRefusal.wholeConnection)
+    #expect(reply.request == .wholeConnection)
     channel.expectClosed()
   }
 }

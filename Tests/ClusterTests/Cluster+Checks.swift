@@ -195,19 +195,22 @@ struct ListOrigin {
   let origin: TestOrigin
 
   /// Made once for all tests; URLs make them many.
-  private static let pictures = Result {
-    let maker = try PictureMaker.start()
-    return try (0..<8).map { try maker.card(index: $0, width: 64, height: 48) }
-  }
+  private static let pictures: [[UInt8]] = {
+    do {
+      let maker = try PictureMaker.start()
+      return try (0..<8).map { try maker.card(index: $0, width: 64, height: 48) }
+    } catch {
+      fatalError("no picture: \(error)")
+    }
+  }()
 
   /// - Parameter headerDelay: how long each answer is held back.
-  init(headerDelay: Duration = .zero) throws {
-    let pictures = try Self.pictures.get()
-    origin = try TestOrigin { path, _ in
+  init(headerDelay: Duration = .zero) {
+    origin = TestOrigin { path, _ in
       let parts = path.split(separator: "/")
       guard parts.count == 2, let number = Int(parts[1]) else { return nil }
       return switch parts[0] {
-      case "p": .body(pictures[number % pictures.count], headerDelay: headerDelay)
+      case "p": .body(Self.pictures[number % Self.pictures.count], headerDelay: headerDelay)
       case "text": .body(Array("no picture".utf8), contentType: "text/plain")
       default: nil
       }
@@ -215,26 +218,26 @@ struct ListOrigin {
   }
 
   /// Serves a picture that is held back until its path is released.
-  func hold(_ path: String) throws {
-    origin.serve(path, .body(try Self.pictures.get()[0], delivery: .hold))
+  func hold(_ path: String) {
+    origin.serve(path, .body(Self.pictures[0], delivery: .hold))
   }
 
   /// Serves a picture.
-  func serve(_ path: String) throws {
-    origin.serve(path, .body(try Self.pictures.get()[0]))
+  func serve(_ path: String) {
+    origin.serve(path, .body(Self.pictures[0]))
   }
 
   /// Serves a picture, but to the first who asks says that it is too busy.
-  func refuseOnce(_ path: String) throws {
-    origin.serve(path, .statuses([503, 200], body: try Self.pictures.get()[0]))
+  func refuseOnce(_ path: String) {
+    origin.serve(path, .statuses([503, 200], body: Self.pictures[0]))
   }
 
   /// Holds the first transfers of a list back, so that what follows waits in its order.
   ///
   /// - Returns: their paths.
-  func holdPictures(_ count: Int) throws -> [String] {
+  func holdPictures(_ count: Int) -> [String] {
     let paths = (0..<count).map { "/held/\($0)" }
-    for path in paths { try hold(path) }
+    for path in paths { hold(path) }
     return paths
   }
 
@@ -244,7 +247,7 @@ struct ListOrigin {
   /// - Parameter body: submits the list.
   func gather<Result>(_ count: Int, _ body: () throws -> Result) throws -> Result {
     let paths = (0..<count).map(Self.picturePath)
-    for path in paths { try hold(path) }
+    for path in paths { hold(path) }
     let result = try body()
     try #require(origin.waitUntil { $0.totals.inFlight == count })
     release(paths)
@@ -332,19 +335,13 @@ extension ClientChannel {
     try send(message)
     try flush(until: .now + ProgramRun.patience)
   }
-
-  /// Asks for the standard thumbnail of a URL.
-  func get(_ url: String, as number: UInt64) throws {
-    try sendWhole(
-      .get(
-        RequestID(rawValue: number),
-        GetRequest(url: url, options: RequestOptions(variant: .standard))))
-  }
 }
 
 extension CoordinatorReply {
   var got: GotReply? { if case .got(_, let reply) = self { reply } else { nil } }
-  var refusal: RequestRefusal? { if case .refused(_, let refusal) = self { refusal } else { nil } }
+  var refusal: (code: Failure.Code, message: String)? {
+    if case .refused(_, let code, let message) = self { (code, message) } else { nil }
+  }
   var status: ClusterStatus? { if case .status(_, let status) = self { status } else { nil } }
 }
 

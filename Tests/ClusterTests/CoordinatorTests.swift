@@ -10,17 +10,10 @@ import TestOrigin
 import Testing
 
 /// Coordinators that are started by commands, or beside another.
-@Suite(.timeLimit(.minutes(20)))
-struct StartTests {
-  private let origin: ListOrigin
+@Suite(.timeLimit(.minutes(20))) struct StartTests {
+  private let origin = ListOrigin()
 
-  init() throws {
-    origin = try ListOrigin()
-  }
-
-  @Test func `a second coordinator on the same data or socket ends, and the first continues`()
-    throws
-  {
+  @Test func `a second coordinator on the same data or socket ends, the first goes on`() throws {
     let cluster = try Cluster()
     let first = try cluster.runningCoordinator()
     let (sameData, reason) = try cluster.launch(["--socket", cluster.directory.file("other.sock")])
@@ -70,7 +63,7 @@ struct StartTests {
   }
 
   @Test func `without the coordinator program, imgctl names the missing file`() throws {
-    let programs = try TestDirectory()
+    let programs = TestDirectory()
     try Programs.install(Programs.path(of: "imgctl"), as: programs.file("imgctl"))
     let cluster = try Cluster(executableDirectory: programs.path, isStarted: false)
     let result = try cluster.imgctl("submit", try cluster.list(["http://example.org/"]))
@@ -86,7 +79,7 @@ struct StartTests {
   func `without the program of workers or decoders, start fails and names the missing file`(
     missing: String, reasons: [String]
   ) throws {
-    let programs = try TestDirectory()
+    let programs = TestDirectory()
     let worker = programs.file("imgworker")
     if missing == "imgdecoder" {
       try Programs.install(Programs.path(of: "imgworker"), as: worker)
@@ -99,42 +92,6 @@ struct StartTests {
     }
     // It has not left a coordinator behind that can do nothing.
     #expect(try cluster.imgctl("status").exitCode == 3)
-  }
-
-  @Test func `without the worker program, a job reports what it waits for`() throws {
-    let programs = try TestDirectory()
-    let worker = programs.file("imgworker")
-    let cluster = try Cluster(["WORKER_EXECUTABLE": worker])
-    #expect(try cluster.waitUntil { $0.wait?.kind == .noWorker })
-    let list = try cluster.list(["http://example.org/"])
-    let submit = try cluster.begin(["submit", "--wait", list])
-    let reason = "waiting: no worker is ready: \(worker) cannot be started"
-    #expect(try eventually { try submit.messages().contains(reason) })
-    let status = try cluster.status(of: JobID(rawValue: 1))
-    #expect(status.wait?.kind == .noWorker)
-    #expect(status.wait?.detail?.contains(worker) == true)
-    let text = try cluster.imgctl("status").output
-    #expect(text.contains("no worker is ready: \(worker) cannot be started"))
-  }
-
-  @Test func `status and limits start no coordinator and say how to start one`() throws {
-    let cluster = try Cluster(isStarted: false)
-    for arguments in [["status"], ["status", "--limits"]] {
-      let result = try cluster.begin(arguments).wait()
-      #expect(result.exitCode == 3)
-      #expect(result.messages.contains("no coordinator answers at \(cluster.socketPath)"))
-      #expect(result.messages.contains("imgctl start"))
-    }
-  }
-
-  @Test func `start in the background returns when the coordinator listens`() throws {
-    let cluster = try Cluster(isStarted: false)
-    #expect(try cluster.imgctl("start").exitCode == 0)
-    #expect(try cluster.imgctl("status", "--json").decoded(ClusterStatus.self).workers.count == 2)
-    let second = try cluster.imgctl("start")
-    #expect(second.exitCode == 0)
-    #expect(second.messages.contains("a coordinator already runs"))
-    #expect(try cluster.imgctl("stop").exitCode == 0)
   }
 
   @Test func `start lists the differences to a running coordinator`() throws {
@@ -163,9 +120,7 @@ struct StartTests {
     let done = try cluster.run(origin.pictures(2) + [origin.url("/missing")])
     let waiting = try cluster.submit(origin.pictures(3), "--delay", "1h")
     let stop = try cluster.imgctl("stop")
-    #expect(
-      stop.messages
-        == "the coordinator has stopped; 3 URLs wait for the next start\n")
+    #expect(stop.messages == "the coordinator has stopped; 3 URLs wait for the next start\n")
     let looks: [([String], Int32, Int)] = [
       (["list"], 0, 3), (["status", "\(done.job)"], 0, 2), (["failures", "\(done.job)"], 0, 1),
       (["export", "\(done.job)", cluster.directory.file("out")], 1, 0),
@@ -194,8 +149,7 @@ struct StartTests {
   @Test func `stop mentions waiting URLs only if there are any`() throws {
     let cluster = try Cluster()
     _ = try cluster.run(origin.pictures(1))
-    #expect(
-      try cluster.imgctl("stop").messages == "the coordinator has stopped\n")
+    #expect(try cluster.imgctl("stop").messages == "the coordinator has stopped\n")
     try cluster.start()
     _ = try cluster.submit(origin.pictures(1), "--delay", "1h")
     let stop = try cluster.imgctl("stop", "--json")
@@ -203,25 +157,12 @@ struct StartTests {
     let again = try cluster.imgctl("stop", "--json")
     #expect(again.output == #"{"schema":1,"stopped":false}"# + "\n")
   }
-
-  @Test func `with --json, an error is an object on standard error`() throws {
-    let cluster = try Cluster(isStarted: false)
-    for (arguments, code) in [(["status"], "no_coordinator"), (["status", "--bogus"], "usage")] {
-      let result = try cluster.begin(arguments + ["--json"]).wait()
-      #expect(result.exitCode == (code == "usage" ? 2 : 3))
-      #expect(result.output.isEmpty)
-      #expect(result.messages.hasPrefix(#"{"error":{"code":"\#(code)","message":"imgctl"#))
-    }
-  }
 }
 
 /// A coordinator that a service manager runs, and what commands do while it does not run.
-@Suite(.timeLimit(.minutes(20)))
-struct ServiceTests {
+@Suite(.timeLimit(.minutes(20))) struct ServiceTests {
   @Test(arguments: [false, true])
-  func `the service manager is notified of readiness and of the stop`(
-    isAbstract: Bool
-  ) throws {
+  func `the service manager is notified of readiness and of the stop`(isAbstract: Bool) throws {
     let cluster = try Cluster(isStarted: false)
     let path = cluster.directory.file("notify")
     let address = isAbstract ? "@\(path)" : path
@@ -247,7 +188,7 @@ struct ServiceTests {
   }
 
   @Test func `a command sends no notification to its service manager`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let manager = try DatagramReceiver(address: directory.file("notify"))
     let cluster = try Cluster(
       isStarted: false, variables: ["NOTIFY_SOCKET": directory.file("notify")])
@@ -278,21 +219,16 @@ struct ServiceTests {
 }
 
 /// The end of the coordinator: by accident and on demand.
-@Suite(.timeLimit(.minutes(20)))
-struct CoordinatorDeathTests {
+@Suite(.timeLimit(.minutes(20))) struct CoordinatorDeathTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   init() throws {
     cluster = try Cluster()
-    origin = try ListOrigin()
   }
 
-  @Test
-  func `SIGTERM finishes running work, refuses requests, and keeps the rest for the next start`()
-    throws
-  {
-    let held = try origin.holdPictures(8)
+  @Test func `SIGTERM finishes running work, refuses requests, and keeps the rest`() throws {
+    let held = origin.holdPictures(8)
     let running = try cluster.submit(held.map(origin.url))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     let waiting = try cluster.submit(origin.pictures(50))
@@ -319,10 +255,8 @@ struct CoordinatorDeathTests {
   }
 
   @Test(arguments: [["wait"], ["watch"], ["watch", "--json"]])
-  func `a command that follows a job goes on with the next coordinator`(
-    command: [String]
-  ) throws {
-    try origin.hold("/held")
+  func `a command that follows a job goes on with the next coordinator`(command: [String]) throws {
+    origin.hold("/held")
     let job = try cluster.submit([origin.url("/held"), origin.url("/missing")])
     try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
     let run = try cluster.begin(command + ["\(job)"])
@@ -342,7 +276,7 @@ struct CoordinatorDeathTests {
   }
 
   @Test func `a command that follows a job says that no coordinator comes back`() throws {
-    try origin.hold("/held")
+    origin.hold("/held")
     let job = try cluster.submit([origin.url("/held")])
     let run = try cluster.begin(["wait", "\(job)", "--json"])
     try #require(try eventually { try !run.lines().isEmpty })

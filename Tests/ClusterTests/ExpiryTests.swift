@@ -10,14 +10,12 @@ import Testing
 @testable import ImgStore
 
 /// When thumbnails expire, as people see it, row by row.
-@Suite(.timeLimit(.minutes(20)))
-struct ExpiryTests {
+@Suite(.timeLimit(.minutes(20))) struct ExpiryTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   init() throws {
     cluster = try Cluster()
-    origin = try ListOrigin()
   }
 
   private func listed(_ path: String = "/p/1") throws -> JSONValue {
@@ -30,16 +28,7 @@ struct ExpiryTests {
 
   private var now: WallTime { .now }
 
-  @Test func `a thumbnail expires 7 days after its download`() throws {
-    try get()
-    #expect(try listed().life == .seconds(604_800))
-    #expect(try listed().lifetime_ms == .null)
-    #expect(try cluster.json("get", origin.url("/p/1")).expires_at == listed().expires_at)
-  }
-
-  @Test func `a thumbnail expires after the requested duration or at the requested date`()
-    throws
-  {
+  @Test func `a thumbnail expires after the requested duration or at the requested date`() throws {
     try get("/p/1", "--expire-after", "31556926s")
     #expect(try listed("/p/1").life == .seconds(31_556_926))
     let date = now.advanced(by: .seconds(86_400))
@@ -50,30 +39,7 @@ struct ExpiryTests {
     #expect(try listed("/p/3").expires_at.time == date)
   }
 
-  @Test(arguments: ["get", "submit"])
-  func `an expiry date in the past is refused`(command: String) throws {
-    let result = try cluster.imgctl(command, origin.url("/p/1"), "--expires-at", "2001-01-01")
-    #expect(result.exitCode == 2)
-    #expect(
-      result.messages.contains(
-        "imgctl \(command): the expiry 2001-01-01T00:00:00.000Z is in the past"))
-    #expect(origin.origin.totals().requests == 0)
-  }
-
-  @Test func `a changed default expiry applies only to thumbnails stored later`() throws {
-    try get("/p/1")
-    let limits = try cluster.imgctl("limits", "--default-expiry", "1h", "--json")
-    #expect(try limits.decoded(Limits.self).defaultExpiry == .seconds(3_600))
-    try get("/p/2")
-    #expect(try cluster.run([origin.url("/p/1"), origin.url("/p/3")]).fromCache == 1)
-    #expect(try listed("/p/1").life == .seconds(604_800))
-    #expect(try listed("/p/2").life == .seconds(3_600))
-    #expect(try listed("/p/3").life == .seconds(3_600))
-  }
-
-  @Test func `a request can extend the expiry of a stored thumbnail, never shorten it`()
-    throws
-  {
+  @Test func `a request can extend the expiry of a stored thumbnail, never shorten it`() throws {
     try get("/p/1", "--expire-after", "1h")
     try get("/p/1", "--expire-after", "2h")
     #expect(try listed().life == .seconds(7_200))
@@ -87,9 +53,7 @@ struct ExpiryTests {
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
 
-  @Test func `a request that extends an expiry is answered after the extension, others at once`()
-    throws
-  {
+  @Test func `a request that extends an expiry is answered after that, others at once`() throws {
     let cluster = try Cluster.inOrder()
     let urls = [1, 2].map { origin.url("/p/\($0)") }
     #expect(try cluster.run(urls).done == 2)
@@ -116,9 +80,7 @@ struct ExpiryTests {
     }.get()
   }
 
-  @Test func `--expire-on-access renews the expiry, with the default duration if none is given`()
-    throws
-  {
+  @Test func `--expire-on-access renews the expiry by its duration or the default one`() throws {
     try get("/p/1", "--expire-on-access")
     #expect(try listed("/p/1").lifetime_ms == 604_800_000)
     try get("/p/2", "--expire-on-access", "--expire-after", "1h")
@@ -148,15 +110,12 @@ struct ExpiryTests {
         NewThumbnail(
           key: ContentKey(PictureName(url), variant: .standard), url: url.text,
           thumbnail: Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
-          source: SourcePicture(
-            format: .jpeg, width: 1, height: 1, byteCount: 3),
+          source: SourcePicture(format: .jpeg, width: 1, height: 1, byteCount: 3),
           retention: hour, bytes: bytes)
       ], at: now.advanced(by: .seconds(-secondsAgo)))
   }
 
-  @Test func `a get from the map renews the expiry after a tenth of the duration`()
-    throws
-  {
+  @Test func `a get from the map renews the expiry after a tenth of the duration`() throws {
     #expect(try cluster.imgctl("stop").exitCode == 0)
     try store("/p/1", secondsAgo: 0, in: cluster)
     try get("/p/1")
@@ -172,18 +131,6 @@ struct ExpiryTests {
     #expect(origin.origin.totals().requests == 0)
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
-
-  @Test func `a look-up of a list's line renews the expiry`() throws {
-    #expect(try cluster.imgctl("stop").exitCode == 0)
-    for number in 1...9 { try store("/p/\(number)", secondsAgo: 1_800, in: cluster) }
-    #expect(try cluster.run((1...9).map { origin.url("/p/\($0)") }).fromCache == 9)
-    #expect(
-      try eventually {
-        let lives = try cluster.records().compactMap(\.life)
-        return lives.count == 9 && lives.allSatisfy { $0 >= .seconds(5_400) }
-      })
-    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
-  }
 }
 
 extension JSONValue {
@@ -195,8 +142,7 @@ extension JSONValue {
 }
 
 /// The background sweep removes expired thumbnails.
-@Suite(.timeLimit(.minutes(20)))
-struct SweepTests {
+@Suite(.timeLimit(.minutes(20))) struct SweepTests {
   private static let storeBudgetByteCount: Int64 = 400 << 20
 
   /// Puts thumbnails into the store that expire at a moment.
@@ -208,40 +154,10 @@ struct SweepTests {
       return NewThumbnail(
         key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 200),
-        source: SourcePicture(
-          format: .jpeg, width: 640, height: 480, byteCount: 10_000),
+        source: SourcePicture(format: .jpeg, width: 640, height: 480, byteCount: 10_000),
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 200))
     }
     try store.put(thumbnails, at: moment.advanced(by: .seconds(-604_800)))
-  }
-
-  @Test
-  func
-    `U23: of 10,000 expired entries the first answer after the start knows nothing, and they go`()
-    throws
-  {
-    let cluster = try Cluster(isStarted: false)
-    let now = WallTime.now
-    do {
-      let store = try ThumbnailStore(
-        directory: cluster.storeDirectory,
-        access: .readWrite(budgetByteCount: Self.storeBudgetByteCount))
-      let longAgo = now.advanced(by: .seconds(-120))
-      for start in stride(from: 0, to: 10_000, by: 1_000) {
-        try put(start..<start + 1_000, expiringAt: longAgo, into: store)
-      }
-      try put(10_000..<10_005, expiringAt: now.advanced(by: .seconds(86_400)), into: store)
-    }
-    let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
-    let occupiedBefore = try reader.size().occupiedByteCount
-
-    try cluster.start()
-    #expect(try cluster.status().workers.count == 2)
-    // Ten thousand take forty batches, five a second.
-    #expect(try reader.size().recordCount > 5)
-    #expect(try eventually { try reader.size().recordCount == 5 })
-    #expect(try reader.size().occupiedByteCount < occupiedBefore / 10)
-    #expect(try reader.statistics().counters?.expiredRemovals == 10_000)
   }
 
   @Test func `the sweep skips thumbnails that expired within the last minute`() throws {
@@ -268,16 +184,14 @@ struct SweepTests {
 }
 
 /// What is kept of a picture, row by row.
-@Suite(.timeLimit(.minutes(20)))
-struct KeepOptionTests {
+@Suite(.timeLimit(.minutes(20))) struct KeepOptionTests {
   private let cluster: Cluster
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let body: [UInt8]
   private let url: String
 
   init() throws {
     cluster = try Cluster()
-    origin = try TestOrigin()
     body = try PictureMaker.start().card(index: 1, width: 640, height: 480)
     origin.serve("/a", .body(body))
     url = origin.baseURL + "/a"
@@ -299,17 +213,5 @@ struct KeepOptionTests {
     let file = try #require(names.first { $0 != "manifest.jsonl" })
     #expect(FileManager.default.contents(atPath: "\(directory)/\(file)") == Data(body))
     #expect(requestCount == 1)
-  }
-
-  @Test func `a job with --keep none fetches each time`() throws {
-    for count in 1...2 {
-      #expect(try cluster.finished(cluster.submit([url], "--keep", "none")).done == 1)
-      #expect(requestCount == count)
-    }
-    #expect(try cluster.records().isEmpty)
-  }
-
-  @Test func `get refuses --keep original`() throws {
-    try cluster.expectRefused("get", url, "--keep", "original", because: "--keep all")
   }
 }

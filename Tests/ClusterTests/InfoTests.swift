@@ -7,16 +7,14 @@ import TestPictures
 import Testing
 
 /// `imgctl info` and jobs of facts, from the command line to the origin.
-@Suite(.timeLimit(.minutes(20)))
-struct InfoTests {
+@Suite(.timeLimit(.minutes(20))) struct InfoTests {
   private let cluster: Cluster
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   /// A JPEG with much behind its header.
   private let picture: [UInt8]
 
   init() throws {
     cluster = try Cluster()
-    origin = try TestOrigin()
     picture =
       try PictureMaker.start().card(index: 1, width: 640, height: 480)
       + [UInt8](repeating: 0, count: 2_500_000)
@@ -84,9 +82,7 @@ struct InfoTests {
   }
 
   @Test(arguments: [PictureFormat.gif, .losslessWebP])
-  func `the frames of a local animation are counted, those of a URL with --full`(
-    format: PictureFormat
-  ) throws {
+  func `frames of a local animation are counted, of a URL if --full`(format: PictureFormat) throws {
     let file = try PictureMaker.start().animation(
       index: 0, width: 300, height: 200, frameCount: 40, format: format)
     let path = try cluster.directory.write(file, to: "a")
@@ -224,16 +220,14 @@ struct InfoTests {
 }
 
 /// `imgctl info --pixels`, from the command line to the decoder.
-@Suite(.timeLimit(.minutes(20)))
-struct InfoPixelsTests {
+@Suite(.timeLimit(.minutes(20))) struct InfoPixelsTests {
   private let cluster: Cluster
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let maker: PictureMaker
   private let picture: [UInt8]
 
   init() throws {
     cluster = try Cluster()
-    origin = try TestOrigin()
     maker = try PictureMaker.start()
     picture = try maker.encode(
       Raster(width: 64, height: 48) { x, _ in x < 48 ? .init(200, 30, 30) : .init(30, 60, 200) },
@@ -302,20 +296,6 @@ struct InfoPixelsTests {
     #expect(full.frame_count == 3 && full.status == "complete" && full.thumbhash == .null)
   }
 
-  @Test func `what the store has of a picture, an original too, is not fetched again`() throws {
-    #expect(try cluster.imgctl("get", url, "--keep", "all", "--json").exitCode == 0)
-    check(try info(url))
-    #expect(origin.counters("/a.png").requests == 1)
-  }
-
-  @Test func `a picture in its URL is decoded`() throws {
-    let svg =
-      "<svg xmlns='http://www.w3.org/2000/svg' width='64' height='48'>"
-      + "<rect width='48' height='48' fill='%23c81e1e'/>"
-      + "<rect x='48' width='16' height='48' fill='%231e3cc8'/></svg>"
-    #expect(try info("data:image/svg+xml,\(svg)").dominant_colour == "#c81e1e")
-  }
-
   @Test func `a picture that cannot be decoded has its facts, and the reason`() throws {
     // Their decoder is not allowed, and their pixels are not all there.
     origin.serve("/b.jp2", .body(try maker.jpeg2000Card(index: 1)))
@@ -334,40 +314,18 @@ struct InfoPixelsTests {
     // A thumbnail is another matter.
     #expect(try cluster.imgctl("get", origin.baseURL + "/b.jp2", "--json").exitCode == 1)
   }
-
-  @Test func `a wrong type is told as without pixels`() throws {
-    origin.serve("/d", .body(picture, contentType: "image/jpeg"))
-    let report = try info(origin.baseURL + "/d")
-    check(report)
-    #expect(report.declared_type == "image/jpeg")
-  }
-
-  @Test func `a list gives the pixels of each URL`() throws {
-    origin.serve("/gone", .status(404))
-    let urls = [url, origin.baseURL + "/gone"]
-    let path = try cluster.directory.write(Array(urls.joined(separator: "\n").utf8), to: "list")
-    let result = try cluster.imgctl("info", "--pixels", "--list", path)
-    #expect(result.exitCode == 1, "\(result.messages)")
-    let reports = try result.decodedLines(JSONValue.self)
-    #expect(reports.compactMap(\.code.string) == ["http_status"])
-    for report in reports where report.code == .null { check(report) }
-    #expect(reports.count == 2)
-  }
 }
 
 /// The ThumbHash of a picture, from its decoder to the reports of imgctl.
-@Suite(.timeLimit(.minutes(20)))
-struct ThumbHashTests {
+@Suite(.timeLimit(.minutes(20))) struct ThumbHashTests {
 
   private let cluster: Cluster
   private let url: String
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
 
   init() throws {
     cluster = try Cluster()
-    origin = try TestOrigin()
-    origin.serve(
-      "/a", .body(try PictureMaker.start().card(index: 1, width: 640, height: 480)))
+    origin.serve("/a", .body(try PictureMaker.start().card(index: 1, width: 640, height: 480)))
     url = origin.baseURL + "/a"
   }
 
@@ -394,27 +352,5 @@ struct ThumbHashTests {
     let stored = try cluster.json("get", url)
     let uncached = try cluster.json("get", url, "--no-cache")
     #expect(stored.thumbhash != .null && stored.thumbhash == uncached.thumbhash)
-  }
-
-  @Test func `a renewed thumbnail keeps its ThumbHash`() throws {
-    let body = try PictureMaker.start().card(index: 2)
-    let headers = [Header("Cache-Control", "max-age=0")]
-    origin.serve("/b", .resource(Resource(body, entityTag: "\"1\"", headers: headers)))
-    let reports = try (0..<2).map { _ in
-      try cluster.json("get", origin.baseURL + "/b", "--cache-policy", "protocol")
-    }
-    #expect(reports[0].thumbhash != .null && reports[0].thumbhash == reports[1].thumbhash)
-    #expect(origin.counters("/b").requests == 2)
-    #expect(origin.counters("/b").bytesSent == body.count)
-  }
-
-  @Test func `facts have no ThumbHash, and neither has an original`() throws {
-    let facts = try cluster.json("info", url)
-    #expect(facts.status == "complete" && facts.thumbhash == .null)
-    let job = try cluster.submit([url], "--keep", "original")
-    #expect(try cluster.finished(job).done == 1)
-    let listed = try cluster.records()
-    #expect(listed.compactMap(\.kind.string).sorted() == ["facts", "original"])
-    #expect(listed.allSatisfy { $0.thumbhash == .null })
   }
 }

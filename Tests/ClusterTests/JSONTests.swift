@@ -6,13 +6,11 @@ import TestOrigin
 import Testing
 
 /// What every command prints with `--json`, against the article that documents it.
-@Suite(.timeLimit(.minutes(20)))
-struct JSONTests {
-  private let origin: ListOrigin
+@Suite(.timeLimit(.minutes(20))) struct JSONTests {
+  private let origin = ListOrigin()
   private let document: JSONDocument
 
   init() throws {
-    origin = try ListOrigin()
     document = try JSONDocument()
   }
 
@@ -79,9 +77,7 @@ struct JSONTests {
     for line in lines { #expect(try document.fault(of: line, by: Self.endlessCommand) == nil) }
   }
 
-  @Test func `a missing and a damaged store are reported in JSON`()
-    throws
-  {
+  @Test func `a missing and a damaged store are reported in JSON`() throws {
     let cluster = try Cluster(isStarted: false)
     for command in ["stat", "compact", "verify", "reset", "clean"] {
       let result = try cluster.imgctl("cache", command, "--json")

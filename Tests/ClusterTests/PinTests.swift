@@ -8,16 +8,14 @@ import TestPictures
 import Testing
 
 /// A list that is larger than its store.
-@Suite(.timeLimit(.minutes(20)))
-struct PinTests {
+@Suite(.timeLimit(.minutes(20))) struct PinTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   private static let count = 120
 
   init() throws {
     cluster = try Cluster(isStarted: false)
-    origin = try ListOrigin()
     try start()
     // Each thumbnail has about 100 KB, so the store holds about 90 of them.
     let noise = try PictureMaker.start().noise(seed: 1, width: 400, height: 400)
@@ -80,9 +78,7 @@ struct PinTests {
     #expect(origin.origin.counters("/noise/0").requests == 1)
   }
 
-  @Test func `without pins later thumbnails replace earlier ones, which the end of the job counts`()
-    throws
-  {
+  @Test func `without pins later thumbnails replace earlier ones, which the job counts`() throws {
     let waiting = try submit()
     #expect(waiting.wait?.kind == .storePinned)
     #expect(try cluster.imgctl("unpin", "\(waiting.job)").exitCode == 0)

@@ -10,16 +10,14 @@ import TestPictures
 import Testing
 
 /// `imgctl get --progress`: how much of a picture has arrived.
-@Suite(.timeLimit(.minutes(20)))
-struct ProgressTests {
+@Suite(.timeLimit(.minutes(20))) struct ProgressTests {
   private static let steps = [50_000, 100_000, 200_000]
   private let cluster: Cluster
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
 
   init() throws {
     cluster = try Cluster(["ATTEMPTS": "2", "BACKOFF": "20ms"])
-    origin = try TestOrigin()
     picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
   }
 
@@ -49,28 +47,7 @@ struct ProgressTests {
     #expect(said.allSatisfy { $0.url.string == origin.baseURL + "/a" })
   }
 
-  @Test func `what is on this machine has no progress`() throws {
-    let card = try PictureMaker.start().card(index: 0, width: 64, height: 48)
-    origin.serve("/a", .body(card))
-    #expect(try cluster.imgctl("get", origin.baseURL + "/a", "--json").lines.count == 1)
-    // The delay makes the coordinator answer the hit.
-    for options in [[], ["--delay", "1ms"]] {
-      let hit = try cluster.begin(
-        ["get", origin.baseURL + "/a", "--json", "--progress"] + options)
-      #expect(try progress(of: hit).isEmpty)
-    }
-    let data = "data:image/jpeg;base64," + Data(card).base64EncodedString()
-    let file = try cluster.directory.write(card, to: "card.jpg")
-    for source in [data, file] {
-      let result = try cluster.imgctl("get", source, "--json", "--progress")
-      #expect(result.exitCode == 0)
-      #expect(result.lines.count == 1)
-    }
-  }
-
-  @Test func `without --json, standard error has the progress and standard output the picture`()
-    throws
-  {
+  @Test func `without --json, standard error has the progress and the output the picture`() throws {
     origin.serve("/a", .body(picture, delivery: .steps([100_000])))
     let run = try cluster.begin(["get", origin.baseURL + "/a", "--progress"])
     try #require(try eventually { try run.messages().contains(" % of ") })
@@ -82,17 +59,15 @@ struct ProgressTests {
 }
 
 /// `imgctl get --incremental`: previews while a picture arrives.
-@Suite(.timeLimit(.minutes(20)))
-struct IncrementalTests {
+@Suite(.timeLimit(.minutes(20))) struct IncrementalTests {
   private let cluster: Cluster
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   /// Where the picture is written.
   private let file: String
 
   init() throws {
     cluster = try Cluster(Cluster.inspectable, isStarted: false)
     try cluster.start()
-    origin = try TestOrigin()
     file = cluster.directory.file("out.png")
   }
 
@@ -118,9 +93,7 @@ struct IncrementalTests {
   }
 
   @Test(arguments: ArrivingPicture.Form.allCases)
-  func `get replaces its file by previews, each nearer to the thumbnail`(
-    form: ArrivingPicture.Form
-  ) throws {
+  func `get replaces its file by ever nearer previews`(form: ArrivingPicture.Form) throws {
     let picture = try ArrivingPicture(form)
     serve(picture)
     origin.serve("/whole", .body(picture.bytes))
@@ -150,9 +123,7 @@ struct IncrementalTests {
   }
 
   @Test(arguments: [false, true])
-  func `if the body breaks off, the file is as before and nothing is stored`(
-    isThere: Bool
-  ) throws {
+  func `if the body breaks off, the file is as before and nothing is stored`(isThere: Bool) throws {
     if isThere { try FileIO.replace(path: file, with: Array("before".utf8)) }
     let picture = try ArrivingPicture(.progressiveJPEG)
     serve(picture)
@@ -223,14 +194,6 @@ struct IncrementalTests {
     #expect(try raster().width == 320)
     #expect(try FileStatus(at: file).isRegularFile == false, "the link is still one")
     #expect(try leftovers() == [])
-  }
-
-  @Test func `standard output takes no previews`() throws {
-    let reason =
-      "--incremental: standard output takes one picture; use -o FILE for previews, or --json"
-    let url = origin.baseURL + "/a"
-    try cluster.expectRefused("get", url, "--incremental", because: reason)
-    try cluster.expectRefused("get", url, "--incremental", "-o", "-", because: reason)
   }
 }
 

@@ -7,20 +7,16 @@ import TestPictures
 import Testing
 
 /// What a person or a program that asks for pictures is promised, row by row.
-@Suite(.timeLimit(.minutes(20)))
-struct RequestLifecycleTests {
+@Suite(.timeLimit(.minutes(20))) struct RequestLifecycleTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   init() throws {
     cluster = try Cluster()
-    origin = try ListOrigin()
   }
 
   @Test(arguments: [9, 2] as [CInt])
-  func `the transfer of a client that disconnects is aborted`(signal: CInt)
-    throws
-  {
+  func `the transfer of a client that disconnects is aborted`(signal: CInt) throws {
     let body = try PictureMaker.start().noise(seed: 1, width: 200, height: 200)
     // Far more seconds than a signal takes, and far more bytes than fit between two of its slices.
     let rate = body.count / 20
@@ -54,7 +50,7 @@ struct RequestLifecycleTests {
   }
 
   @Test func `a job passes through its states and refuses changes that its state forbids`() throws {
-    let held = try origin.holdPictures(1)
+    let held = origin.holdPictures(1)
     let job = try cluster.submit(held.map(origin.url) + [origin.url("/missing/1")])
     try #require(origin.origin.waitUntil { $0["/held/0"].inFlight == 1 })
     #expect(try cluster.status(of: job).state == .running)
@@ -86,7 +82,7 @@ struct RequestLifecycleTests {
   }
 
   @Test func `a viewer that moves on does not get the previous picture`() throws {
-    try origin.hold("/slow")
+    origin.hold("/slow")
     let slow = try cluster.begin(["get", "--viewer", "v", origin.url("/slow")])
     try #require(origin.origin.waitUntil { $0["/slow"].inFlight == 1 })
     let fast = try cluster.imgctl("get", "--viewer", "v", origin.url("/p/1"))
@@ -104,7 +100,7 @@ struct RequestLifecycleTests {
   // MARK: - People who change their minds
 
   @Test func `cancel aborts transfers and drops waiting lines, and the counts add up`() throws {
-    let held = try origin.holdPictures(8)
+    let held = origin.holdPictures(8)
     let job = try cluster.submit(held.map(origin.url) + origin.pictures(500))
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     #expect(try cluster.imgctl("cancel", "\(job)").exitCode == 0)
@@ -125,7 +121,7 @@ struct RequestLifecycleTests {
   }
 
   @Test func `Ctrl-C ends the display of a job, not the job`() throws {
-    let held = try origin.holdPictures(8)
+    let held = origin.holdPictures(8)
     let list = try cluster.list(held.map(origin.url) + origin.pictures(20))
     let run = try cluster.begin(["submit", "--wait", list])
     // It shows the job from the moment on in which it hears Ctrl-C itself.

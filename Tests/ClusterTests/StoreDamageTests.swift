@@ -8,64 +8,61 @@ import TestOrigin
 import Testing
 
 /// A store whose pages are damaged in a way that ends the processes that read them.
-@Suite(.timeLimit(.minutes(20)))
-struct StoreDamageTests {
-  private let origin: ListOrigin
+@Suite(.timeLimit(.minutes(20))) struct StoreDamageTests {
+  private let origin = ListOrigin()
   private let cluster: Cluster
 
   /// Enough for branch pages in every table.
   private static let pictureCount = 120
 
   init() throws {
-    origin = try ListOrigin()
     cluster = try Cluster()
   }
 
-  /// Fills the store, and damages it while nothing runs.
-  private func damageStore(_ damage: PageDamage) throws -> [String] {
-    let list = origin.pictures(Self.pictureCount)
-    try #require(try cluster.run(list).done == Self.pictureCount)
+  private func stop() throws {
     try #require(try cluster.imgctl("stop").exitCode == 0)
     try #require(try cluster.runningCoordinator().wait().exitCode == 0)
-    try damage.apply(toStoreIn: cluster.storeDirectory)
-    return list
   }
 
   @Test(arguments: PageDamage.allCases)
-  func `verify names a damaged store and a remedy, and a start recreates it, with no suspect`(
-    damage: PageDamage
-  ) throws {
-    let list = try damageStore(damage)
+  func `verify names a damaged store, and its first user recreates it`(damage: PageDamage) throws {
+    let list = origin.pictures(Self.pictureCount)
+    try #require(try cluster.run(list).done == Self.pictureCount)
+    try stop()
+    try damage.apply(toStoreIn: cluster.storeDirectory)
     // Without workers, which would replace the store as soon as they read it.
     let result = try cluster.imgctl("cache", "verify")
     #expect(result.exitCode == 2)
     #expect(result.messages.contains("the store in \(cluster.storeDirectory) is damaged"))
     #expect(result.messages.contains("remove"))
+    let file = URL(filePath: "\(cluster.storeDirectory)/data.mdb")
+    let damaged = try Data(contentsOf: file)
+    for use in [expectList, expectReset, expectGet] {
+      try damaged.write(to: file)
+      try cluster.start()
+      try use(list)
+      try stop()
+    }
+  }
 
-    try cluster.start()
+  /// A list succeeds, with no suspect. Whatever crash there was, the store works again.
+  private func expectList(_ list: [String]) throws {
     let status = try cluster.run(Array(list.prefix(60)))
     #expect(status.done == 60)
     let failures = try cluster.imgctl("failures", "\(status.job)").output
     #expect(failures.isEmpty)
-    // Whatever crash there was, the store works again.
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
     #expect(try cluster.run(Array(list.prefix(60))).fromCache == 60)
   }
 
-  @Test(arguments: PageDamage.allCases)
-  func `a reset removes a damaged store`(damage: PageDamage) throws {
-    let list = try damageStore(damage)
-    try cluster.start()
+  private func expectReset(_ list: [String]) throws {
     let result = try cluster.imgctl("cache", "reset")
     #expect(result.exitCode == 0, "\(result.messages)")
     #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
     #expect(try cluster.imgctl("get", list[0]).exitCode == 0)
   }
 
-  @Test(arguments: PageDamage.allCases)
-  func `a get returns its thumbnail although the store is damaged`(damage: PageDamage) throws {
-    let list = try damageStore(damage)
-    try cluster.start()
+  private func expectGet(_ list: [String]) throws {
     let result = try cluster.imgctl("get", list[0])
     #expect(result.exitCode == 0, "\(result.messages)")
     #expect(!result.outputBytes.isEmpty)
@@ -144,61 +141,9 @@ enum PageDamage: String, CaseIterable {
   }
 }
 
-/// A journal in which the outcomes can no longer be read.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalDamageTests {
-  @Test func `a job whose outcomes are damaged can be removed`() throws {
-    let cluster = try Cluster()
-    let job = try cluster.run((0..<500).map { "bad line \($0)" }).job
-    let coordinator = try cluster.runningCoordinator()
-    coordinator.signal(SIGTERM)
-    #expect(try coordinator.wait().exitCode == 0)
-    try damageOutcomes(in: cluster.dataDirectory + "/journal/data.mdb")
-
-    try cluster.start()
-    let read = try cluster.imgctl("failures", "\(job)")
-    #expect(read.messages.contains("is damaged"))
-    let removal = try cluster.imgctl("remove", "\(job)")
-    #expect(removal.exitCode == 0, "\(removal)")
-    #expect(try cluster.jobs() == [])
-    #expect(try cluster.status().journalError == nil)
-  }
-
-  // LMDB's pages begin with their number, a checksum, flags, and the end of the list of their
-  // entries (`MDB_page` in its source).
-  private static let pageByteCount = 4_096
-  private static let flagsOffset = 10
-  private static let leafFlag: UInt8 = 2
-  private static let headerByteCount = 16
-
-  /// Overwrites the type of every page that holds many outcomes.
-  private func damageOutcomes(in path: String) throws {
-    var bytes = Array(try Data(contentsOf: URL(filePath: path)))
-    var count = 0
-    for start in stride(from: 0, to: bytes.count, by: Self.pageByteCount) {
-      let page = bytes[start..<start + Self.pageByteCount]
-      let flags = page[start + Self.flagsOffset]
-      let entriesEnd = Int(page[start + 12]) + Int(page[start + 13]) << 8
-      guard flags == Self.leafFlag, entriesEnd > Self.headerByteCount + 2 * 10,
-        String(decoding: page, as: UTF8.self).contains("invalid_url")
-      else { continue }
-      bytes[start + Self.flagsOffset] = 0
-      count += 1
-    }
-    try #require(count > 0)
-    let file = try FileIO.create(path)
-    try FileIO.writeAll(file.rawValue, bytes)
-  }
-}
-
 /// What the journal's files hold: no more than they must, and what is damaged is told.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalUpkeepTests {
-  private let origin: ListOrigin
-
-  init() throws {
-    origin = try ListOrigin()
-  }
+@Suite(.timeLimit(.minutes(20))) struct JournalUpkeepTests {
+  private let origin = ListOrigin()
 
   private func journalFile(of cluster: Cluster) -> URL {
     URL(filePath: "\(cluster.dataDirectory)/journal/data.mdb")
@@ -212,21 +157,10 @@ struct JournalUpkeepTests {
     }
   }
 
-  /// Changes a bit of each place in the journal's file that holds a text.
-  private func damage(_ text: String, of cluster: Cluster) throws {
-    var bytes = try Data(contentsOf: journalFile(of: cluster))
-    var start = bytes.startIndex
-    while let found = bytes[start...].firstRange(of: Data(text.utf8)) {
-      bytes[found.lowerBound] ^= 1
-      start = found.upperBound
-    }
-    try bytes.write(to: journalFile(of: cluster))
-  }
-
   @Test func `header values survive a crash and are erased with their job`() throws {
     let secret = "c2VjcmV0IG9mIGEgam9i"
     let cluster = try Cluster.inOrder()
-    try origin.hold("/held")
+    origin.hold("/held")
     let list = try cluster.list([origin.url("/held"), origin.url("/p/1")])
     let submitted = try cluster.imgctl("submit", list, "--header", "Authorization: \(secret)")
     let job = try #require(submitted.lines.first.flatMap(JobID.init))
@@ -244,47 +178,13 @@ struct JournalUpkeepTests {
 
   @Test func `only jobs that ended long ago are removed`() throws {
     let cluster = try Cluster(["KEEP_JOBS": "1s"])
-    try origin.hold("/held")
+    origin.hold("/held")
     let waiting = try cluster.submit([origin.url("/held")])
     let ended = try cluster.run(["no URL"]).job
     try #require(try eventually { try cluster.jobs() == [waiting] })
     let log = try cluster.runningCoordinator().messages()
     #expect(log.contains("job \(ended): removed, because of --keep-jobs"))
     #expect(try cluster.imgctl("status", "\(ended)").exitCode == 2)
-  }
-
-  @Test func `removing a job frees its disk space`() throws {
-    let cluster = try Cluster()
-    let lines = (0..<3_000).map { "no URL \($0)" + String(repeating: "x", count: 4_000) }
-    let job = try cluster.run(lines).job
-    let kept = try cluster.run(["no URL"]).job
-    func byteCount() throws -> Int { try Data(contentsOf: journalFile(of: cluster)).count }
-    #expect(try byteCount() > 8 << 20)
-    #expect(try cluster.imgctl("remove", "\(job)").exitCode == 0)
-    #expect(try eventually { try byteCount() < 2 << 20 })
-    try cluster.restartAfterCrash()
-    #expect(try cluster.jobs() == [kept])
-    #expect(try cluster.status(of: kept).failed == 1)
-  }
-
-  @Test func `the lines of a damaged list fail, and other jobs continue`() throws {
-    let cluster = try Cluster.inOrder(["TRANSFERS": "1"])
-    try origin.hold("/held")
-    let first = try cluster.submit([origin.url("/held")])
-    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
-    let damaged = try cluster.submit([origin.url("/p/1"), origin.url("/p/3")])
-    let sound = try cluster.submit([origin.url("/p/2")])
-    try cluster.killCoordinator()
-    try damage(origin.url("/p/1"), of: cluster)
-    origin.release(["/held"])
-    try cluster.start()
-    let status = try cluster.finished(damaged)
-    #expect([status.total, status.failed, status.done] == [2, 2, 0])
-    let failures = try cluster.imgctl("failures", "\(damaged)").lines
-    #expect(failures.count == 2 && failures.allSatisfy { $0.hasPrefix("internal") })
-    #expect(try cluster.finished(sound).done == 1)
-    #expect(try cluster.finished(first).done == 1)
-    #expect(Set(origin.origin.startOrder()) == ["/held", "/p/2"])
   }
 
   @Test func `a journal that cannot be opened can be extracted and replaced`() throws {
@@ -324,8 +224,7 @@ struct JournalUpkeepTests {
     try cluster.killCoordinator()
     let output = cluster.directory.file("jobs")
     let names = ["\(output)/job-\(job).txt", "\(output)/job-\(job).jsonl"]
-    try FileManager.default.createDirectory(
-      atPath: output, withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: output, withIntermediateDirectories: false)
     for name in names { try Data().write(to: URL(filePath: name)) }
     let result = try cluster.imgctl("recover", "\(cluster.dataDirectory)/journal", output, "--json")
     #expect(result.exitCode == 0)

@@ -9,18 +9,16 @@ import TestOrigin
 import Testing
 
 /// URLs as people have them, by way of all processes.
-@Suite(.timeLimit(.minutes(20)))
-struct URLTests {
+@Suite(.timeLimit(.minutes(20))) struct URLTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
   /// Where the origin listens, without a scheme.
   private let place: String
 
   init() throws {
     cluster = try Cluster.inOrder()
-    origin = try ListOrigin()
-    try origin.serve("/a%20b.jpg")
-    try origin.serve("/%C3%BC.jpg")
+    origin.serve("/a%20b.jpg")
+    origin.serve("/%C3%BC.jpg")
     place = String(origin.origin.baseURL.dropFirst("http://".utf8.count))
   }
 
@@ -53,9 +51,7 @@ struct URLTests {
     #expect(try get(url, "--ignore-query", "token").url.string == url)
   }
 
-  @Test func `a line is reported as written, with its normalized URL`()
-    throws
-  {
+  @Test func `a line is reported as written, with its normalized URL`() throws {
     let pictures = [origin.url("/a b.jpg"), origin.url("/ü.jpg"), "<\(origin.url("/p/1"))>"]
     // No TLS is spoken there.
     let lines = pictures + ["\(place)/p/2", "photo.jpg"]
@@ -81,16 +77,6 @@ struct URLTests {
     #expect(manifest.compactMap(\.file.string).count == 3)
   }
 
-  @Test func `a file takes precedence over a host of its name`() throws {
-    let missing = try cluster.imgctl("get", "photo.jpg")
-    #expect(missing.exitCode == 2)
-    #expect(missing.messages.contains("no such file: \"photo.jpg\""))
-    let host = try cluster.imgctl("get", "\(place)/p/1", "--json")
-    #expect(host.exitCode == 1)
-    #expect(
-      try host.decoded(JSONValue.self).normalized_url.string == "https://\(place)/p/1")
-  }
-
   @Test func `addresses of this machine are refused without permission`() throws {
     let cluster = try Cluster(["ALLOW_NETWORK": ""])
     let port = origin.origin.port
@@ -107,14 +93,12 @@ struct URLTests {
 }
 
 /// Lists that are none, or hold what are no URLs.
-@Suite(.timeLimit(.minutes(20)))
-struct ListTests {
+@Suite(.timeLimit(.minutes(20))) struct ListTests {
   private let cluster: Cluster
-  private let origin: ListOrigin
+  private let origin = ListOrigin()
 
   init() throws {
     cluster = try Cluster()
-    origin = try ListOrigin()
   }
 
   @Test func `an unreadable list is wrong use and creates no job`() throws {
@@ -140,36 +124,6 @@ struct ListTests {
       #expect(result.outputBytes.isEmpty)
     }
     #expect(try cluster.client().answer(.jobs()).jobs.isEmpty)
-  }
-
-  @Test func `a line that is not a URL fails alone with its code`() throws {
-    let lines: [(bytes: [UInt8], code: Failure.Code?)] = [
-      (Array(origin.url("/p/1").utf8), nil),
-      (Array("ftp://example.org/a.jpg".utf8), .unsupportedScheme),
-      (Array("file:///etc/passwd".utf8), .blockedPath),
-      (Array("no url at all".utf8), .invalidURL),
-      (Array("http://".utf8), .invalidURL),
-      (Array("http://a/\u{1}b".utf8), .invalidURL),
-      ([0xC3, 0x28, 0xA0, 0xFF, 0xFE], .invalidURL),
-      (
-        Array("http://127.0.0.1/".utf8) + Array(repeating: UInt8(ascii: "a"), count: 10 << 20),
-        .invalidURL
-      ),
-      (Array(origin.url("/p/2").utf8), nil),
-    ]
-    let list = Array(lines.map(\.bytes).joined(separator: [UInt8(ascii: "\n")]))
-    let path = try cluster.directory.write(list, to: "bad")
-    #expect(try cluster.imgctl("submit", path).output == "1\n")
-    let status = try cluster.finished(JobID(rawValue: 1))
-    #expect(status.total == lines.count)
-    #expect(status.done == 2)
-    #expect(status.failed == lines.count - 2)
-
-    var codes: [Int: Failure.Code] = [:]
-    try cluster.client().results(of: status.job, isFailedOnly: true) { entry in
-      if case .failed(let failure, _) = entry.outcome { codes[entry.index] = failure.code }
-    }
-    for (index, line) in lines.enumerated() { #expect(codes[index] == line.code, "line \(index)") }
   }
 
   @Test func `two hundred thousand bad lines are counted exactly, in bounded memory`() throws {

@@ -9,15 +9,12 @@ import TestOrigin
 import Testing
 
 /// Workers that die, hang, or never begin.
-@Suite(.timeLimit(.minutes(20)))
-struct WorkerDeathTests {
+@Suite(.timeLimit(.minutes(20))) struct WorkerDeathTests {
   private static let stop: CInt = 19
 
-  @Test(.tags(.slow)) func `a stopped worker is replaced, and the job finishes`()
-    throws
-  {
+  @Test(.tags(.slow)) func `a stopped worker is replaced, and the job finishes`() throws {
     let cluster = try Cluster()
-    let origin = try ListOrigin()
+    let origin = ListOrigin()
     let list = origin.mixedList(1_000)
     let job = try cluster.submit(list.lines)
     try #require(origin.origin.waitUntil { $0.totals.requests >= 100 })
@@ -27,32 +24,9 @@ struct WorkerDeathTests {
     #expect(try worker.hasEnded())
   }
 
-  /// libcurl reads the file of the authorities for each connection over TLS. Once that is a pipe
-  /// without a writer, it does not return.
   @Test(.tags(.slow))
-  func `a transfer that hangs workers' loops fails alone`()
-    throws
-  {
-    let places = try TestDirectory()
-    let authorityPath = try places.write([], to: "authority.pem")
-    let cluster = try Cluster(["CA_FILE": authorityPath])
-    try places.remove("authority.pem")
-    _ = try NamedPipe(path: authorityPath)
-    let origin = try ListOrigin()
-    let hostile = "https://127.0.0.1:\(origin.origin.port)/p/0"
-    let job = try cluster.submit([hostile] + origin.pictures(20))
-    let status = try cluster.finished(job)
-    #expect(status.done == 20)
-    let failures = try cluster.imgctl("failures", "\(job)").lines
-    #expect(failures.count == 1)
-    #expect(failures.first?.contains("its loop hung in this transfer") == true, "\(failures)")
-  }
-
-  @Test(.tags(.slow))
-  func `a coordinator whose workers never start exits, and its job waits`()
-    throws
-  {
-    let origin = try ListOrigin()
+  func `a coordinator whose workers never start exits, and its job waits`() throws {
+    let origin = ListOrigin()
     // Side by side, because each takes the seconds that all pauses between starts make.
     let attempts = try ["/bin/false", "/nowhere/imgworker"].map { program in
       let cluster = try Cluster(isStarted: false)
@@ -75,7 +49,7 @@ struct WorkerDeathTests {
 
   @Test func `jobs and a killed worker leave no open descriptor`() throws {
     let cluster = try Cluster(Cluster.inspectable)
-    let origin = try ListOrigin()
+    let origin = ListOrigin()
     let processID = try cluster.runningCoordinator().processID
     // The only client at the first count and, once the others are forgotten, at the last.
     let client = try cluster.client()
@@ -101,8 +75,7 @@ struct WorkerDeathTests {
 }
 
 /// Decoders that are killed, stopped, or never begin: what that costs pictures, and what not.
-@Suite(.timeLimit(.minutes(20)))
-struct DecoderDeathTests {
+@Suite(.timeLimit(.minutes(20))) struct DecoderDeathTests {
   private static let stop: CInt = 19
   private static let kill: CInt = 9
   /// How many lines of a list are decoded while decoders are killed. More by hand.
@@ -125,11 +98,9 @@ struct DecoderDeathTests {
     }
   }
 
-  @Test func `decoders killed at random cost no picture its outcome, and no URL a second fetch`()
-    throws
-  {
+  @Test func `decoders killed at random cost no picture its outcome and no URL a fetch`() throws {
     let cluster = try Cluster(Cluster.inspectable)
-    let origin = try ListOrigin()
+    let origin = ListOrigin()
     let coordinator = try cluster.runningCoordinator().processID
     // The only client at the first count and, once the others are forgotten, at the last.
     let client = try cluster.client()

@@ -76,7 +76,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct MetadataTests {
   private func facts(_ name: String, _ tags: [String]) throws -> PictureFacts {
     let picture = try FFmpegPicture("mandelbrot=s=60x40", frameCount: 1, named: name)
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(picture.bytes, to: name)
     try ReferenceProgram.exiftool.run(["-q", "-overwrite_original"] + tags + [path], in: directory)
     let bytes = try FileIO.contents(of: path, upTo: 1 << 20)
@@ -112,9 +112,7 @@ import Testing
     #expect((facts.width, facts.height) == (isTurned ? 40 : 60, isTurned ? 60 : 40))
   }
 
-  @Test func `frames that are decoded in another order have the delays in which they are shown`()
-    throws
-  {
+  @Test func `frames that are decoded in another order have the delays as they are shown`() throws {
     let picture = try FFmpegPicture(
       "testsrc2=s=64x64:r=10", frameCount: 8,
       options: [
@@ -134,15 +132,12 @@ struct FFmpegPicture {
 
   let bytes: [UInt8]
   private let path: String
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
 
   /// - Parameters:
   ///   - source: one of FFmpeg's sources of test pictures, with its options.
   ///   - name: of the file; its extension selects the format.
-  init(
-    _ source: String, frameCount: Int, options: [String] = [], named name: String
-  ) throws {
-    directory = try TestDirectory()
+  init(_ source: String, frameCount: Int, options: [String] = [], named name: String) throws {
     path = directory.file(name)
     try ReferenceProgram.ffmpeg.run(
       ["-v", "error", "-f", "lavfi", "-i", source, "-frames:v", "\(frameCount)"] + options

@@ -137,9 +137,7 @@ struct SoakLimit: Sendable {
   }
 
   /// Repeats `step` until the limit, or it finds something wrong.
-  func repeated(
-    _ step: () throws -> String?, onEnd: (_ count: Int, _ finding: String?) -> Void
-  ) {
+  func repeated(_ step: () throws -> String?, onEnd: (_ count: Int, _ finding: String?) -> Void) {
     var done = 0
     while done < count, deadline.map({ ContinuousClock.now < $0 }) ?? true {
       do {

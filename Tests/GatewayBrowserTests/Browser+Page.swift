@@ -57,6 +57,20 @@ extension Browser {
     }
   }
 
+  /// The text of the first element of a selector.
+  func text(of selector: String) async throws -> String {
+    try await value(of: "document.querySelector(`\(selector)`).textContent")
+  }
+
+  /// The same as a person sees it.
+  func shownText(of selector: String) async throws -> String {
+    try await value(of: "document.querySelector(`\(selector)`).innerText")
+  }
+
+  func count(of selector: String) async throws -> Int {
+    try await value(of: "document.querySelectorAll(`\(selector)`).length")
+  }
+
   /// Runs a statement in the page.
   func run(_ statement: String) async throws {
     _ = try await value(of: "(async () => { \(statement); return true; })()", as: Bool.self)
@@ -76,6 +90,14 @@ extension Browser {
         look();
       })
       """)
+  }
+
+  func wait(for selector: String) async throws {
+    try await wait(until: "document.querySelector(`\(selector)`)")
+  }
+
+  func wait(for count: Int, of selector: String) async throws {
+    try await wait(until: "document.querySelectorAll(`\(selector)`).length === \(count)")
   }
 
   /// Clicks in the middle of the first element of a selector.

@@ -15,7 +15,7 @@ final class Chromium: Sendable {
   /// That of the tests that run at this moment.
   @TaskLocal static var shared: Chromium?
 
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let process: ChildProcess
   let pipe: DevToolsPipe
 
@@ -30,7 +30,6 @@ final class Chromium: Sendable {
   ]
 
   init() throws {
-    directory = try TestDirectory()
     var pair = try UnixSocket.pair()
     let ours = pair.takeFirst()
     let theirs = pair.takeSecond()
@@ -66,7 +65,7 @@ struct SharedChromium: SuiteTrait, TestScoping {
 }
 
 /// A window of ``Chromium/shared`` with one page. It shares nothing with others, and ends with this object.
-final class Browser {
+class Browser {
   private struct Nothing: Codable {}
 
   private struct Context: Codable {

@@ -221,14 +221,11 @@ final class CannedGateway: HTTPHandler {
     -> HTTPResponse
   {
     let isRetryable = status == .serviceUnavailable
-    return json(
-      Failure(error: .init(code: code, message: message, retryable: isRetryable)), status)
+    return json(Failure(error: .init(code: code, message: message, retryable: isRetryable)), status)
   }
 
   private static func json(_ value: some Encodable, _ status: HTTPStatus = .ok) -> HTTPResponse {
-    HTTPResponse(
-      status, fields: ["Content-Type": "application/json"],
-      body: .bytes(encoded(value)))
+    HTTPResponse(status, fields: ["Content-Type": "application/json"], body: .bytes(encoded(value)))
   }
 
   private static func event(_ name: String, _ value: some Encodable) -> [UInt8] {
@@ -282,9 +279,7 @@ struct CannedPicture: Encodable, Sendable {
   }
 
   /// A failure of a place in a list.
-  static func failed(
-    _ prefix: String, index: Int, code: String, message: String
-  ) -> CannedPicture {
+  static func failed(_ prefix: String, index: Int, code: String, message: String) -> CannedPicture {
     var picture = CannedPicture(prefix, index: index)
     picture.state = "failed"
     picture.code = code

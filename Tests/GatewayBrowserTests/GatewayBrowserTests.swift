@@ -11,10 +11,9 @@ import Testing
   .enabled(if: Chromium.isInstalled, "Chromium is not installed"))
 struct GatewayBrowserTests {}
 
-/// A browser that shows the gallery of a gateway. Both end with this object.
-final class Visit {
+/// A browser that shows the gallery of a gateway, which ends with it.
+final class Visit: Browser {
   let gateway: CannedGateway
-  let browser: Browser
   private let server: HTTPServer
 
   /// - Parameters:
@@ -26,9 +25,9 @@ final class Visit {
   ) async throws {
     self.gateway = gateway
     server = try HTTPServer(.init(listener: .tcp(host: "127.0.0.1", port: 0)), handler: gateway)
-    browser = try await Browser(width: width, media: media)
-    try await browser.open(view.isEmpty ? address : "\(address)#\(view)")
-    try await browser.wait(until: "document.querySelector('main')?.ariaBusy === 'false'")
+    try await super.init(width: width, media: media)
+    try await open(view.isEmpty ? address : "\(address)#\(view)")
+    try await wait(until: "document.querySelector('main')?.ariaBusy === 'false'")
   }
 
   /// That of the page.
@@ -36,15 +35,14 @@ final class Visit {
 
   /// Waits until pictures are there, each with all its pixels.
   func waitForPictures(_ count: Int) async throws {
-    try await browser.wait(
-      until: "document.querySelectorAll('.thumbnail img').length >= \(count)")
+    try await wait(until: "document.querySelectorAll('.thumbnail img').length >= \(count)")
   }
 
   /// Scrolls to the end of what is there, page after page, until a picture has a cell.
   ///
   /// - Parameter index: its place in the list, from 0.
   func scrollDown(toPicture index: Int) async throws {
-    try await browser.run(
+    try await run(
       """
       while (!document.querySelector('.cell[aria-posinset="\(index + 1)"]')) {
         scrollTo(0, scrollY + innerHeight);
@@ -55,7 +53,7 @@ final class Visit {
 
   /// The requests of other hosts than that of the gateway.
   func foreignURLs() throws -> [String] {
-    try browser.requestedURLs().filter { !$0.hasPrefix(address) && !$0.hasPrefix("about:") }
+    try requestedURLs().filter { !$0.hasPrefix(address) && !$0.hasPrefix("about:") }
   }
 }
 
@@ -88,7 +86,7 @@ extension GatewayBrowserTests {
       let server = try serve()
       let browser = try await Browser()
       try await browser.open("\(server.address)/#job=\(job)")
-      try await browser.wait(until: "document.querySelectorAll('.thumbnail img').length === 11")
+      try await browser.wait(for: 11, of: ".thumbnail img")
       try await browser.wait(
         until: "document.querySelector('[data-state=failed]')?.textContent.includes('404')")
       try await browser.click(".cell[aria-posinset=\"1\"]")
@@ -122,7 +120,7 @@ extension GatewayBrowserTests {
   struct ModuleTests {
     /// The address of a module, for a page of the gallery.
     private func module(_ name: String, in visit: Visit) async throws -> String {
-      let script: String = try await visit.browser.value(of: "document.querySelector('script').src")
+      let script: String = try await visit.value(of: "document.querySelector('script').src")
       return script.replacing("gallery.js", with: name)
     }
 
@@ -139,7 +137,7 @@ extension GatewayBrowserTests {
         "2QcaDIJqiHePh4h6iGdZYIcHZQ==", "ljoKNRAJZ4iHF4eHeHV5dwmIkYAY",
         "W0iCSwgofV9lRll9X9b3ZQdVpoViV1g=",
       ] {
-        let drawing: Drawing = try await visit.browser.value(
+        let drawing: Drawing = try await visit.value(
           of: """
             import("\(module)").then(({ thumbHashDrawing }) => {
               const { width, height, data } = thumbHashDrawing("\(hash)");
@@ -159,7 +157,7 @@ extension GatewayBrowserTests {
     @Test func `a text that is no ThumbHash is drawn as nothing, or as something`() async throws {
       let visit = try await Visit(CannedGateway())
       let module = try await module("thumbhash.js", in: visit)
-      let sizes: [Int] = try await visit.browser.value(
+      let sizes: [Int] = try await visit.value(
         of: """
           import("\(module)").then(({ thumbHashDrawing }) =>
             ["", "AA==", "no base64 <>", "FggOBYCbd4d/", "/".repeat(32)].map((text) =>
@@ -172,7 +170,7 @@ extension GatewayBrowserTests {
     @Test func `rows fill the width, and never change when pictures follow`() async throws {
       let visit = try await Visit(CannedGateway())
       let module = try await module("rows.js", in: visit)
-      let faults: [String] = try await visit.browser.value(
+      let faults: [String] = try await visit.value(
         of: """
           import("\(module)").then(({ Rows }) => {
             const faults = [];
@@ -221,8 +219,7 @@ extension GatewayBrowserTests {
       var failure = CannedPicture.failed(
         "1", index: 1, code: "http_status", message: "no\(controls)")
       failure.url = picture.url
-      return try await Visit(
-        CannedGateway(job: job, jobPictures: [picture, failure]), view: view)
+      return try await Visit(CannedGateway(job: job, jobPictures: [picture, failure]), view: view)
     }
 
     /// The control characters in texts and attributes that the page shows.
@@ -239,8 +236,8 @@ extension GatewayBrowserTests {
     {
       let visit = try await Self.visit("job=1")
       try await visit.waitForPictures(1)
-      #expect(try await visit.browser.value(of: Self.shown) == [String]())
-      let texts: [String] = try await visit.browser.value(
+      #expect(try await visit.value(of: Self.shown) == [String]())
+      let texts: [String] = try await visit.value(
         of: """
           ["#heading", "#job-title", "#collection option:last-child", ".name", ".failure span"]
             .map((selector) => document.querySelector(selector).textContent)
@@ -252,26 +249,21 @@ extension GatewayBrowserTests {
         ])
     }
 
-    @Test func `control characters of an open picture are shown as escapes`() async throws {
+    @Test func `control characters of an open picture are escaped; directions stay`() async throws {
       for picture in ["1-0", "1-1"] {
         let visit = try await Self.visit("job=1&picture=\(picture)")
-        try await visit.browser.wait(until: "document.querySelector('#viewer-facts a')")
-        #expect(try await visit.browser.value(of: Self.shown) == [String]())
-        let link: String = try await visit.browser.value(
-          of: "document.querySelector('#viewer-facts a').textContent")
+        try await visit.wait(for: "#viewer-facts a")
+        #expect(try await visit.value(of: Self.shown) == [String]())
+        let link = try await visit.text(of: "#viewer-facts a")
         #expect(link == "https://example.org/a\(Self.escapes)%E2%80%AEgpj.exe")
+        let bidi: [String] = try await visit.value(
+          of: """
+            ["#heading", "#job-title", "#collection option", "#viewer-title", "#viewer-facts a",
+             ".name"].map((selector) =>
+              getComputedStyle(document.querySelector(selector)).unicodeBidi)
+            """)
+        #expect(Set(bidi) == ["isolate"])
       }
-    }
-
-    @Test func `the direction of a text does not change what is beside it`() async throws {
-      let visit = try await Self.visit("job=1&picture=1-1")
-      try await visit.browser.wait(until: "document.querySelector('#viewer-facts a')")
-      let bidi: [String] = try await visit.browser.value(
-        of: """
-          ["#heading", "#job-title", "#collection option", "#viewer-title", "#viewer-facts a", ".name"]
-            .map((selector) => getComputedStyle(document.querySelector(selector)).unicodeBidi)
-          """)
-      #expect(Set(bidi) == ["isolate"])
     }
   }
 }

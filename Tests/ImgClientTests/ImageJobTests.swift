@@ -22,9 +22,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a job counts its URLs exactly and tells each result in the order of the list`(
-    backend: Backend
-  ) async throws {
+  func `a job counts its URLs exactly and has each result in order`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a", "c")
     let urls = ["a", "missing", "c"].map(backend.url)
     let id = try await client.jobs.submit(urls, as: ImageJobRequest(size: 64))
@@ -56,9 +54,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `each of many jobs that are submitted at the same time ends once`(
-    backend: Backend
-  ) async throws {
+  func `each of many jobs submitted at the same time ends once`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     let jobs = client.jobs
     let url = backend.url("a")
@@ -84,9 +80,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `two readers see the same end, and one that leaves does not disturb the other`(
-    backend: Backend
-  ) async throws {
+  func `two readers see the same end, whichever of them leaves`(backend: Backend) async throws {
     let (backend, client) = try backend.serving(inParts: "a")
     let jobs = client.jobs
     let id = try await jobs.submit([backend.url("a")])
@@ -116,9 +110,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a submission that is cancelled in the middle of its list leaves no job`(
-    backend: Backend
-  ) async throws {
+  func `a submission cancelled amid its list leaves no job`(backend: Backend) async throws {
     let backend = try backend.make()
     let client = try backend.makeClient()
     let jobs = client.jobs
@@ -143,9 +135,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a long list that is made while it is sent is accepted whole`(
-    backend: Backend
-  ) async throws {
+  func `a long list made while it is sent is accepted whole`(backend: Backend) async throws {
     let backend = try backend.make()
     let client = try backend.makeClient()
     let jobs = client.jobs
@@ -162,9 +152,7 @@ struct ImageJobTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a paused job continues where it was, and a cancelled one ends`(
-    backend: Backend
-  ) async throws {
+  func `a paused job continues where it was, a cancelled one ends`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("b", inParts: "a")
     let jobs = client.jobs
     let id = try await jobs.submit([backend.url("b")], as: .delayed)
@@ -222,8 +210,7 @@ struct ImageJobTests {
     #expect(await code([]) { _ in } == "invalid_request: the list has no URL")
     #expect(await code(urls) { $0.delay = .seconds(90_000) }?.contains("at most a day") == true)
     #expect(await code(urls) { $0.cachePolicy = .bypass }?.contains("bypass") == true)
-    #expect(
-      await code(urls) { $0.variant.width = 0 }?.hasPrefix("invalid_request") == true)
+    #expect(await code(urls) { $0.variant.width = 0 }?.hasPrefix("invalid_request") == true)
     #expect(
       await code(urls) { $0.headers = [.init("a b", "c")] }?.hasPrefix("invalid_request") == true)
     // A text that is no URL fails alone.

@@ -6,6 +6,8 @@ import Testing
 @testable import ImgClient
 
 struct ImageMemoryCacheTests {
+  private let cache = ImageMemoryCache()
+
   private func image(_ byteCount: Int, expiresIn seconds: Double = 60) -> LoadedImage {
     LoadedImage(
       bytes: [UInt8](repeating: 7, count: byteCount), format: .jpeg, width: 1, height: 1,
@@ -34,13 +36,11 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `an image is from memory when it comes from here`() {
-    let cache = ImageMemoryCache()
     cache.insert(image(10), for: request(1))
     #expect(cache.image(for: request(1))?.origin == .memory)
   }
 
   @Test func `an image that has expired, or is not stored, is not kept`() {
-    let cache = ImageMemoryCache()
     cache.insert(image(10, expiresIn: -1), for: request(1))
     #expect(cache.image(for: request(1)) == nil)
     #expect(cache.statistics.count == 0)
@@ -73,7 +73,6 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `pixels stay as long as their image may, and go with it`() throws {
-    let cache = ImageMemoryCache()
     cache.insert(try pixels(1), of: image(10, expiresIn: -1), for: request(1))
     cache.insert(try pixels(1), of: .sample, for: request(2))
     #expect(cache.statistics.count == 1)
@@ -95,7 +94,6 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `variants, headers and leniency tell images apart`() {
-    let cache = ImageMemoryCache()
     cache.insert(image(10), for: request(1))
     var other = request(1)
     other.variant.quality = 50
@@ -109,7 +107,6 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `a request that wants the origin's answer, or waits, is not answered from memory`() {
-    let cache = ImageMemoryCache()
     cache.insert(image(10), for: request(1))
     for policy in [ImageRequest.CachePolicy.reload, .byProtocol, .bypass] {
       var other = request(1)
@@ -127,7 +124,6 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `images can be forgotten`() {
-    let cache = ImageMemoryCache()
     for number in 0..<3 { cache.insert(image(10), for: request(number)) }
     cache.removeImage(for: request(1))
     #expect(cache.image(for: request(1)) == nil)
@@ -138,7 +134,6 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `the images of a URL can be forgotten, however it is spelled`() {
-    let cache = ImageMemoryCache()
     let others = ["https://example.org/b", "https://example.org/a/"]
     let spellings = ["https://example.org/a", "HTTPS://Example.org/a#top", "example.org/a"]
     for url in spellings + others { cache.insert(image(10), for: ImageRequest(url: url, size: 8)) }
@@ -165,22 +160,10 @@ struct ImageMemoryCacheTests {
   }
 
   @Test func `a request for a longer expiry is not answered from memory`() {
-    let cache = ImageMemoryCache()
     cache.insert(image(10), for: request(1))
     var other = request(1)
     other.expiry = .after(.seconds(3_600))
     #expect(cache.image(for: other) == nil)
-  }
-
-  @Test func `an image that a reload has replaced is not served`() {
-    let cache = ImageMemoryCache()
-    cache.insert(image(10), for: request(1))
-    var reload = request(1)
-    reload.cachePolicy = .reload
-    cache.insert(image(20), for: reload)
-    #expect(cache.image(for: request(1))?.bytes.count == 20)
-    cache.insert(.sample, for: reload)
-    #expect(cache.image(for: request(1)) == nil, "what is not stored is not remembered")
   }
 
   @Test func `memory is little where less than a twentieth of any limit is left`() {

@@ -39,9 +39,7 @@ struct ImagePhaseTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a load is empty, then loading with more and more bytes, then there`(
-    backend: Backend
-  ) async throws {
+  func `a load is empty, then loading with bytes, then there`(backend: Backend) async throws {
     let (backend, client) = try backend.serving(inParts: "a")
     var phases: [ImagePhase] = []
     var step = 0
@@ -97,9 +95,7 @@ struct ImagePhaseTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `the cancellation of its reader ends a load with a last phase`(
-    backend: Backend
-  ) async throws {
+  func `its reader's cancellation ends a load with a last phase`(backend: Backend) async throws {
     let (backend, client) = try backend.serving(inParts: "a")
     let url = backend.url("a")
     let reader = Task { await client.phases(for: url).all }
@@ -125,44 +121,6 @@ struct ImagePhaseTests {
 /// Who reads phases, and where.
 @Suite(.timeLimit(.minutes(20)))
 struct ImagePhaseReaderTests {
-  /// What a program shows of a load, kept by an actor.
-  private actor Screen {
-    private(set) var image: LoadedImage?
-    private(set) var error: ImageError?
-    private(set) var isLoading = false
-
-    func show(_ phases: ImagePhases) async {
-      for await phase in phases {
-        preconditionIsolated("phases arrive on the actor of their reader")
-        (image, error, isLoading) = (phase.image, phase.error, !phase.isTerminal)
-      }
-    }
-  }
-
-  @Test(arguments: Backend.allCases)
-  func `an actor sees a load begin, and end with an image or an error`(
-    backend: Backend
-  ) async throws {
-    let (backend, client) = try backend.serving(inParts: "a")
-    let screen = Screen()
-    let url = backend.url("a")
-    let reader = Task { await screen.show(client.phases(for: url)) }
-    #expect(try await eventually { backend.activeFetchCount == 1 })
-    let (image, error) = (await screen.image, await screen.error)
-    #expect(image == nil)
-    #expect(error == nil)
-    #expect(await screen.isLoading)
-    backend.releaseAll("a")
-    await reader.value
-    #expect(await screen.image?.width == 256)
-    #expect(await screen.error == nil)
-    #expect(await !screen.isLoading)
-    await screen.show(client.phases(for: backend.url("missing")))
-    #expect(await screen.image == nil)
-    #expect(await screen.error?.code == .httpStatus)
-    #expect(await !screen.isLoading)
-  }
-
   @Test(arguments: Backend.allCases) @MainActor
   func `a reader of the main actor gets phases and images there`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
@@ -174,25 +132,6 @@ struct ImagePhaseReaderTests {
     #expect(phases.last?.image?.width == 256)
     _ = try await client.image(for: backend.url("a"), size: 64)
     MainActor.preconditionIsolated("a load returns to the actor of its caller")
-  }
-
-  @Test(arguments: Backend.allCases)
-  func `each of hundreds of loads has one last phase`(backend: Backend) async throws {
-    let backend = try backend.make()
-    for number in 0..<10 { try backend.serve("\(number)") }
-    let client = try backend.makeClient()
-    let ends = await withTaskGroup(of: [ImagePhase].self) { group in
-      for number in 0..<200 {
-        // Every eleventh URL has no picture.
-        let phases = client.phases(for: backend.url("\(number % 11)"))
-        group.addTask { await phases.all.filter(\.isTerminal) }
-      }
-      return await group.reduce(into: []) { $0.append($1) }
-    }
-    #expect(ends.map(\.count) == Array(repeating: 1, count: 200))
-    let failures = ends.compactMap { $0.first?.error }
-    #expect(failures.map(\.httpStatus) == Array(repeating: 404, count: 18))
-    for number in 0..<10 { #expect(backend.fetchCount(of: "\(number)") == 1) }
   }
 
   @Test(arguments: Backend.allCases)
@@ -216,8 +155,7 @@ struct PhaseRelayTests {
   private let relay = PhaseRelay()
 
   private func publish(received: Int) {
-    relay.publish(
-      .progress(ImageProgress(receivedByteCount: received, expectedByteCount: nil)))
+    relay.publish(.progress(ImageProgress(receivedByteCount: received, expectedByteCount: nil)))
   }
 
   private func loading(_ received: Int) -> ImagePhase {

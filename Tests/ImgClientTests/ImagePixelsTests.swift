@@ -126,9 +126,7 @@ struct PixelLoadingTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `pixels show the thumbnail, and come from memory the second time`(
-    backend: Backend
-  ) async throws {
+  func `pixels show the thumbnail, the second time from memory`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     let request = ImageRequest(url: backend.url("a"), size: 256)
     #expect(client.memoryCache?.pixels(for: request) == nil)
@@ -146,9 +144,7 @@ struct PixelLoadingTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `bytes that are no image have no pixels, and others are not affected`(
-    backend: Backend
-  ) async throws {
+  func `bytes that are no image have no pixels, others have`(backend: Backend) async throws {
     let (backend, client) = try backend.serving("a")
     let whole = try await client.image(for: backend.url("a"), size: 256)
     let bytes = backend is RealBackend ? Array(whole.bytes.prefix(whole.bytes.count / 2)) : []
@@ -200,8 +196,7 @@ struct PixelLoadingTests {
   @Test func `transparent pixels stay transparent, and pictures are upright`() async throws {
     let backend = try RealBackend()
     let maker = try PictureMaker.start()
-    backend.origin.serve(
-      "/alpha", .body(try maker.card(index: 1, format: .png, hasAlpha: true)))
+    backend.origin.serve("/alpha", .body(try maker.card(index: 1, format: .png, hasAlpha: true)))
     backend.origin.serve("/turned", .body(try maker.card(index: 1, orientation: 6)))
     let client = try backend.makeClient()
     for format in [ImageVariant.Format.auto, .png, .avif] {

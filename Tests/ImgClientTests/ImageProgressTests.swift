@@ -56,8 +56,7 @@ struct ImageProgressTests {
     #expect(try await progress(of: "a").map(\.fraction) == [1])
   }
 
-  @Test func `a picture of unknown length has no fraction, and its byte count rises`() async throws
-  {
+  @Test func `a picture of unknown length has no fraction, but a rising byte count`() async throws {
     let picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
     backend.origin.serve("/a", .body(picture, delivery: .chunked))
     let reports = try await progress(of: "a")
@@ -79,9 +78,7 @@ struct ImagePreviewTests {
   }
 
   @Test(arguments: ArrivingPicture.Form.allCases)
-  func `each preview is nearer to the thumbnail than the one before`(
-    form: ArrivingPicture.Form
-  ) async throws {
+  func `each preview is nearer to the thumbnail`(form: ArrivingPicture.Form) async throws {
     let backend = try RealBackend()
     let picture = try ArrivingPicture(form)
     backend.origin.serve("/a", .body(picture.bytes, delivery: .steps(picture.steps)))

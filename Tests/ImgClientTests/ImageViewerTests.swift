@@ -23,9 +23,7 @@ struct ImageViewerTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `a place that shows nothing any more leaves the load of another place alone`(
-    backend: Backend
-  ) async throws {
+  func `a place that shows nothing leaves other loads alone`(backend: Backend) async throws {
     let (backend, client) = try backend.serving(inParts: "a")
     let viewers = [ImageViewer(client: client), ImageViewer(client: client)]
     // The one that goes on begins the fetch. If the other one began it, its end could come before this one joins.
@@ -106,9 +104,7 @@ struct ImagePrefetcherTests {
   }
 
   @Test(arguments: Backend.allCases)
-  func `all thumbnails come into the store, and the counts are exact`(
-    backend: Backend
-  ) async throws {
+  func `all thumbnails come into the store, with exact counts`(backend: Backend) async throws {
     let backend = try backend.make()
     let names = (0..<30).map { "\($0)" }
     for name in names { try backend.serve(name) }
@@ -231,9 +227,7 @@ struct ImagePlaceholderTests {
 
   /// The decoder of SVG reads XML strictly.
   @Test(arguments: placeholders)
-  func `every placeholder is an SVG of its size that can be decoded`(
-    placeholder: ImagePlaceholder
-  ) throws {
+  func `a placeholder is an SVG of its size that decodes`(placeholder: ImagePlaceholder) throws {
     let raster = try PictureReader.start().raster(of: placeholder.svg(width: 64, height: 48))
     #expect([raster.width, raster.height] == [64, 48])
     let isEmpty = stride(from: 3, to: raster.bytes.count, by: 4).allSatisfy {

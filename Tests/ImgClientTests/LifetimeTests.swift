@@ -35,9 +35,7 @@ struct LifetimeTests {
   }
 
   /// Another process makes the loads, so that no other test changes what it has open.
-  @Test func `a client that is released leaves no descriptor, no thread and no memory`()
-    async throws
-  {
+  @Test func `a released client leaves no descriptor, no thread and no memory`() async throws {
     let backend = try RealBackend(Cluster.inspectable)
     for number in 0..<Self.pictureCount { try backend.serveInParts("\(number)") }
     #expect(try await eventually { unsafe try backend.cluster.readyWorkers().count == 2 })
@@ -190,8 +188,7 @@ struct DescriptorShortageTests {
       let configuration = places.configuration
       let baseURL = places.baseURL
       #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
-      let client = ImageClient(
-        transport: try ClusterTransport(configuration), memoryCache: nil)
+      let client = ImageClient(transport: try ClusterTransport(configuration), memoryCache: nil)
       #expect(try await client.image(for: "\(baseURL)/stored", size: 256).origin == .store)
       let limit = try Self.setLimit(nil)
       for _ in 1...2 {

@@ -15,31 +15,7 @@ import Testing
 /// Clients of coordinators that are missing, come back, or are of another version, and of a damaged store.
 @Suite(.timeLimit(.minutes(20)))
 struct ReconnectionTests {
-  @Test func `a load that waits when the coordinator is stopped goes on with the next one`()
-    async throws
-  {
-    let backend = try RealBackend(["TRANSFERS_PER_HOST": "1"])
-    try backend.serveInParts("held")
-    try backend.serve("waiting")
-    let client = try backend.makeClient()
-    let heldURL = backend.url("held")
-    let held = Task { try await client.image(for: heldURL, size: 256) }
-    #expect(try await eventually { backend.fetchCount(of: "held") == 1 })
-    let waitingURL = backend.url("waiting")
-    let waiting = Task { try await client.image(for: waitingURL, size: 256) }
-    #expect(
-      try await eventually { unsafe try backend.cluster.client().answer(.status).viewers == 2 })
-    let stop = unsafe try backend.cluster.begin(["stop"])
-    backend.releaseAll("held")
-    #expect(try await held.value.width == 256)
-    #expect(try await eventually { !stop.isRunning })
-    unsafe try backend.cluster.start()
-    #expect(try await waiting.value.width == 256)
-  }
-
-  @Test func `each of many loads goes on when the coordinator is killed in the middle`()
-    async throws
-  {
+  @Test func `each of many loads goes on when the coordinator is killed meanwhile`() async throws {
     let backend = try RealBackend()
     let (held, others) = ((0..<4).map { "held/\($0)" }, (0..<80).map { "\($0)" })
     for name in held { try backend.serveInParts(name) }
@@ -57,9 +33,7 @@ struct ReconnectionTests {
     for load in loads { #expect(await load.value.map(\.image?.width) == [256]) }
   }
 
-  @Test func `a client that may starts the next coordinator, and reaps the one before`()
-    async throws
-  {
+  @Test func `a client that may starts the next coordinator, and reaps the last`() async throws {
     let cluster = try Cluster(isStarted: false)
     var configuration = cluster.configuration
     configuration.startsCoordinator = true
@@ -85,9 +59,7 @@ struct ReconnectionTests {
     #expect(error?.message.contains("imgctl start") == true)
   }
 
-  @Test func `the data directory decides what is a hit, and a hit needs no coordinator`()
-    async throws
-  {
+  @Test func `the data directory decides on hits, which need no coordinator`() async throws {
     let backend = try RealBackend()
     try backend.serve("a")
     let url = backend.url("a")
@@ -95,14 +67,14 @@ struct ReconnectionTests {
     var configuration = unsafe backend.cluster.configuration
     unsafe try backend.cluster.killCoordinator()
     #expect(try await ImageClient(configuration).image(for: url, size: 256).origin == .store)
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     configuration.dataDirectory = directory.path
     let elsewhere = try ImageClient(configuration)
     #expect(await elsewhere.failure(of: ImageRequest(url: url))?.code == .unreachable)
   }
 
   @Test func `a coordinator of another version is an error that says what to do`() async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let hello = Hello(protocolVersion: 1, version: "0.0.1", processID: 9, storeDirectory: "/s")
     let coordinator = try ScriptedCoordinator(
       socketPath: directory.file("socket"), hello: .hello(hello))
@@ -161,20 +133,6 @@ struct ReconnectionTests {
     let second = try #require(try OpenStores.reader(of: directory))
     #expect(first.store === second.store)
   }
-
-  @Test func `a transport ends with its last user`() async throws {
-    let backend = try RealBackend()
-    try backend.serve("a")
-    weak var transport: ClusterTransport?
-    do {
-      let made = try ClusterTransport(unsafe backend.cluster.configuration)
-      transport = made
-      let client = ImageClient(transport: made)
-      _ = try await client.image(for: backend.url("a"), size: 256)
-      for await phase in client.phases(for: backend.url("a")) { #expect(phase.isTerminal) }
-    }
-    #expect(transport == nil)
-  }
 }
 
 struct ReconnectionPlanTests {
@@ -202,9 +160,7 @@ struct JobReconnectionTests {
         socketPath: directory.file("socket"), dataDirectory: "/data", startsCoordinator: false))
   }
 
-  @Test func `a watch goes on however often the coordinator is killed and started again`()
-    async throws
-  {
+  @Test func `a watch goes on however often the coordinator is killed and started`() async throws {
     let (backend, client) = try RealBackend.serving(inParts: "a")
     let jobs = client.jobs
     let id = try await jobs.submit([backend.url("a")])
@@ -245,7 +201,7 @@ struct JobReconnectionTests {
   }
 
   @Test func `a change whose connection is lost is not sent again`() async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let coordinator = try ScriptedCoordinator(
       socketPath: directory.file("socket"),
       hello: .hello(Hello(processID: 7, storeDirectory: "/data/store/thumbnails")))
@@ -260,7 +216,7 @@ struct JobReconnectionTests {
   func `a list whose connection is lost is not sent again, and may be retried if it was not whole`(
     isComplete: Bool
   ) async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let coordinator = try ScriptedCoordinator(
       socketPath: directory.file("socket"),
       hello: .hello(Hello(processID: 7, storeDirectory: "/data/store/thumbnails"))

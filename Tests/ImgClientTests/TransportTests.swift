@@ -88,9 +88,7 @@ struct OwnTransportTests {
 
 /// What a load asks the coordinator for.
 struct LoadRequestTests {
-  private func request(
-    isIncremental: Bool, isObserved: Bool
-  ) throws -> GetRequest? {
+  private func request(isIncremental: Bool, isObserved: Bool) throws -> GetRequest? {
     var request: ImageRequest = "https://example.org/a.jpg"
     request.isIncremental = isIncremental
     let load = CoordinatorRequest.load(
@@ -101,18 +99,15 @@ struct LoadRequestTests {
 
   @Test func `a load whose caller listens has progress, or previews if it is incremental`() throws {
     let plain = try #require(try request(isIncremental: false, isObserved: true))
-    #expect(plain.wantsProgress)
-    #expect(!plain.wantsPreviews)
+    #expect(plain.updates == .progress)
     let incremental = try #require(try request(isIncremental: true, isObserved: true))
-    #expect(!incremental.wantsProgress)
-    #expect(incremental.wantsPreviews)
+    #expect(incremental.updates == .previews)
   }
 
   @Test(arguments: [false, true])
   func `a load whose caller does not listen asks for no updates`(isIncremental: Bool) throws {
     let get = try #require(try request(isIncremental: isIncremental, isObserved: false))
-    #expect(!get.wantsProgress)
-    #expect(!get.wantsPreviews)
+    #expect(get.updates.isEmpty)
   }
 }
 

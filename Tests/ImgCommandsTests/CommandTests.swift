@@ -79,10 +79,7 @@ import Testing
 /// What the commands that change one job print.
 @Suite(.timeLimit(.minutes(20))) struct JobChangeCommandTests {
   private static let commands: [(String, [String], ImageJobChange, JobRecord.State, String)] = [
-    (
-      "pause", [], .pause, .paused,
-      "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"
-    ),
+    ("pause", [], .pause, .paused, "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"),
     ("resume", [], .resume, .queued, "job 7 continues after 0 of 20\n"),
     ("cancel", [], .cancel, .cancelled, "job 7 cancelled: 0 done, 0 failed, 0 cancelled\n"),
     ("priority", ["2"], .setPriority(.veryHigh), .queued, "job 7 has priority 0\n"),
@@ -92,14 +89,14 @@ import Testing
     _ command: String, _ rest: [String], _ state: JobRecord.State
   ) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run([command, "7"] + rest) { request in
-      guard case .change(let id, _) = request else { return [nil] }
+      guard case .change(let id, _, _) = request else { return [nil] }
       return [.job(id, .sample(7, state))]
     }
   }
 
   @Test func `waiting for a damaged job ends with a failure`() async throws {
     let result = try await ScriptedCoordinator().run(["wait", "7"]) { request in
-      guard case .job(let id, _) = request else { return [nil] }
+      guard case .job(let id, _, _) = request else { return [nil] }
       return [.job(id, .sample(7, .damaged))]
     }
     #expect(result.exitCode == .someFailed)
@@ -107,9 +104,7 @@ import Testing
   }
 
   @Test(arguments: commands.indices)
-  func `a change prints a sentence, or the job's status with --json`(
-    index: Int
-  ) async throws {
+  func `a change prints a sentence, or the job's status with --json`(index: Int) async throws {
     let (command, rest, change, state, sentence) = Self.commands[index]
     let plain = try await run(command, rest, state)
     #expect(plain.exitCode == .success)
@@ -124,19 +119,17 @@ import Testing
       json.requests
         == [
           .change(
-            RequestID(rawValue: 1), ChangeRequest(job: JobID(rawValue: 7), change: change))
+            RequestID(rawValue: 1), change, of: JobID(rawValue: 7))
         ])
   }
 
   @Test(arguments: ["wait", "watch"])
-  func `--json prints an object for each change that is seen, and the end once`(
-    command: String
-  ) async throws {
+  func `--json prints each change that is seen, and the end once`(command: String) async throws {
     let seen: [ImageJob] = [
       .sample(7, .queued), .sample(7, .queued), .sample(7, .paused), .sample(7),
     ]
     let result = try await ScriptedCoordinator().run([command, "7", "--json"]) { request in
-      guard case .job(let id, _) = request else { return [nil] }
+      guard case .job(let id, _, _) = request else { return [nil] }
       return seen.map { .job(id, $0) }
     }
     #expect(result.exitCode == .success)
@@ -153,7 +146,7 @@ import Testing
   @Test func `watch ends well whatever came of the job, and wait tells`() async throws {
     for (command, code) in [("watch", ExitCode.success), ("wait", .someFailed)] {
       let result = try await ScriptedCoordinator().run([command, "7"]) { request in
-        guard case .job(let id, _) = request else { return [nil] }
+        guard case .job(let id, _, _) = request else { return [nil] }
         return [.job(id, .sample(7, .damaged))]
       }
       #expect(result.exitCode == code)
@@ -164,8 +157,8 @@ import Testing
     let result = try await ScriptedCoordinator().run(["resume", "7", "--wait", "--json"]) {
       request in
       switch request {
-      case .change(let id, _): [.job(id, .sample(7, .queued))]
-      case .job(let id, _): [.job(id, .sample(7))]
+      case .change(let id, _, _): [.job(id, .sample(7, .queued))]
+      case .job(let id, _, _): [.job(id, .sample(7))]
       default: [nil]
       }
     }
@@ -185,10 +178,10 @@ import Testing
       switch request {
       case .jobs(let id, _):
         [.jobs(id, JobsPage(jobs: [3, 2, 1].map { .sample($0) }, hasMore: false))]
-      case .change(let id, let change) where refused.contains(change.job.rawValue):
-        [.refused(id, RequestRefusal(code: code, message: "job \(change.job) is refused"))]
-      case .change(let id, let change):
-        [.job(id, .sample(change.job.rawValue))]
+      case .change(let id, _, let job) where refused.contains(job.rawValue):
+        [.refused(id, code, message: "job \(job) is refused")]
+      case .change(let id, _, let job):
+        [.job(id, .sample(job.rawValue))]
       default: [nil]
       }
     }
@@ -197,8 +190,7 @@ import Testing
   /// The jobs whose removal was asked for.
   private func asked(_ result: ScriptedCoordinator.Result) -> [UInt64] {
     result.requests.compactMap {
-      guard case .change(_, let change) = $0, change.change == .remove else { return nil }
-      return change.job.rawValue
+      if case .change(_, .remove, let job) = $0 { job.rawValue } else { nil }
     }
   }
 
@@ -265,10 +257,10 @@ import Testing
   private func run(_ commandLine: String...) async throws -> ScriptedCoordinator.Result {
     try await ScriptedCoordinator().run(commandLine) { request in
       switch request {
-      case .job(let id, _): [.job(id, .sample(7, .damaged))]
-      case .change(let id, let change) where change.job.rawValue == 1:
-        [.refused(id, RequestRefusal(code: .wrongState, message: "job 1 runs"))]
-      case .change(let id, _): [.job(id, .sample(7, .paused))]
+      case .job(let id, _, _): [.job(id, .sample(7, .damaged))]
+      case .change(let id, _, let job) where job.rawValue == 1:
+        [.refused(id, .wrongState, message: "job 1 runs")]
+      case .change(let id, _, _): [.job(id, .sample(7, .paused))]
       default: [nil]
       }
     }

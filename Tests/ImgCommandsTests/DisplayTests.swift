@@ -311,9 +311,7 @@ import Testing
   }
 
   /// What was written by `body`, seen at the other end of a socket.
-  private func written(
-    capacity: Int = 1_024, _ body: (Output) throws -> Void
-  ) throws -> String {
+  private func written(capacity: Int = 1_024, _ body: (Output) throws -> Void) throws -> String {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
     let far = pair.takeSecond()
@@ -339,9 +337,7 @@ import Testing
     #expect(try written(capacity: 0) { try $0.write("a") } == "a")
   }
 
-  @Test func `JSON is one line with sorted keys, plain slashes and the version of its schema`()
-    throws
-  {
+  @Test func `JSON is one line with sorted keys, plain slashes and its schema's version`() throws {
     #expect(
       try written(capacity: 0) { try $0.write(json: Point()) }
         == "{\"across\":1,\"schema\":1,\"url\":\"https://example.org/\"}\n")
@@ -386,9 +382,7 @@ import Testing
   ]
 
   @Test(arguments: errors.indices)
-  func `an error has an exit code, a code for scripts and a sentence`(
-    index: Int
-  ) throws {
+  func `an error has an exit code, a code for scripts and a sentence`(index: Int) throws {
     let (error, code, exitCode) = Self.errors[index]
     let report = try #require(ErrorReport(error))
     #expect(report.exitCode == exitCode)
@@ -412,9 +406,9 @@ import Testing
 
   @Test func `remove prints a refusal as JSON and removes the other jobs`() async throws {
     let result = try await ScriptedCoordinator().run(["remove", "1", "2", "--json"]) { request in
-      guard case .change(let id, let change) = request else { return [nil] }
-      return change.job.rawValue == 1
-        ? [.refused(id, RequestRefusal(code: .wrongState, message: "job 1 is queued"))]
+      guard case .change(let id, _, let job) = request else { return [nil] }
+      return job.rawValue == 1
+        ? [.refused(id, .wrongState, message: "job 1 is queued")]
         : [.job(id, .sample(2))]
     }
     #expect(

@@ -52,8 +52,8 @@ extension InvocationTests {
   }
 
   @Test func `get takes --no-cache`() throws {
-    #expect(try !command("get http://h/", as: GetCommand.self).bypassesStore)
-    #expect(try command("get http://h/ --no-cache", as: GetCommand.self).bypassesStore)
+    #expect(try !command("get http://h/", as: GetCommand.self).options.bypassesStore)
+    #expect(try command("get http://h/ --no-cache", as: GetCommand.self).options.bypassesStore)
     #expect(
       throws: UsageError("imgctl submit: unknown option \"--no-cache\"")
     ) { try invocation("submit - --no-cache") }
@@ -99,19 +99,16 @@ extension InvocationTests {
 }
 
 /// Where `imgctl get` finds a thumbnail. No coordinator runs, and none may be started.
-@Suite(.timeLimit(.minutes(20)))
-struct ThumbnailSearchTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct ThumbnailSearchTests {
+  private let directory = TestDirectory()
   private let context: CommandContext
   private let url: ImageURL
   private let options = RequestOptions(variant: .standard)
   private static let bytes: [UInt8] = Array(1...9)
 
   init() throws {
-    directory = try TestDirectory()
     url = try ImageURL(parsing: "https://example.org/a.jpg")
-    var settings = Settings(
-      socketPath: directory.path + "/socket", dataDirectory: directory.path)
+    var settings = Settings(socketPath: directory.path + "/socket", dataDirectory: directory.path)
     settings.autostart = false
     let output = Output(descriptor: 1)
     context = CommandContext(settings: settings, output: output, messages: output, isQuiet: true)
@@ -129,28 +126,27 @@ struct ThumbnailSearchTests {
           key: ContentKey(name, variant: .standard), url: url.text,
           thumbnail: Thumbnail(
             format: .jpeg, width: 4, height: 3, byteCount: Self.bytes.count, isDamaged: isDamaged),
-          source: SourcePicture(
-            format: .png, width: 40, height: 30, byteCount: 900),
+          source: SourcePicture(format: .png, width: 40, height: 30, byteCount: 900),
           retention: Retention(after: .seconds(3_600)), bytes: Self.bytes)
       ], at: .now)
   }
 
   private func find(
-    _ options: RequestOptions, viewer: String? = nil, bypassesStore: Bool = false
+    _ options: RequestOptions, viewer: String? = nil
   ) throws -> FoundThumbnail {
     let search = ThumbnailSearch(
       choice: VariantChoice(
         variant: options.variant, isLenient: options.isLenient, formatSource: .nothing),
-      viewer: viewer, bypassesStore: bypassesStore)
+      viewer: viewer)
     return try search.thumbnail(of: url, options, in: context)
   }
 
   /// Whether the coordinator, which is not there, was asked.
   private func asksCoordinator(
-    _ options: RequestOptions, viewer: String? = nil, bypassesStore: Bool = false
+    _ options: RequestOptions, viewer: String? = nil
   ) throws -> Bool {
     do {
-      _ = try find(options, viewer: viewer, bypassesStore: bypassesStore)
+      _ = try find(options, viewer: viewer)
       return false
     } catch ClientError.notAutostarted {
       return true
@@ -180,9 +176,7 @@ struct ThumbnailSearchTests {
   }
 
   @Test(arguments: [false, true])
-  func `a stored thumbnail of a damaged picture answers only lenient requests`(
-    isDamaged: Bool
-  ) throws {
+  func `a stored thumbnail of a damaged picture answers lenient ones only`(isDamaged: Bool) throws {
     try store(isDamaged: isDamaged)
     #expect(try asksCoordinator(options) == isDamaged)
     #expect(try !asksCoordinator(RequestOptions(variant: .standard, isLenient: true)))
@@ -192,7 +186,9 @@ struct ThumbnailSearchTests {
     try store()
     #expect(
       try asksCoordinator(options, viewer: "cell"), "it replaces the viewer's earlier request")
-    #expect(try asksCoordinator(options, bypassesStore: true))
+    var bypassing = options
+    bypassing.bypassesStore = true
+    #expect(try asksCoordinator(bypassing))
     let delayed = RequestOptions(variant: .standard, delay: .seconds(1))
     #expect(try asksCoordinator(delayed))
     let keepsOriginal = RequestOptions(variant: .standard, keep: .all)
@@ -200,9 +196,7 @@ struct ThumbnailSearchTests {
   }
 
   @Test(arguments: [(1_800, false), (7_200, true)])
-  func `the coordinator is asked for a later expiry than the stored one`(
-    seconds: Int, isAsked: Bool
-  ) throws {
+  func `the coordinator is asked for a later expiry`(seconds: Int, isAsked: Bool) throws {
     try store()
     let options = RequestOptions(variant: .standard, expiry: Expiry(.after(.seconds(seconds))))
     #expect(try asksCoordinator(options) == isAsked)
@@ -223,9 +217,7 @@ struct ThumbnailSearchTests {
       ("example.org/b.jpg", .url("example.org/b.jpg")), ("//h.example/a", .file("//h.example/a")),
       ("//h.example/b", .url("//h.example/b")),
     ] as [(String, PictureSource)])
-  func `a text is an existing file, or a URL if it begins like one`(
-    text: String, source: PictureSource
-  ) throws {
+  func `a text is a file, or a URL by its beginning`(text: String, source: PictureSource) throws {
     #expect(try PictureSource(text) { Self.files.contains($0) } == source)
   }
 }
@@ -237,9 +229,7 @@ struct DownloadTextTests {
     (4_999_999, 5_000_000, "99 % of 4.8 MiB"), (5_000_000, 5_000_000, "100 % of 4.8 MiB"),
     (2_000, 2_000, "100 % of 2.0 KiB"), (Int.max, Int.max, "100 % of 8388608 TiB"),
   ])
-  func `a download of a known length has a percentage, rounded down`(
-    received: Int, expected: Int, text: String
-  ) {
+  func `a download of known length has a percentage`(received: Int, expected: Int, text: String) {
     let progress = ImageProgress(receivedByteCount: received, expectedByteCount: expected)
     #expect(HumanText.download(progress) == text)
   }

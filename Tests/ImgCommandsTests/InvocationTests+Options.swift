@@ -246,7 +246,7 @@ extension InvocationTests {
   // MARK: - Cookies
 
   private func cookies(_ file: String) throws -> [String] {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = directory.path + "/cookies.txt"
     try file.write(toFile: path, atomically: false, encoding: .utf8)
     return try get("--cookies", path).cookies.lines
@@ -277,9 +277,7 @@ extension InvocationTests {
     ("", "it has no cookies"), ("# Netscape HTTP Cookie File\n\n", "it has no cookies"),
     ("h\tTRUE\t/\tFALSE\t1\tid\tsecret", "all its cookies have expired; export it again"),
   ])
-  func `a file of another form is refused without showing what it holds`(
-    file: String, reason: String
-  ) throws {
+  func `a file of another form is refused and never shown`(file: String, reason: String) throws {
     let error = #expect(throws: UsageError.self) { try cookies(file) }
     #expect(error?.description.contains("imgctl get: --cookies: ") == true)
     #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
@@ -305,7 +303,7 @@ extension InvocationTests {
   }
 
   @Test func `a list takes all passwords of a file, and get those of its hosts`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(
       Array(
         """
@@ -370,8 +368,7 @@ extension InvocationTests {
   ])
   func `the error names the invalid URL`(commandLine: [String]) throws {
     let places = ["--socket", "/nonexistent/socket", "--data-dir", "/nonexistent"]
-    let invocation = try Invocation(
-      arguments: commandLine + places, environment: [:], userID: 1)
+    let invocation = try Invocation(arguments: commandLine + places, environment: [:], userID: 1)
     guard case .run(let command, let settings, _) = invocation else {
       throw UsageError("the command line prints")
     }

@@ -138,10 +138,7 @@ import Testing
         "--expires-at 2027-01-01T12:00:00+02:00", Expiry(.at(WallTime(rawValue: 1_798_797_600_000)))
       ),
       ("--expire-on-access", Expiry(.standard, isSliding: true)),
-      (
-        "--expire-on-access --expire-after 1h",
-        Expiry(.after(.seconds(3_600)), isSliding: true)
-      ),
+      ("--expire-on-access --expire-after 1h", Expiry(.after(.seconds(3_600)), isSliding: true)),
     ] as [(String, Expiry)])
   func `submit and get take an expiry`(arguments: String, expiry: Expiry) throws {
     #expect(try command("submit - \(arguments)", as: SubmitCommand.self).options.expiry == expiry)
@@ -221,9 +218,7 @@ import Testing
     ("--larger-than 5 --smaller-than 6", "no value lies between --larger-than and --smaller-than"),
     ("--older-than 5x", "--older-than: \"5x\" is not a duration"),
   ])
-  func `contradictory filters of cache ls are refused`(
-    arguments: String, reason: String
-  ) throws {
+  func `contradictory filters of cache ls are refused`(arguments: String, reason: String) throws {
     let error = #expect(throws: UsageError.self) { try invocation("cache ls \(arguments)") }
     #expect(error?.description.contains(reason) == true)
   }
@@ -264,8 +259,7 @@ import Testing
     ("submit a --workers 3", "imgctl submit: unknown option \"--workers\""),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
-      "submit a --size 1x",
-      "imgctl submit: --size: \"1x\" is not a box; write WxH, such as 640x480"
+      "submit a --size 1x", "imgctl submit: --size: \"1x\" is not a box; write WxH, such as 640x480"
     ),
     (
       "submit a --size 1x2x3",
@@ -337,10 +331,7 @@ import Testing
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),
-    (
-      "status 7 --limits",
-      "imgctl status: --limits goes with neither JOB nor --watch"
-    ),
+    ("status 7 --limits", "imgctl status: --limits goes with neither JOB nor --watch"),
     (
       "get http://h/ --json -o -",
       "imgctl get: --json and --output - would both write to standard output"
@@ -369,18 +360,12 @@ import Testing
       "imgctl submit: --order: \"filo\" is not one of fifo, lifo; did you mean fifo?"
     ),
     ("get http://h/ --delay 25h", "imgctl get: --delay: \"25h\" is not from 0s to 1d"),
-    (
-      "submit a --delay 0.0001",
-      "imgctl submit: --delay: \"0.0001\" is not a multiple of 1ms"
-    ),
+    ("submit a --delay 0.0001", "imgctl submit: --delay: \"0.0001\" is not a multiple of 1ms"),
     ("priority 7", "imgctl priority: P is missing: imgctl priority JOB P [options]"),
     ("priority 7 -3", "imgctl priority: P: \"-3\" is not from -2 to 2"),
     ("priority 7 -x", "imgctl priority: unknown option \"-x\""),
     ("remove", "imgctl remove: give either job numbers or --older-than"),
-    (
-      "remove 7 --older-than 1d",
-      "imgctl remove: give either job numbers or --older-than"
-    ),
+    ("remove 7 --older-than 1d", "imgctl remove: give either job numbers or --older-than"),
     ("remove 7 x", "imgctl remove: JOB: \"x\" is not a job number; see imgctl list"),
     ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 16384"),
     (
@@ -401,9 +386,7 @@ import Testing
   }
 
   @Test func `an error in the environment names command and variable`() {
-    #expect(
-      throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"0\" is not from 1 to 16384")
-    ) {
+    #expect(throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"0\" is not from 1 to 16384")) {
       try Invocation(
         arguments: ["list"], environment: ["HOME": "/h", "IMGCTL_TRANSFERS": "0"], userID: 1)
     }

@@ -33,8 +33,7 @@ extension ProgressBar {
   /// A bar that has seen 452 images and 13 MB in ten seconds.
   private var bar: ProgressBar {
     var bar = ProgressBar(status(done: 45), at: .seconds(5))
-    bar.update(
-      status(done: 494, failed: 3, fromCache: 12, bytes: 13_000_000), at: .seconds(15))
+    bar.update(status(done: 494, failed: 3, fromCache: 12, bytes: 13_000_000), at: .seconds(15))
     return bar
   }
 
@@ -72,8 +71,7 @@ extension ProgressBar {
   }
 
   @Test func `only the end is 100 percent`() {
-    #expect(
-      ProgressBar(status(done: 999), at: .zero).plainLine == "job 7: 999/1000, 99 %")
+    #expect(ProgressBar(status(done: 999), at: .zero).plainLine == "job 7: 999/1000, 99 %")
     var bar = bar
     bar.update(status(done: 997, failed: 3, state: .finished), at: .seconds(20))
     #expect(bar.plainLine == "job 7: 1000/1000, 100 %, 3 failed")

@@ -39,13 +39,9 @@ final class ScriptedCoordinator: Sendable {
     func get() -> Result { result.withLock { $0 } }
   }
 
-  private let testDirectory: TestDirectory
+  private let testDirectory = TestDirectory()
 
   var directory: String { testDirectory.path }
-
-  init() throws {
-    testDirectory = try TestDirectory()
-  }
 
   /// Runs a command against this coordinator. Neither blocks a thread of the tasks, which the library needs.
   ///
@@ -95,12 +91,9 @@ final class ScriptedCoordinator: Sendable {
     }
   }
 
-  private static func exitCode(
-    of commandLine: [String], in directory: String
-  ) throws -> ExitCode {
+  private static func exitCode(of commandLine: [String], in directory: String) throws -> ExitCode {
     let places = ["--socket", directory + "/socket", "--data-dir", directory]
-    let invocation = try Invocation(
-      arguments: commandLine + places, environment: [:], userID: 1)
+    let invocation = try Invocation(arguments: commandLine + places, environment: [:], userID: 1)
     guard case .run(let command, let settings, let isQuiet) = invocation else {
       throw UsageError("the command line prints")
     }

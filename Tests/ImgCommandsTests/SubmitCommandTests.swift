@@ -12,7 +12,7 @@ import Testing
   private func submit(
     _ replies: @escaping @Sendable (ClientMessage) -> [CoordinatorReply?]
   ) async throws -> ScriptedCoordinator.Result {
-    let coordinator = try ScriptedCoordinator()
+    let coordinator = ScriptedCoordinator()
     let path = coordinator.directory + "/urls.txt"
     let lines = (0..<100_000).map { "https://example.org/\($0).jpg" }
     try FileIO.replace(path: path, with: Array(lines.joined(separator: "\n").utf8))
@@ -44,7 +44,7 @@ import Testing
   @Test func `the coordinator's last reason is reported`() async throws {
     let result = try await submit { request in
       guard case .submitLines(let id, _) = request else { return [] }
-      return [.refused(id, RequestRefusal(code: .journal, message: "the disk is full")), nil]
+      return [.refused(id, .journal, message: "the disk is full"), nil]
     }
     #expect(result.error == "the disk is full")
   }
@@ -56,8 +56,8 @@ import Testing
     let result = try await submit { request in
       switch request {
       case .submitEnd(let id):
-        [.submitted(id, Submitted(job: record.id, total: 100_000))]
-      case .job(let id, _): [.job(id, ImageJob(record))]
+        [.submitted(id, record.id, total: 100_000)]
+      case .job(let id, _, _): [.job(id, ImageJob(record))]
       default: []
       }
     }
@@ -70,8 +70,7 @@ import Testing
   /// Runs `body` in a directory of its own, which is removed at the end.
   private func withDirectory(_ body: (String) throws -> Void) throws {
     let directory = FileManager.default.temporaryDirectory.path + "/lists-\(UUID())"
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: false)
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(atPath: directory) }
     try body(directory)
   }

@@ -7,8 +7,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Requests about jobs: their status, watches and changes.
-@Suite(.timeLimit(.minutes(20)))
-struct JobRequestsTests {
+@Suite(.timeLimit(.minutes(20))) struct JobRequestsTests {
   private let parts: CoordinatorParts
   private let client: TestClient
 
@@ -18,15 +17,15 @@ struct JobRequestsTests {
   }
 
   private func change(_ job: JobID, _ change: ImageJobChange) throws -> CoordinatorReply? {
-    try client.ask(.change(client.newRequest(), ChangeRequest(job: job, change: change)))
+    try client.ask(.change(client.newRequest(), change, of: job))
   }
 
   @Test func `a job that does not exist is unknown to every request`() throws {
     let job = JobID(rawValue: 9)
     let requests: [(RequestID) -> ClientMessage] = [
-      { .job($0, JobRequest(job: job)) },
+      { .job($0, job, isWatching: false) },
       { .results($0, ResultsRequest(job: job, from: 0, isFailedOnly: false)) },
-      { .change($0, ChangeRequest(job: job, change: .pause)) },
+      { .change($0, .pause, of: job) },
     ]
     for request in requests {
       let refusal = try client.ask(request(client.newRequest()))?.refusal
@@ -53,8 +52,7 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let other = try parts.greetedClient()
     for client in [client, other] {
-      try client.send(
-        .change(client.newRequest(), ChangeRequest(job: job, change: .pause)))
+      try client.send(.change(client.newRequest(), .pause, of: job))
     }
     let replies = [try client.next(), try other.next()]
     let refusals = replies.compactMap(\.?.refusal)
@@ -66,9 +64,9 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let watcher = try parts.greetedClient()
     let id = watcher.newRequest()
-    let first = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
+    let first = try watcher.ask(.job(id, job, isWatching: true))
     #expect(first?.job?.hasEnded == false)
-    let again = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
+    let again = try watcher.ask(.job(id, job, isWatching: true))
     #expect(again?.refusal?.message == "a request of this number waits already")
     #expect(parts.requests.jobs.hasWatches)
     #expect(try change(job, .cancel)?.job?.state == .cancelled)
@@ -82,7 +80,7 @@ struct JobRequestsTests {
     let job = try #require(try client.submit(["http://h/1"]))
     let watcher = try parts.greetedClient()
     let id = watcher.newRequest()
-    _ = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))
+    _ = try watcher.ask(.job(id, job, isWatching: true))
     let reply = try watcher.ask(.detach(id))
     #expect(reply == .detached(id))
     #expect(!parts.requests.jobs.hasWatches)
@@ -90,7 +88,7 @@ struct JobRequestsTests {
     try watcher.send(.detach(id))
     #expect(try change(job, .cancel)?.job?.state == .cancelled)
     let other = watcher.newRequest()
-    let status = try watcher.ask(.job(other, JobRequest(job: job)))
+    let status = try watcher.ask(.job(other, job, isWatching: false))
     #expect(status?.job?.state == .cancelled)
   }
 
@@ -105,7 +103,7 @@ struct JobRequestsTests {
     let watchers = [try parts.greetedClient(), try parts.greetedClient()]
     for watcher in watchers {
       let id = watcher.newRequest()
-      let status = try watcher.ask(.job(id, JobRequest(job: job, isWatching: true)))?.job
+      let status = try watcher.ask(.job(id, job, isWatching: true))?.job
       #expect(status?.state != .paused)
     }
     _ = try change(job, .pause)
@@ -150,8 +148,7 @@ struct JobRequestsTests {
 }
 
 /// Lists that clients send.
-@Suite(.timeLimit(.minutes(20)))
-struct SubmissionsTests {
+@Suite(.timeLimit(.minutes(20))) struct SubmissionsTests {
   private let parts: CoordinatorParts
 
   init() throws {

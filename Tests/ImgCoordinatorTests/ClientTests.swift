@@ -8,8 +8,7 @@ import Testing
 
 @testable import ImgCoordinator
 
-@Suite(.timeLimit(.minutes(20)))
-struct ClientTableTests {
+@Suite(.timeLimit(.minutes(20))) struct ClientTableTests {
   @Test func `a client greets before it asks for anything`() throws {
     let parts = try CoordinatorParts()
     let client = try parts.connect()
@@ -178,8 +177,7 @@ extension Identifier: ExpressibleByIntegerLiteral {
 }
 
 @Suite struct OpenSubmissionTests {
-  private var submission = OpenSubmission(
-    request: RequestID(rawValue: 1), job: JobID(rawValue: 1))
+  private var submission = OpenSubmission(request: RequestID(rawValue: 1), job: JobID(rawValue: 1))
 
   @Test mutating func `eight parts may wait for the disk`() {
     for _ in 0..<7 {
@@ -201,8 +199,7 @@ extension Identifier: ExpressibleByIntegerLiteral {
 
   @Test func `a part that was not queued cannot be written`() async {
     await #expect(processExitsWith: .failure) {
-      var submission = OpenSubmission(
-        request: RequestID(rawValue: 1), job: JobID(rawValue: 1))
+      var submission = OpenSubmission(request: RequestID(rawValue: 1), job: JobID(rawValue: 1))
       submission.partWasWritten()
     }
   }
@@ -242,8 +239,7 @@ extension Identifier: ExpressibleByIntegerLiteral {
       #expect(pending.obstacle(to: request(number)) == nil)
       pending.addViewer(ViewerID(rawValue: number), for: request(number))
     }
-    #expect(
-      pending.obstacle(to: request(1_024)) == "1024 requests of this client wait already")
+    #expect(pending.obstacle(to: request(1_024)) == "1024 requests of this client wait already")
     pending.removeViewer(for: request(7))
     #expect(pending.obstacle(to: request(1_024)) == nil)
     #expect(pending.viewerIDs.count == 1_022)

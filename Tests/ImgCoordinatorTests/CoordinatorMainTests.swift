@@ -10,11 +10,7 @@ import Testing
 @testable import ImgCoordinator
 
 @Suite struct DataDirectoryTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+  private let directory = TestDirectory()
 
   private static func take(_ path: String) throws(DataDirectoryError) -> DataDirectory {
     try DataDirectory(taking: path, socketPath: "/socket")
@@ -123,7 +119,7 @@ import Testing
   }
 
   @Test func `the service manager receives states with a status for people`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let manager = try DatagramReceiver(address: directory.file("notify"))
     let client = ServiceManager(environment: [ServiceManager.variable: directory.file("notify")])
     client.notify(.ready, status: "listening")

@@ -11,7 +11,7 @@ import TestFiles
 /// The parts of a coordinator around a journal and a socket of their own, without its loop and
 /// without workers.
 final class CoordinatorParts {
-  let directory: TestDirectory
+  let directory = TestDirectory()
   let settings: Settings
   let poller: Poller
   let scheduler: SchedulerDriver
@@ -34,7 +34,6 @@ final class CoordinatorParts {
   ///   - clientMaximum: how many clients may connect.
   ///   - workerExecutable: the program that ``workers`` starts.
   init(clientMaximum: Int = 8, workerExecutable: String = "/imgworker") throws {
-    directory = try TestDirectory()
     var settings = Settings(
       socketPath: directory.file("socket"), dataDirectory: directory.file("data"))
     settings.limits.workers = 1
@@ -46,8 +45,7 @@ final class CoordinatorParts {
     scheduler = SchedulerDriver(limits: settings.limits, seed: 1)
     lifecycle = Lifecycle(
       settings, scheduler: scheduler, serviceManager: ServiceManager(environment: [:]), at: now)
-    let owned = try DataDirectory(
-      taking: settings.dataDirectory, socketPath: settings.socketPath)
+    let owned = try DataDirectory(taking: settings.dataDirectory, socketPath: settings.socketPath)
     journal = try JobJournal(
       Journal(directory: settings.journalDirectory), in: owned, poller: poller, log: log)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
@@ -201,22 +199,21 @@ final class TestClient {
     let id = newRequest()
     try send(.submit(id, .list()))
     try send(.submitLines(id, lines))
-    guard case .submitted(_, let submitted) = try ask(.submitEnd(id)) else { return nil }
-    return submitted.job
+    if case .submitted(_, let job, _) = try ask(.submitEnd(id)) { return job }
+    return nil
   }
 }
 
 extension Submission {
   static func list(name: String? = nil) -> Submission {
-    Submission(
-      name: name, options: RequestOptions(variant: .standard), order: .firstInFirstOut)
+    Submission(name: name, options: RequestOptions(variant: .standard), order: .firstInFirstOut)
   }
 }
 
 extension CoordinatorReply {
   /// Why it refuses; `nil` when it does not.
-  var refusal: RequestRefusal? {
-    if case .refused(_, let refusal) = self { refusal } else { nil }
+  var refusal: (code: Failure.Code, message: String)? {
+    if case .refused(_, let code, let message) = self { (code, message) } else { nil }
   }
 
   /// The job that it shows; `nil` when it shows none.

@@ -22,8 +22,7 @@ struct WorkerEnvironmentTests {
 }
 
 /// The standard error of processes, each played by the test.
-@Suite(.timeLimit(.minutes(20)))
-final class ErrorStreamsTests {
+@Suite(.timeLimit(.minutes(20))) final class ErrorStreamsTests {
   private let poller: Poller
   private let streams: ErrorStreams
   private let first = ErrorSource.decoder(DecoderNumber(rawValue: 1))
@@ -143,9 +142,7 @@ final class ErrorStreamsTests {
     #expect(streams.deadline(at: start) == nil)
   }
 
-  @Test func `lines of a worker beyond its allowance are counted, and the log says how many`()
-    throws
-  {
+  @Test func `a worker's lines beyond its allowance are counted, as the log says`() throws {
     var written = try OutputPipe()
     let logged = written.takeReader()
     let streams = ErrorStreams(poller: poller, log: Log(descriptor: written.writerDescriptor))
@@ -189,8 +186,7 @@ final class ErrorStreamsTests {
 
   @Test mutating func `lines of the program pass through, whole and in order`() {
     #expect(receive("2026-01-01T00:00:00Z imgworker: one\n2026-01-01T").count == 1)
-    #expect(
-      receive("00:00:01Z imgworker: two\n") == ["2026-01-01T00:00:01Z imgworker: two"])
+    #expect(receive("00:00:01Z imgworker: two\n") == ["2026-01-01T00:00:01Z imgworker: two"])
     #expect(output.messageDeadline == nil)
     #expect(output.takeMessage() == nil)
   }

@@ -8,13 +8,12 @@ import Testing
 @testable import ImgCoordinator
 
 @Suite struct JournalGroupTests {
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let place: JournalPlace
   private let job = JobID(rawValue: 1)
   private let unknown = JobID(rawValue: 9)
 
   init() throws {
-    directory = try TestDirectory()
     let owned = try DataDirectory(taking: directory.file("data"), socketPath: "/socket")
     place = JournalPlace(
       journal: try Journal(directory: directory.file("data/journal")), directory: owned)
@@ -62,9 +61,7 @@ import Testing
   }
 
   @Test(arguments: ["data", "data/journal", "data/coordinator.lock"])
-  func `when the files are removed nothing is written any more, and nothing reported durable`(
-    part: String
-  ) throws {
+  func `once the files are removed nothing is written or reported durable`(part: String) throws {
     #expect(place.loss == nil)
     try directory.remove(part)
     var group = JournalGroup()
@@ -99,8 +96,7 @@ import Testing
     #expect(outcomes.isComplete)
   }
 
-  @Test mutating func `what a client or a job waits for does not wait, nor does what is before it`()
-  {
+  @Test mutating func `what a client or a job waits for does not wait, nor what is before it`() {
     outcomes.add(.record(job, index: 0, .cancelled), at: now)
     outcomes.add(.finish(job, at: WallTime(rawValue: 1)), at: now)
     outcomes.add(.record(job, index: 1, .cancelled), at: now)
@@ -115,8 +111,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct LineReaderTests {
+@Suite(.timeLimit(.minutes(20))) struct LineReaderTests {
   @Test func `a page that the scheduler asked for is read once`() throws {
     let parts = try CoordinatorParts()
     let reader = LineReader(
@@ -143,8 +138,7 @@ struct LineReaderTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct JobRetentionTests {
+@Suite(.timeLimit(.minutes(20))) struct JobRetentionTests {
   private let parts: CoordinatorParts
   private let client: TestClient
   private let start = Instant.now
@@ -164,7 +158,7 @@ struct JobRetentionTests {
     let ended = try #require(try client.submit(["http://h/1"]))
     let open = try #require(try client.submit(["http://h/2"]))
     let reply = try client.ask(
-      .change(client.newRequest(), ChangeRequest(job: ended, change: .cancel)))
+      .change(client.newRequest(), .cancel, of: ended))
     #expect(reply?.job?.state == .cancelled)
     retention(keep: .seconds(3_600)).removeOldJobs(at: start)
     retention(keep: .zero).removeOldJobs(at: start)

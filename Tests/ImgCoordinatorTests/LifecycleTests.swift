@@ -2,6 +2,7 @@ import ImgModel
 import ImgScheduler
 import ImgSettings
 import ImgSystem
+import ImgWire
 import Testing
 
 @testable import ImgCoordinator
@@ -147,7 +148,7 @@ import Testing
     let viewer = ViewerID(rawValue: 1)
     driver.handle(
       .viewerArrived(
-        viewer, ViewerRequest(url: "no URL", options: RequestOptions(variant: .standard))))
+        viewer, GetRequest(url: "no URL", options: RequestOptions(variant: .standard))))
     let rest = effects(of: driver)
     guard case .spawn = rest.first else {
       Issue.record("the second worker is not next")
@@ -164,9 +165,7 @@ import Testing
   private let start = Instant.now
 
   /// At which of the times, counted from the start, the timer fires.
-  private func firings(
-    of timer: inout IntervalTimer, at seconds: [Int]
-  ) -> [Int] {
+  private func firings(of timer: inout IntervalTimer, at seconds: [Int]) -> [Int] {
     seconds.filter { timer.fires(at: start + .seconds($0)) }
   }
 

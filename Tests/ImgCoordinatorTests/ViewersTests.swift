@@ -7,8 +7,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Clients that wait for one thumbnail.
-@Suite(.timeLimit(.minutes(20)))
-struct ViewersTests {
+@Suite(.timeLimit(.minutes(20))) struct ViewersTests {
   private let parts: CoordinatorParts
   private let client: TestClient
 
@@ -115,10 +114,8 @@ struct ViewersTests {
   }
 
   @Test func `an upload that its client detaches from is released`() throws {
-    let upload = UploadRequest(
-      url: nil, byteCount: 1, options: RequestOptions(variant: .standard))
-    try client.send(
-      .upload(client.newRequest(), upload), with: MemoryFile(containing: [1]).file)
+    let upload = UploadRequest(url: nil, byteCount: 1, options: RequestOptions(variant: .standard))
+    try client.send(.upload(client.newRequest(), upload), with: MemoryFile(containing: [1]).file)
     while parts.scheduler.state.viewerCount == 0 { try parts.round() }
     #expect(parts.files.count == 1)
     try detach(1)

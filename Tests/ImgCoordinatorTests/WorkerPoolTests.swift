@@ -10,8 +10,7 @@ import Testing
 @testable import ImgCoordinator
 
 /// Programs in the place of a worker.
-@Suite(.timeLimit(.minutes(20)))
-struct WorkerPoolTests {
+@Suite(.timeLimit(.minutes(20))) struct WorkerPoolTests {
   /// Parts whose one worker was started.
   private func parts(running executable: String) throws -> CoordinatorParts {
     let parts = try CoordinatorParts(workerExecutable: executable)
@@ -168,8 +167,7 @@ struct WorkerPoolTests {
 }
 
 /// Programs in the place of decoders.
-@Suite(.timeLimit(.minutes(20)))
-final class DecoderChildrenTests {
+@Suite(.timeLimit(.minutes(20))) final class DecoderChildrenTests {
   private let poller: Poller
   private let errors: ErrorStreams
   private let worker: WorkerProcess
@@ -179,7 +177,7 @@ final class DecoderChildrenTests {
 
   init() throws {
     // Elsewhere the mount may forbid to execute files.
-    programs = try TestDirectory(in: "/tmp")
+    programs = TestDirectory(in: "/tmp")
     poller = try Poller()
     errors = ErrorStreams(poller: poller, log: Log())
     worker = try WorkerProcess(
@@ -251,10 +249,7 @@ final class DecoderChildrenTests {
     #expect(pool.deathCount(ofNumber: 0) == 0)
   }
 
-  @Test
-  func `a decoder gets its connection, standard input that is empty, and its own environment`()
-    throws
-  {
+  @Test func `a decoder gets its connection, empty input, and an environment of its own`() throws {
     // The shell adds variables of its own.
     let pool = try pool(
       running: "{ cat; env | grep -v -e ^PWD= -e ^_= -e ^SHLVL=; echo /proc/self/fd/*; } >&3")
@@ -351,9 +346,7 @@ final class DecoderChildrenTests {
     _ = try answer(of: pool)
   }
 
-  @Test func `the log has the last words of a decoder with its death, and not those of others`()
-    throws
-  {
+  @Test func `the log has a decoder's last words with its death, and no others`() throws {
     var output = try OutputPipe()
     let reader = output.takeReader()
     let log = Log(descriptor: output.writerDescriptor)

@@ -106,9 +106,7 @@ import Testing
   ]
 
   @Test(arguments: wholes)
-  func `a file that is cut anywhere is damaged, and its rows are shown on request`(
-    file: [UInt8]
-  ) throws {
+  func `a file that is cut anywhere is damaged, and has its rows if asked`(file: [UInt8]) throws {
     #expect(fixture.failureCode(of: file) == nil)
     var shownCount = 0
     for count in 0..<file.count {

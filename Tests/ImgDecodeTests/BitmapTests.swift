@@ -191,15 +191,12 @@ import Testing
     #expect(try fixture.raster(of: linked)[9, 9] == green[9, 9])
     // A part of it is missing.
     #expect(fixture.failureCode(of: file.dropLast()) == .corruptImage)
-    #expect(
-      try fixture.raster(of: file.dropLast(), isLenient: true)[9, 9] == green[9, 9])
+    #expect(try fixture.raster(of: file.dropLast(), isLenient: true)[9, 9] == green[9, 9])
   }
 
   // MARK: - Sizes
 
-  @Test func `the header gives the size, and the pixels are limited before they are decoded`()
-    throws
-  {
+  @Test func `the header gives the size, and pixels are limited before they are decoded`() throws {
     let raster = Self.raster()
     let rendered = try fixture.thumbnailer.thumbnail(
       of: BitmapWriter(.info, .blueGreenRed).file(raster), as: .standard)
@@ -220,9 +217,7 @@ import Testing
       ([0, 0, 0, 0x80], [1, 0, 0, 0], .corruptImage),
       ([0xFF, 0xFF, 0xFF, 0xFF], [1, 0, 0, 0], .corruptImage),
     ] as [([UInt8], [UInt8], Failure.Code)])
-  func `sizes that no picture has are refused`(
-    width: [UInt8], height: [UInt8], code: Failure.Code
-  ) throws {
+  func `impossible sizes are refused`(width: [UInt8], height: [UInt8], code: Failure.Code) throws {
     var file = BitmapWriter(.info, .blueGreenRed).file(Self.raster())
     file.replaceSubrange(18..<26, with: width + height)
     #expect(fixture.failureCode(of: file) == code)
@@ -264,9 +259,7 @@ import Testing
   }
 
   @Test(arguments: kinds, [false, true])
-  func `a lenient decode shows the rows that are there`(
-    writer: BitmapWriter, isTopDown: Bool
-  ) throws {
+  func `a lenient decode shows the rows it has`(writer: BitmapWriter, isTopDown: Bool) throws {
     guard writer.header != .core || !isTopDown else { return }
     var writer = writer
     writer.isTopDown = isTopDown
@@ -391,9 +384,7 @@ import Testing
     arguments: [
       (3, 0), (0, 0), (33, 0), (24, 1), (8, 2), (4, 1), (24, 3), (24, 6), (24, 7),
     ] as [(UInt8, UInt8)])
-  func `bits and compressions that do not belong together are damage`(
-    bitCount: UInt8, compression: UInt8
-  ) {
+  func `bits and compressions that contradict are damage`(bitCount: UInt8, compression: UInt8) {
     let failure = failure(.info, bitCount: bitCount, compression: compression)
     #expect(failure?.code == .corruptImage)
   }

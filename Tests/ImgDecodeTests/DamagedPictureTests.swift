@@ -35,9 +35,7 @@ import Testing
   }
 
   @Test(arguments: cases)
-  func `a damaged picture fails, or looks like the whole one`(
-    format: PictureFormat, damage: Damage
-  ) throws {
+  func `a damaged picture fails or looks whole`(format: PictureFormat, damage: Damage) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
     let variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
     let intact = try fixture.raster(of: picture, as: variant)
@@ -56,14 +54,11 @@ import Testing
   }
 
   @Test(arguments: [PictureFormat.jpeg, .progressiveJPEG, .grayJPEG, .cmykJPEG], [1, 2])
-  func `a JPEG that lacks only its end marker is whole`(
-    format: PictureFormat, missing: Int
-  ) throws {
+  func `a JPEG without its end marker is whole`(format: PictureFormat, missing: Int) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
     let rendered = try fixture.thumbnailer.thumbnail(
       of: Array(picture.dropLast(missing)), as: .standard)
-    #expect(
-      try rendered.bytes == fixture.thumbnailer.thumbnail(of: picture, as: .standard).bytes)
+    #expect(try rendered.bytes == fixture.thumbnailer.thumbnail(of: picture, as: .standard).bytes)
   }
 
   @Test func `a progressive JPEG without its last scans is not whole`() throws {
@@ -241,9 +236,7 @@ import Testing
   @Test(arguments: [
     PictureFormat.interlacedPNG, .webp, .losslessWebP, .avif, .heif, .jxl,
   ])
-  func `a picture that is decoded as a whole or not at all stays corrupt`(
-    format: PictureFormat
-  ) throws {
+  func `a picture that is decoded as a whole stays corrupt`(format: PictureFormat) throws {
     let damaged = try damaged(format)
     #expect(fixture.failureCode(of: damaged, isLenient: true) == .corruptImage)
   }
@@ -313,8 +306,7 @@ import Testing
     #expect(fixture.failureCode(of: Array("words".utf8), isLenient: true) == .notAnImage)
     let elements = String(repeating: "<g/>", count: 200_001)
     let drawing = Array("<svg xmlns='http://www.w3.org/2000/svg'>\(elements)</svg>".utf8)
-    #expect(
-      fixture.failureCode(of: drawing, isLenient: true) == fixture.failureCode(of: drawing))
+    #expect(fixture.failureCode(of: drawing, isLenient: true) == fixture.failureCode(of: drawing))
     #expect(fixture.failureCode(of: drawing) != nil)
   }
 }

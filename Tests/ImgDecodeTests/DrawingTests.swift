@@ -106,9 +106,7 @@ import Testing
   }
 
   @Test(arguments: [(PictureFormat.png, "image/png"), (.jpeg, "image/jpeg")])
-  func `a drawing with a damaged picture inside is damaged`(
-    format: PictureFormat, type: String
-  ) throws {
+  func `a drawing with a damaged picture is damaged`(format: PictureFormat, type: String) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
     #expect(
       fixture.failureCode(of: Drawing.svg(Drawing.image(embedding: picture, as: type))) == nil)
@@ -158,7 +156,7 @@ import Testing
   }
 
   @Test func `a picture elsewhere is not drawn`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let file = try directory.write(fixture.maker.card(index: 1, format: .png), to: "card.png")
     let variant = try Variant(ImageVariant(width: 32, height: 24, format: .png))
     let pixel = { (drawing: [UInt8]) in

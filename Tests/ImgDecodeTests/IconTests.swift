@@ -60,9 +60,7 @@ import Testing
     arguments: [
       BitmapWriter.Pixels.indexes(1), .indexes(4), .indexes(8), .blueGreenRed, .blueGreenRedAlpha,
     ], [false, true])
-  func `a bitmap in an icon is decoded with its mask`(
-    pixels: BitmapWriter.Pixels, isCursor: Bool
-  ) throws {
+  func `a bitmap in an icon has its mask`(pixels: BitmapWriter.Pixels, isCursor: Bool) throws {
     for isTopDown in [false, true] {
       let colourCount = if case .indexes(let bitCount) = pixels { 1 << bitCount } else { 256 }
       let raster = Self.raster(side: 21, colourCount: colourCount)

@@ -58,9 +58,7 @@ import Testing
   }
 
   @Test(arguments: [ImageVariant.Format.jpeg, .png, .webp, .avif])
-  func `metadata is copied, and says that the pixels are upright`(format: ImageVariant.Format)
-    throws
-  {
+  func `metadata is copied, and says that pixels are upright`(format: ImageVariant.Format) throws {
     let facts = try facts(format, ImageVariant.KeptData(metadata: true))
     #expect(facts.xmp?.rating == 4)
     #expect(facts.orientation == 1)
@@ -142,9 +140,7 @@ import Testing
     }
   }
 
-  @Test func `a file without an author and rights becomes what it becomes with nothing kept`()
-    throws
-  {
+  @Test func `a file without author or rights becomes what it becomes with nothing kept`() throws {
     let card = try fixture.maker.card(index: 1, format: .jpeg)
     let made = try [ImageVariant.KeptData.none, ImageVariant.KeptData(copyright: true)].map {
       kept in
@@ -262,9 +258,7 @@ import Testing
   private let fixture = ThumbnailFixture()
 
   @Test(arguments: PictureFormat.allCases)
-  func `a picture in place has the same thumbnail as one by itself`(
-    format: PictureFormat
-  ) throws {
+  func `a picture in place has the same thumbnail as one by itself`(format: PictureFormat) throws {
     let picture = try fixture.maker.card(index: 3, format: format)
     let byItself = try fixture.thumbnailer.thumbnail(of: picture, as: .standard)
     let inPlace = try thumbnail(of: 0..<picture.count, in: picture + picture)

@@ -42,9 +42,7 @@ import Testing
     (30, 20, "LAHB;?z:u+zp%DM2R5n6Z_RhTZNM"), (100, 100, "L1HV9u?9W6-z.JMxrdidZlR~NIRi"),
     (1, 1, "L00000fQfQfQfQfQfQfQfQfQfQfQ"), (12, 12, "LNG*jD*fUd%=v^M}W@P9W6WZT1NZ"),
   ])
-  func `a BlurHash is that of the reference implementation`(
-    width: Int, height: Int, text: String
-  ) throws {
+  func `a BlurHash is the reference's`(width: Int, height: Int, text: String) throws {
     // Transparency does not change it.
     #expect(BlurHash(of: try picture(width, height)).text == text)
     #expect(BlurHash(of: try picture(width, height, hasAlpha: true)).text == text)
@@ -83,8 +81,7 @@ import Testing
       default: [240, 210, 40, 127]
       }
     }
-    let palette = ColourPalette(
-      try #require(SmallPicture(width: 8, height: 10, samples: samples)))
+    let palette = ColourPalette(try #require(SmallPicture(width: 8, height: 10, samples: samples)))
     let expected: [([UInt8], Double)] = [
       ([200, 30, 30], 40 / 70.0), ([30, 160, 60], 20 / 70.0), ([30, 60, 200], 10 / 70.0),
     ]
@@ -95,8 +92,7 @@ import Testing
 
   @Test func `colours that look alike are one`() throws {
     let samples = (0..<100).flatMap { pixel -> [UInt8] in [UInt8(100 + pixel % 4), 120, 140, 255] }
-    let palette = ColourPalette(
-      try #require(SmallPicture(width: 10, height: 10, samples: samples)))
+    let palette = ColourPalette(try #require(SmallPicture(width: 10, height: 10, samples: samples)))
     #expect(palette.colours.count == 1 && palette.dominant?.share == 1)
     #expect(palette.dominant?.red == 102 && palette.dominant?.green == 120)
   }

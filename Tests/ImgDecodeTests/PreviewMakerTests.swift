@@ -152,12 +152,9 @@ import Testing
   }
 
   @Test(arguments: [(256, true), (320, true), (321, false)])
-  func `a preview that is large enough is decoded in place of the picture`(
-    size: Int, isEnough: Bool
-  ) throws {
+  func `a preview that is large enough stands for the picture`(size: Int, isEnough: Bool) throws {
     let (pixel, source) = try centre(of: file(), size: size)
-    #expect(
-      pixel.resembles(isEnough ? Raster.Pixel(40, 40, 200) : Raster.Pixel(200, 40, 40)))
+    #expect(pixel.resembles(isEnough ? Raster.Pixel(40, 40, 200) : Raster.Pixel(200, 40, 40)))
     #expect(source.width == 640)
     #expect(source.decodePath == (isEnough ? .embedded : .general))
   }
@@ -210,9 +207,7 @@ import Testing
     HEIFWithPreview.Aperture(width: (320, 1), height: (240, 1), leftOffset: (9_000, 1)),
     HEIFWithPreview.Aperture(width: (400, 1), height: (240, 1)),
   ])
-  func `a preview that cannot be cropped does not matter`(
-    aperture: HEIFWithPreview.Aperture
-  ) throws {
+  func `a preview that cannot be cropped is no matter`(aperture: HEIFWithPreview.Aperture) throws {
     let (pixel, _) = try centre(of: file(aperture), size: 256)
     #expect(pixel.resembles(Raster.Pixel(200, 40, 40)))
   }

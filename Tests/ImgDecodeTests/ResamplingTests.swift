@@ -20,9 +20,7 @@ struct ResamplingTests {
       (512, 256), (511, 256), (257, 256), (7, 2), (8, 1), (1, 1), (1_000, 251), (6_400, 100),
       (100, 400), (2, 5),
     ])
-  func `the weights of each sample sum up to one, inside the source`(
-    source: Int, result: Int
-  ) throws {
+  func `the weights of a sample sum up to one, inside the source`(source: Int, result: Int) throws {
     let resampling = try #require(Resampling(from: .pixels(source), to: .pixels(result)))
     #expect(resampling.starts.count == result)
     #expect(resampling.weights.count == result * resampling.weightStride)
@@ -54,8 +52,7 @@ struct ResamplingTests {
 
   @Test func `a reversed side has the samples in the opposite order`() throws {
     let forwards = try #require(Resampling(from: .pixels(300), to: .pixels(70)))
-    let backwards = try #require(
-      Resampling(from: .pixels(300), to: .pixels(70), isReversed: true))
+    let backwards = try #require(Resampling(from: .pixels(300), to: .pixels(70), isReversed: true))
     for index in 0..<70 {
       let expected = weights(of: 69 - index, in: forwards)
       let found = weights(of: index, in: backwards)
@@ -165,12 +162,9 @@ struct ResamplingTests {
   }
 
   @Test(arguments: JPEGSampling.allCases, [100, 80])
-  func `the planar path shows what the general path shows`(
-    sampling: JPEGSampling, quality: Int
-  ) throws {
+  func `both paths show the same`(sampling: JPEGSampling, quality: Int) throws {
     for (width, height) in [(401, 300), (300, 401), (900, 640), (2_049, 1_537)] {
-      let jpeg = fixture.maker.jpeg(
-        of: picture(width: width, height: height), sampling: sampling)
+      let jpeg = fixture.maker.jpeg(of: picture(width: width, height: height), sampling: sampling)
       let difference = try difference(jpeg, width: 200, height: 200, quality: quality)
       #expect(difference < 2 * Raster.fortyDecibels, "\(width) × \(height): \(difference)")
     }
@@ -183,8 +177,7 @@ struct ResamplingTests {
       orientation: orientation)
     for crop in [nil, ImageVariant.Crop.centre, .point(x: .zero, y: Thousandths(count: 900))] {
       #expect(
-        try difference(
-          jpeg, width: 101, height: 67, mode: crop == nil ? .fit : .fill, crop: crop)
+        try difference(jpeg, width: 101, height: 67, mode: crop == nil ? .fit : .fill, crop: crop)
           < 2 * Raster.fortyDecibels)
     }
     for mode in [ImageVariant.Mode.auto, .fillDown] {
@@ -212,9 +205,7 @@ struct ResamplingTests {
   }
 
   @Test(arguments: [(2_000, 10), (10, 2_000)])
-  func `a thumbnail of a single row or column has the right colours`(
-    width: Int, height: Int
-  ) throws {
+  func `a thumbnail of one row or column has the right colours`(width: Int, height: Int) throws {
     // Red turns into blue across the short side.
     let stripes = Raster(width: width, height: height) { x, y in
       let share = UInt8(width > height ? 255 * y / height : 255 * x / width)
@@ -238,10 +229,8 @@ struct ResamplingTests {
   }
 
   @Test func `a picture that shrinks more on one side than on the other is the same`() throws {
-    let jpeg = fixture.maker.jpeg(
-      of: picture(width: 1_900, height: 40), sampling: .yuv420)
-    #expect(
-      try difference(jpeg, width: 20, height: 40, mode: .stretch) < 2 * Raster.fortyDecibels)
+    let jpeg = fixture.maker.jpeg(of: picture(width: 1_900, height: 40), sampling: .yuv420)
+    #expect(try difference(jpeg, width: 20, height: 40, mode: .stretch) < 2 * Raster.fortyDecibels)
   }
 }
 
@@ -265,13 +254,9 @@ struct ResamplingTests {
   }
 
   @Test(arguments: [PictureFormat.jpeg, .png])
-  func `chroma has half the samples along both sides below quality 90`(
-    source: PictureFormat
-  ) throws {
-    #expect(
-      try samplingFactors(of: thumbnail(of: source, quality: 89)) == [0x22, 0x11, 0x11])
-    #expect(
-      try samplingFactors(of: thumbnail(of: source, quality: 90)) == [0x11, 0x11, 0x11])
+  func `chroma has half the samples a side below quality 90`(source: PictureFormat) throws {
+    #expect(try samplingFactors(of: thumbnail(of: source, quality: 89)) == [0x22, 0x11, 0x11])
+    #expect(try samplingFactors(of: thumbnail(of: source, quality: 90)) == [0x11, 0x11, 0x11])
   }
 
   @Test func `a gray JPEG stays gray`() throws {

@@ -72,9 +72,7 @@ extension ThumbnailFixture {
   }
 
   /// The pixels of a thumbnail.
-  func raster(
-    of picture: [UInt8], as variant: Variant, isLenient: Bool = false
-  ) throws -> Raster {
+  func raster(of picture: [UInt8], as variant: Variant, isLenient: Bool = false) throws -> Raster {
     let rendered = try thumbnailer.thumbnail(of: picture, as: variant, isLenient: isLenient)
     return try reader.raster(of: rendered.bytes)
   }
@@ -117,8 +115,7 @@ extension Image {
     }
     return Raster(width: width, height: image.height) { x, y in
       let start = (y * width + x) * 4
-      return Raster.Pixel(
-        bytes[start], bytes[start + 1], bytes[start + 2], alpha: bytes[start + 3])
+      return Raster.Pixel(bytes[start], bytes[start + 1], bytes[start + 2], alpha: bytes[start + 3])
     }
   }
 }

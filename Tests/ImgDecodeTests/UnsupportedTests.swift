@@ -99,9 +99,7 @@ import Testing
   }
 
   @Test(arguments: Samples.allCases)
-  func `the samples of a TIFF go from black to white in each of its number formats`(
-    samples: Samples
-  ) throws {
+  func `samples of a TIFF go from black to white in each number format`(samples: Samples) throws {
     let file = tiff(
       bits: samples.bits, sampleFormat: samples.format, samples: samples.bytes,
       range: samples == .floatInRange ? (-200, 800) : nil)

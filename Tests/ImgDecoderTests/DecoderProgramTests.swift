@@ -257,7 +257,7 @@ final class RunningDecoder {
   static func ready(limits: Limits = Limits()) throws -> RunningDecoder {
     let decoder = try RunningDecoder(limits: limits)
     try decoder.channel.send(
-      .start(DecoderStart(limits: limits, requiresSandbox: false)), with: decoder.thumbnail.file)
+      .start(limits, requiresSandbox: false), with: decoder.thumbnail.file)
     try decoder.channel.send(.input, with: decoder.picture.file)
     guard case .ready = try decoder.nextReport() else { throw Unexpected() }
     return decoder

@@ -68,8 +68,7 @@ import Testing
   }
 
   @Test func `what is no picture is told from what is not whole`() {
-    #expect(
-      error(of: ascii("<html><body></body>")) == .notAnImage("the body is an HTML page"))
+    #expect(error(of: ascii("<html><body></body>")) == .notAnImage("the body is an HTML page"))
     #expect(error(of: ascii("%PDF-1.7")) == .unsupported("pdf is not read"))
     #expect(error(of: ascii("Not found")) == .notAnImage("the first bytes match no image format"))
     #expect(error(of: ascii("{}")) == .notAnImage("the body looks like JSON"))
@@ -99,8 +98,7 @@ import Testing
 @Suite struct FactsQueryTests {
   @Test func `ranges grow fourfold from 4 KiB`() {
     // Segments of 60 KB, each of which a range must reach.
-    let segments = [[UInt8]](
-      repeating: JPEGMaker.segment(0xE5, zeros(60_000)), count: 40)
+    let segments = [[UInt8]](repeating: JPEGMaker.segment(0xE5, zeros(60_000)), count: 40)
     let file = JPEGMaker.file(segments.flatMap { $0 }, JPEGMaker.frame())
     let fetch = Fetch(file, .header)
     #expect(fetch.facts?.width == 64)

@@ -93,10 +93,7 @@ import Testing
     #expect(try facts(of: cut).profileDescription == nil)
   }
 
-  @Test
-  func `of several EXIF segments the first counts, for an orientation the first that has one`()
-    throws
-  {
+  @Test func `the first EXIF segment counts, for an orientation the first with one`() throws {
     let first = JPEGMaker.exif(TIFFMaker.file([[.text(0x010F, "A")]]))
     let second = JPEGMaker.exif(TIFFMaker.file([[.text(0x010F, "B"), .short(0x0112, 6)]]))
     let found = try facts(of: JPEGMaker.file(first, second, JPEGMaker.frame()))
@@ -117,8 +114,7 @@ import Testing
     #expect(
       error(of: JPEGMaker.file(JPEGMaker.frame(height: 0)))
         == .unsupported("JPEG whose height follows its first scan"))
-    #expect(
-      error(of: JPEGMaker.file([0xFF, 0xE5, 0, 1])) == .invalid("a segment has no length"))
+    #expect(error(of: JPEGMaker.file([0xFF, 0xE5, 0, 1])) == .invalid("a segment has no length"))
     let stray = [UInt8](repeating: 1, count: 70_000)
     #expect(
       error(of: JPEGMaker.file(JPEGMaker.segment(0xE5, []), stray, JPEGMaker.frame()))

@@ -401,8 +401,7 @@ struct WebPMaker {
   }
 
   static func lossless(width: Int = 20, height: Int = 10, hasAlpha: Bool = false) -> [UInt8] {
-    chunk(
-      "VP8L", [0x2F] + little((width - 1) | (height - 1) << 14 | (hasAlpha ? 1 << 28 : 0), 4))
+    chunk("VP8L", [0x2F] + little((width - 1) | (height - 1) << 14 | (hasAlpha ? 1 << 28 : 0), 4))
   }
 
   static func frame(duration: Int, data: Int = 10) -> [UInt8] {

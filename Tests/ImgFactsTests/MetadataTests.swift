@@ -24,9 +24,7 @@ import Testing
         "ExposureCompensation": .number(-1 / 3.0), "UserComment": .text("Hello"),
         "FileSource": .integer(3), "LensModel": .text("24-70mm"),
       ])
-    #expect(
-      found.exif?.interop
-        == ["InteropIndex": .text("R98"), "InteropVersion": .text("0100")])
+    #expect(found.exif?.interop == ["InteropIndex": .text("R98"), "InteropVersion": .text("0100")])
   }
 
   @Test func `the place is in degrees with a sign`() throws {

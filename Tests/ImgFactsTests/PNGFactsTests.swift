@@ -173,8 +173,7 @@ import Testing
     let two = GIFMaker.frame() + GIFMaker.frame()
     #expect(try facts(of: GIFMaker.file(two)).loopCount == 1)
     #expect(try facts(of: GIFMaker.file(GIFMaker.loop(0), two)).loopCount == 0)
-    #expect(
-      try facts(of: GIFMaker.file(GIFMaker.loop(7, name: "ANIMEXTS1.0"), two)).loopCount == 8)
+    #expect(try facts(of: GIFMaker.file(GIFMaker.loop(7, name: "ANIMEXTS1.0"), two)).loopCount == 8)
   }
 
   @Test func `metadata ends with the first frame`() throws {
@@ -212,8 +211,7 @@ import Testing
     #expect(error(of: GIFMaker.file(width: 0)) == .invalid("a canvas without pixels"))
     #expect(error(of: GIFMaker.file()) == .invalid("no frame"))
     let comments = [[UInt8]](repeating: [0x21, 0xFE, 0], count: 262_144).flatMap { $0 }
-    #expect(
-      error(of: GIFMaker.file(comments)) == .unsupported("GIF of more than 262144 blocks"))
+    #expect(error(of: GIFMaker.file(comments)) == .unsupported("GIF of more than 262144 blocks"))
     let many = [[UInt8]](repeating: GIFMaker.frame(data: 0), count: 65_537).flatMap { $0 }
     #expect(error(of: GIFMaker.file(many)) == .unsupported("more than 65536 frames"))
   }

@@ -85,9 +85,7 @@ import Testing
     (["Cache-Control: no-store"], false),
     (["Cache-Control: max-age=9", "cache-control:no-store"], false),
   ])
-  func `RFC 9111 3: all but no-store is stored by a private cache`(
-    lines: [String], isStorable: Bool
-  ) {
+  func `RFC 9111 3: a private cache stores all but no-store`(lines: [String], isStorable: Bool) {
     #expect(freshness(lines).isStorable == isStorable)
     if !isStorable { #expect(freshness(lines + ["ETag: \"a\""]).terms == .none) }
   }
@@ -214,9 +212,7 @@ import Testing
       (["Last-Modified: long ago"], nil), ([], nil),
       (["Cache-Control: no-store", "ETag: \"a\""], nil),
     ] as [([String], String?)])
-  func `RFC 9111 4.3.1: the condition is the entity tag, else the date`(
-    lines: [String], condition: String?
-  ) {
+  func `RFC 9111 4.3.1: the condition is a tag or a date`(lines: [String], condition: String?) {
     #expect(Validators(terms(lines))?.condition == condition)
   }
 
@@ -233,8 +229,7 @@ import Testing
   func `RFC 9111 4.3.4: a 304 that names another validator is not about the stored response`(
     record: [String], answer: [String], matchesCondition: Bool
   ) throws {
-    #expect(
-      try notModified(terms(record), answer).matchesCondition == matchesCondition)
+    #expect(try notModified(terms(record), answer).matchesCondition == matchesCondition)
   }
 
   @Test(

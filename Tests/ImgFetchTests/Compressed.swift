@@ -75,12 +75,8 @@ extension Compressed {
         + "ZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZm"
         + "ZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZm"
         + "ZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmbN9gE="),
-    Sample(
-      "br",
-      base64: "W5+GgV8KIaEMuawUsEYZyi9A"),
-    Sample(
-      "zstd",
-      base64: "KLUv/aCghgEAlQAAUAABAgMEBQYHCAkBAJOGzQsS"),
+    Sample("br", base64: "W5+GgV8KIaEMuawUsEYZyi9A"),
+    Sample("zstd", base64: "KLUv/aCghgEAlQAAUAABAgMEBQYHCAkBAJOGzQsS"),
     Sample(
       "gzip, br",
       base64: "G+4A+I3THTWrluLTxM1aE3jjRN0aUJdtoCzAscCiskTH+sf/mkJMUQTSsABAAJcTwKVD8DaNIMATgKH8/Svf"
@@ -93,9 +89,7 @@ extension Compressed {
 
   /// Two million zeros. Those of `gzip, gzip` are short again between the two.
   static let bombs: [Sample] = [
-    Sample(
-      "br",
-      base64: "m3+EHvgnAOKxQCCHzwM="),
+    Sample("br", base64: "m3+EHvgnAOKxQCCHzwM="),
     Sample(
       "zstd",
       base64: "KLUv/aCAhB4ATAAACAABAPz/ORACAgAQAAIAEAACABAAAgAQAAIAEAACABAAAgAQAAIAEAACABAAAgAQAAIA"

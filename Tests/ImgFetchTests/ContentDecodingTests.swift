@@ -40,9 +40,7 @@ struct ContentDecodingTests {
   }
 
   @Test(arguments: Compressed.samples, [1, 7, Int.max])
-  func `chunks of any length give the same body`(
-    sample: Compressed.Sample, chunkByteCount: Int
-  ) throws {
+  func `chunks of any length give one body`(sample: Compressed.Sample, chunkByteCount: Int) throws {
     let decoding = try decoding(sample.codings)
     let content = try decoded(sample.bytes, by: decoding, chunkByteCount: chunkByteCount)
     #expect(content == Compressed.content)
@@ -150,9 +148,7 @@ struct ContentCodingsTests {
   ]
 
   @Test(arguments: known)
-  func `codings are read in the order in which they were applied`(
-    lines: [String], codings: [ContentCoding]
-  ) {
+  func `codings are read in their order`(lines: [String], codings: [ContentCoding]) {
     let read = responseHead(lines).codings
     #expect(read.applied == codings && read.problem == nil)
   }
@@ -180,12 +176,8 @@ struct ContentCodingsTests {
 
 /// Transfers whose origin sends a Content-Encoding, whatever was asked.
 @Suite(.timeLimit(.minutes(20))) struct EncodedBodyTests: ResumableDownload {
-  let origin: TestOrigin
+  let origin = TestOrigin()
   let picture = noise(length)
-
-  init() throws {
-    origin = try TestOrigin()
-  }
 
   private func serve(
     _ bytes: [UInt8], as codings: String, _ delivery: BodyDelivery = .whole, path: String = "/a"
@@ -203,9 +195,7 @@ struct ContentCodingsTests {
   }
 
   @Test(arguments: Compressed.samples, [BodyDelivery.whole, .chunked])
-  func `an encoded picture comes in decoded`(sample: Compressed.Sample, delivery: BodyDelivery)
-    throws
-  {
+  func `an encoded picture is decoded`(sample: Compressed.Sample, delivery: BodyDelivery) throws {
     serve(sample.bytes, as: sample.codings, delivery)
     let fetcher = try Fetcher()
     let transfer = try fetcher.fetch(url)
@@ -353,9 +343,7 @@ struct ContentCodingsTests {
   }()
 
   @Test(arguments: [true, false])
-  func `facts are read from an encoded file, which is asked for as a whole`(
-    acceptsRanges: Bool
-  ) throws {
+  func `facts are read from an encoded file, asked for as a whole`(acceptsRanges: Bool) throws {
     origin.serve(
       "/a",
       .resource(

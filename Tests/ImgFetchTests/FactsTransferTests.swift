@@ -7,14 +7,13 @@ import Testing
 
 /// Facts of pictures, read by ranges over a real connection.
 @Suite(.timeLimit(.minutes(20))) struct FactsTransferTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let fetcher: Fetcher
   private let url: String
 
   private static let tag = "\"v1\""
 
   init() throws {
-    origin = try TestOrigin()
     fetcher = try Fetcher()
     url = origin.baseURL + "/a"
   }
@@ -147,8 +146,7 @@ import Testing
         resource(old), part(range, noise(16_384), tag: "\"v2\""), resource(new, tag: "\"v2\""),
       ]))
     #expect(try facts().body?.facts?.facts.width == 32)
-    #expect(
-      origin.counters("/a").ranges == ["bytes=0-4095", "bytes=60004-76387", "bytes=0-4095"])
+    #expect(origin.counters("/a").ranges == ["bytes=0-4095", "bytes=60004-76387", "bytes=0-4095"])
   }
 
   @Test func `a file that keeps changing fails`() throws {
@@ -191,8 +189,7 @@ import Testing
   }
 
   @Test func `an answer that forbids its use is not read`() throws {
-    origin.serve(
-      "/a", .resource(Resource(Self.jpeg(), headers: [Header("X-Robots-Tag", "noai")])))
+    origin.serve("/a", .resource(Resource(Self.jpeg(), headers: [Header("X-Robots-Tag", "noai")])))
     let options = FetchOptions(respectsOptOut: true)
     #expect(try fetcher.fetchFacts(url, .metadata, as: options).failure?.code == .optedOut)
   }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct FetchTests {
   @Test func `a body comes in byte for byte`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     let picture = noise(300_000)
     origin.serve("/a.jpg", .body(picture, contentType: "image/jpeg"))
     let url = origin.baseURL + "/a.jpg"
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test func `two hundred transfers run side by side and keep their bodies apart`() throws {
-    let origin = try TestOrigin { path, _ in
+    let origin = TestOrigin { path, _ in
       .body(noise(5_000, seed: UInt64(path.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) })))
     }
     let paths = (0..<200).map { "/\($0)" }
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `transfers one after the other share a connection, also over an error`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .body([1]))
     let fetcher = try Fetcher()
 
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func `a request asks for images, uncompressed, and names its maker`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .body([1]))
 
     _ = try Fetcher().fetch(origin.baseURL + "/a")
@@ -59,13 +59,13 @@ import Testing
   }
 
   @Test func `letters beyond ASCII in a path are percent-encoded`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     _ = try Fetcher().fetch(origin.baseURL + "/gr\u{FC}n?x=\u{E9}")
     #expect(origin.snapshot.paths.keys.sorted() == ["/gr%C3%BCn", "/gr%C3%BCn?x=%C3%A9"])
   }
 
   @Test func `a cancelled transfer ends at the origin and is not reported`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .body(noise(1 << 20), delivery: .drip(bytesPerSecond: 10_000)))
     let fetcher = try Fetcher()
     let id = try fetcher.start(origin.baseURL + "/a")
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func `a handle that was cancelled serves the next transfer`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/held", .body([1], delivery: .hold))
     origin.serve("/a", .body([2]))
     let fetcher = try Fetcher()
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func `time that has passed before counts`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .body([1], delivery: .hold))
     let fetcher = try Fetcher()
     let id = try fetcher.start(origin.baseURL + "/a", begunAt: .now - .seconds(60))
@@ -106,15 +106,15 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(20))) struct FetchFailureTests {
+  private let origin = TestOrigin()
+
   // MARK: What the origin says
 
   @Test(arguments: [
     (404, false), (403, false), (410, false), (429, true), (500, true), (503, true),
   ])
-  func `a status from 400 on is a failure with that status`(
-    status: Int, isRetryable: Bool
-  ) throws {
-    let origin = try TestOrigin()
+  func `a status from 400 on is a failure with that status`(status: Int, isRetryable: Bool) throws {
+    let origin = TestOrigin()
     origin.serve("/a", .status(status))
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
     #expect(failure.stage == .fetch)
@@ -124,7 +124,6 @@ import Testing
   }
 
   @Test func `the page of an error is not read without end`() throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .response(Response(status: 500, delivery: .endless)))
     let transfer = try Fetcher().fetch(origin.baseURL + "/a")
     #expect(transfer.failure?.httpStatus == 500)
@@ -133,7 +132,6 @@ import Testing
 
   @Test(arguments: [204, 206, 300, 304])
   func `a status that brings no whole body and leads nowhere is a failure`(status: Int) throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .status(status))
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .httpStatus)
@@ -144,7 +142,6 @@ import Testing
   // MARK: Size
 
   @Test func `a declared length over the limit is refused before the body`() throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_001)))
     let transfer = try Fetcher { $0.maxBodyByteCount = 10_000 }.fetch(origin.baseURL + "/a")
     #expect(transfer.failure?.code == .tooLarge)
@@ -153,14 +150,12 @@ import Testing
 
   @Test(arguments: [BodyDelivery.whole, .chunked])
   func `a body of exactly the limit is taken`(delivery: BodyDelivery) throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: delivery))
     let transfer = try Fetcher { $0.maxBodyByteCount = 10_000 }.fetch(origin.baseURL + "/a")
     #expect(transfer.body?.bytes.count == 10_000)
   }
 
   @Test func `a body without end is cut off at the limit`() throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .body([], delivery: .endless))
     let transfer = try Fetcher { $0.maxBodyByteCount = 100_000 }.fetch(origin.baseURL + "/a")
     #expect(transfer.failure?.code == .tooLarge)
@@ -174,7 +169,7 @@ import Testing
     .wrongLength(declared: 20_000),
   ])
   func `a body that breaks off is truncated`(delivery: BodyDelivery) throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: delivery))
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .truncatedBody)
@@ -184,7 +179,6 @@ import Testing
   // MARK: Time
 
   @Test func `an origin that does not answer in time is a timeout of the whole`() throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .body([1], delivery: .hold))
     let fetcher = try Fetcher { $0.transferTimeout = .milliseconds(300) }
     let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
@@ -194,7 +188,6 @@ import Testing
   }
 
   @Test(.ownThread) func `a body that stops coming is a timeout of the stalled`() throws {
-    let origin = try TestOrigin()
     origin.serve("/a", .body(noise(10_000), delivery: .stall(after: 100)))
     let fetcher = try Fetcher { $0.stallTimeout = .seconds(1) }
     let failure = try #require(fetcher.fetch(origin.baseURL + "/a").failure)
@@ -216,7 +209,6 @@ import Testing
   // MARK: No connection
 
   @Test func `a port without a listener is a failure to connect`() throws {
-    let origin = try TestOrigin()
     origin.stop()
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .connectFailure)

@@ -15,9 +15,7 @@ import Testing
   }
 
   @Test(arguments: HostileResponse.transferCodings)
-  func `a transfer coding that was not asked for is refused before the body`(
-    coding: String
-  ) throws {
+  func `a transfer coding not asked for is refused before the body`(coding: String) throws {
     let transfer = try answering(HostileResponse.coded(coding))
     #expect(transfer.failure?.code == .invalidResponse)
     #expect(transfer.bytesReceived == 0)
@@ -168,7 +166,7 @@ enum HostileResponse {
   }
 
   @Test func `the headers of redirects count together`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     let location = Header("Location", "/a")
     let large = Header("X-Large", String(repeating: "x", count: 20_000))
     origin.serve("/a", .response(Response(status: 302, headers: [location, large])))
@@ -220,9 +218,7 @@ enum HostileResponse {
 
 /// Answers that keep libcurl at work without end.
 @Suite(.timeLimit(.minutes(20))) struct FloodTests {
-  @Test func `a body of one-byte chunks has a part of each turn of the loop, and is given up`()
-    throws
-  {
+  @Test func `a body of one-byte chunks has its part of each turn, and is given up`() throws {
     let flood = try FloodOrigin.chunkedPicture(endingIn: "1\r\nX\r\n")
     let fetcher = try Fetcher { $0.maxBodyByteCount = 4 << 20 }
     var turnCount = 0

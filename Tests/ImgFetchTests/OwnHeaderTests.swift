@@ -8,12 +8,11 @@ import Testing
 /// Headers that a client sets, as origins see them.
 @Suite(.timeLimit(.minutes(20))) struct OwnHeaderTests {
   private static let standardAgent = "imgctl-test/1"
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let other: TestOrigin
 
   init() throws {
-    origin = try TestOrigin()
-    other = try TestOrigin()
+    other = TestOrigin()
     for served in [origin, other] { served.serve("/end", .body([7])) }
   }
 
@@ -33,16 +32,6 @@ import Testing
     #expect(seen["x-b"] == "a, b")
     #expect(seen["user-agent"] == Self.standardAgent)
     #expect(seen["host"] == "127.0.0.1:\(origin.port)")
-  }
-
-  @Test func `own headers go along to the same origin`() throws {
-    origin.serve("/a", .redirect(to: "/b"))
-    origin.serve("/b", .redirect(to: "\(origin.baseURL)/end"))
-    let transfer = try Fetcher().fetch(origin.baseURL + "/a", as: options([("x-key", "word")]))
-    #expect(transfer.body?.bytes == [7])
-    for path in ["/a", "/b", "/end"] {
-      #expect(origin.counters(path).headersSeen["x-key"] == "word")
-    }
   }
 
   @Test func `an automatic Referer is the origin of each URL that is requested`() throws {
@@ -76,8 +65,7 @@ import Testing
     }
   }
 
-  @Test func `own headers do not go to another origin by a connection that is open already`() throws
-  {
+  @Test func `own headers do not go to another origin by a connection that is open`() throws {
     origin.serve("/a", .redirect(to: other.baseURL + "/end"))
     let fetcher = try Fetcher()
     for path in ["/end", "/end"] { _ = try fetcher.fetch(other.baseURL + path) }
@@ -98,14 +86,6 @@ import Testing
     #expect(other.counters("/end").requests == 1)
   }
 
-  @Test func `leaving the origin for a refused address is refused`() throws {
-    origin.serve("/a", .redirect(to: "http://127.0.0.2:\(other.port)/end"))
-    let transfer = try Fetcher(allowing: ["127.0.0.1/32"]).fetch(
-      origin.baseURL + "/a", as: options([("x-key", "word")]))
-    #expect(transfer.failure?.code == .blockedAddress)
-    #expect(transfer.wasRedirected)
-  }
-
   @Test func `headers of one transfer are not those of the next on its connection`() throws {
     let fetcher = try Fetcher()
     _ = try fetcher.fetch(origin.baseURL + "/end", as: options([("x-key", "word")]))
@@ -117,11 +97,7 @@ import Testing
 
 /// The cookies of one transfer and its redirects, by what origins saw.
 @Suite(.timeLimit(.minutes(20))) struct CookieTests {
-  private let origin: TestOrigin
-
-  init() throws {
-    origin = try TestOrigin()
-  }
+  private let origin = TestOrigin()
 
   private func setting(_ cookie: String, redirectTo location: String) -> Behaviour {
     .response(
@@ -140,13 +116,6 @@ import Testing
     origin.serve("/a", .sequence([setting("a=b", redirectTo: "/a"), .body([7])]))
     #expect(try Fetcher().fetch(origin.baseURL + "/a").body?.bytes == [7])
     #expect(seen("/a") == "a=b")
-  }
-
-  @Test func `a redirect to itself without end is one too many`() throws {
-    origin.serve("/a", setting("a=b", redirectTo: "/a"))
-    let fetcher = try Fetcher { $0.maxRedirects = 3 }
-    #expect(try fetcher.fetch(origin.baseURL + "/a").failure?.code == .tooManyRedirects)
-    #expect(origin.counters("/a").requests == 4)
   }
 
   @Test func `the cookies of one transfer are not those of another`() throws {
@@ -174,9 +143,7 @@ import Testing
   }
 
   @Test(arguments: [("co.uk", false), ("example.co.uk", true), ("b.example.co.uk", false)])
-  func `a cookie is for a domain above its host, and not for a public suffix`(
-    domain: String, isSent: Bool
-  ) throws {
+  func `a cookie is for a domain, and for no public suffix`(domain: String, isSent: Bool) throws {
     for name in ["a", "b"] { FakeResolver.serve("\(name).example.co.uk", ["127.0.0.1"]) }
     let next = "http://b.example.co.uk:\(origin.port)/b"
     origin.serve("/a", setting("a=b; Domain=\(domain); Path=/", redirectTo: next))
@@ -193,8 +160,7 @@ import Testing
 
   // MARK: - Cookies of the request
 
-  @Test func `cookies of the request go to their own domain and path, also after redirects`() throws
-  {
+  @Test func `cookies of the request go to their domain and path, also in redirects`() throws {
     let options = try cookies(
       "127.0.0.1\tFALSE\t/a\tFALSE\t0\tours\t1", "127.0.0.1\tFALSE\t/\tTRUE\t0\ttls\t2",
       "127.0.0.1\tFALSE\t/\tFALSE\t9\told\t3", "localhost\tFALSE\t/\tFALSE\t0\ttheirs\t4")
@@ -249,7 +215,7 @@ import Testing
   func `credentials in a URL go to its own host, also after a redirect there`(
     options: FetchOptions, isAbsolute: Bool
   ) throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .redirect(to: isAbsolute ? "\(origin.baseURL)/b" : "/b"))
     origin.serve("/b", .body([7]))
     let url = "http://user:word@127.0.0.1:\(origin.port)/a"
@@ -259,10 +225,8 @@ import Testing
   }
 
   @Test(arguments: ways, ["127.0.0.1", "localhost"])
-  func `credentials in a URL do not go to another host or port`(
-    options: FetchOptions, host: String
-  ) throws {
-    let origins = try (0..<2).map { _ in try TestOrigin() }
+  func `a URL's credentials stay with host and port`(options: FetchOptions, host: String) throws {
+    let origins = (0..<2).map { _ in TestOrigin() }
     origins[0].serve("/a", .redirect(to: "http://\(host):\(origins[1].port)/b"))
     origins[1].serve("/b", .body([7]))
     let url = "http://user:word@127.0.0.1:\(origins[0].port)/a"
@@ -274,7 +238,7 @@ import Testing
   }
 
   @Test func `credentials of one transfer are not those of the next on its connection`() throws {
-    let origin = try TestOrigin { _, _ in .body([7]) }
+    let origin = TestOrigin { _, _ in .body([7]) }
     let fetcher = try Fetcher()
     _ = try fetcher.fetch("http://user:word@127.0.0.1:\(origin.port)/a")
     _ = try fetcher.fetch(origin.baseURL + "/b")
@@ -282,7 +246,7 @@ import Testing
   }
 
   @Test func `an origin sees nothing but what a fetch needs`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/a", .redirect(to: "/b"))
     origin.serve("/b", .body([7]))
     #expect(try Fetcher().fetch(origin.baseURL + "/a").body?.bytes == [7])

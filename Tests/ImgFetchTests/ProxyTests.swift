@@ -11,7 +11,7 @@ import Testing
   private let proxy: ForwardProxy
 
   init() throws {
-    origin = try TestOrigin { path, _ in path == "/missing" ? nil : .body([7]) }
+    origin = TestOrigin { path, _ in path == "/missing" ? nil : .body([7]) }
     proxy = try ForwardProxy(hosts: ["a.invalid": origin.port, "127.0.0.1": origin.port])
   }
 
@@ -28,9 +28,7 @@ import Testing
   @Test(arguments: [
     ("http", "GET http://a.invalid/a"), ("socks5h", "SOCKS a.invalid:80"),
   ])
-  func `a name that is not known here is the proxy's to resolve`(
-    scheme: String, request: String
-  ) throws {
+  func `a name unknown here is the proxy's to resolve`(scheme: String, request: String) throws {
     let fetcher = try fetcher(scheme, allowing: [])
     #expect(try fetcher.fetch("http://a.invalid/a").body?.bytes == [7])
     #expect(try fetcher.fetch("http://a.invalid/missing").failure?.httpStatus == 404)
@@ -102,8 +100,7 @@ import Testing
 
   @Test func `the proxy gets user and password, the origin does not`() throws {
     // user:pass
-    let strict = try ForwardProxy(
-      hosts: ["a.invalid": origin.port], credentials: "dXNlcjpwYXNz")
+    let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "dXNlcjpwYXNz")
     #expect(try fetcher(port: strict.port).fetch("http://a.invalid/a").body?.bytes == [7])
     #expect(origin.counters("/a").headersSeen["authorization"] == nil)
   }
@@ -113,8 +110,7 @@ import Testing
   @Test(arguments: ["http", "https"])
   func `a proxy that asks for other credentials has failed, not the origin`(scheme: String) throws {
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "other")
-    let failure = try #require(
-      fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a").failure)
+    let failure = try #require(fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a").failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.httpStatus == nil)
     #expect(failure.isRetryable)

@@ -56,9 +56,7 @@ import Testing
     ("Retry-After: Sunday, 06-Nov-94 08:49:37 GMT", 7),
     ("Retry-After: Sun, 06 Nov 1994 08:49:30 GMT", nil), ("Date: 7", nil),
   ])
-  func `RFC 9110 10.2.3: Retry-After is a number of seconds or a date`(
-    line: String, seconds: Int64?
-  ) {
+  func `RFC 9110 10.2.3: Retry-After is in seconds or a date`(line: String, seconds: Int64?) {
     // 7 seconds before 08:49:37.
     let receivedAt = WallTime(rawValue: 784_111_770_000)
     #expect(responseHead([line], receivedAt: receivedAt).retryAfter?.seconds == seconds)
@@ -112,6 +110,7 @@ import Testing
 
 /// Heads as they come, line by line.
 @Suite(.timeLimit(.minutes(20))) struct HeadReaderTests {
+  private var reader = HeadReader()
   private static let now = WallTime(rawValue: 1_000)
 
   @Test(arguments: [
@@ -126,15 +125,13 @@ import Testing
   }
 
   @Test(arguments: ["", "\r\n", "HTTP/1.1\r\n", "HTTP/1.1 abc\r\n", "X-HTTP/1.1 200 OK\r\n"])
-  func `another line is no status line`(line: String) {
-    var reader = HeadReader()
+  mutating func `another line is no status line`(line: String) {
     reader.take([line])
     #expect(reader.status == nil)
     #expect(reader.head == nil)
   }
 
-  @Test func `a head is complete after its empty line`() {
-    var reader = HeadReader()
+  @Test mutating func `a head is complete after its empty line`() {
     reader.take(["HTTP/1.1 200 OK\r\n", "Content-Length: 9\r\n"])
     #expect(reader.head == nil)
     reader.take(["\r\n"])
@@ -143,8 +140,7 @@ import Testing
     #expect(reader.head?.receivedAt == Self.now)
   }
 
-  @Test func `a new status line forgets the interim response before`() {
-    var reader = HeadReader()
+  @Test mutating func `a new status line forgets the interim response before`() {
     reader.take(["HTTP/1.1 103 Hints\r\n", "Content-Length: 9\r\n", "\r\n"])
     #expect(reader.head?.isInterim == true)
     reader.take(["HTTP/1.1 200 OK\r\n"])
@@ -164,8 +160,7 @@ import Testing
     #expect(reader.head?.status == 200)
   }
 
-  @Test func `RFC 9110 6.5.1: trailers are not part of the head`() {
-    var reader = HeadReader()
+  @Test mutating func `RFC 9110 6.5.1: trailers are not part of the head`() {
     reader.take([
       "HTTP/1.1 200 OK\r\n", "Age: 5\r\n", "\r\n", "Cache-Control: max-age=9\r\n",
       "X-Robots-Tag: noai\r\n", "\r\n",
@@ -267,8 +262,7 @@ extension HeadReader {
     ("\"\", b", ["\"\"", "b"]), ("x=\"a, b", ["x=\"a", "b"]), ("x=\"a\\, \"b", ["x=\"a\\, \"b"]),
     ("\"a\", \"b, c", ["\"a\"", "\"b", "c"]),
   ])
-  func `RFC 9110 5.6.4: a comma in a quoted string does not split`(value: String, members: [String])
-  {
+  func `RFC 9110 5.6.4: a quoted comma does not split`(value: String, members: [String]) {
     #expect(FieldList.members(of: value) == members)
   }
 
@@ -312,8 +306,7 @@ extension HeadReader {
       ("bytes */1234", nil, 1234), ("bytes */0", nil, 0),
     ] as [(String, ClosedRange<Int>?, Int?)])
   func `a part and a length are read`(text: String, range: ClosedRange<Int>?, length: Int?) {
-    #expect(
-      ContentRange(parsing: text) == ContentRange(range: range, completeLength: length))
+    #expect(ContentRange(parsing: text) == ContentRange(range: range, completeLength: length))
   }
 
   @Test(arguments: [

@@ -5,17 +5,11 @@ import Testing
 
 /// Transfers that request only the rest of a picture.
 @Suite(.timeLimit(.minutes(20))) struct ResumeTests: ResumableDownload {
-  let origin: TestOrigin
+  let origin = TestOrigin()
   let picture = noise(length)
 
-  init() throws {
-    origin = try TestOrigin()
-  }
-
   @Test(arguments: [true, false])
-  func `only the rest is requested, and every byte is sent and counted once`(
-    declaresLength: Bool
-  ) throws {
+  func `only the rest is requested, and each byte counts once`(declaresLength: Bool) throws {
     origin.serve(
       "/a",
       .sequence([resource(.cut(after: Self.cut, declaresLength: declaresLength)), resource()]))
@@ -29,21 +23,6 @@ import Testing
     #expect(counters.headersSeen["if-range"] == Self.tag)
     #expect(counters.requests == 2)
     #expect(counters.bytesSent == picture.count)
-  }
-
-  @Test func `a rest that breaks off is resumed again`() throws {
-    origin.serve(
-      "/a",
-      .sequence([resource(.cut(after: Self.cut)), resource(.cut(after: 200_000)), resource()])
-    )
-    let fetcher = try Fetcher()
-    let second = try fetcher.fetch(url, resuming: partialBody(fetcher))
-    let left = try #require(second.partialBody)
-    #expect(left.resumeState.receivedByteCount == 500_000)
-    #expect(try left.content.bytes() == Array(picture.prefix(500_000)))
-    #expect(try fetcher.fetch(url, resuming: left).body?.holds(picture) == true)
-    #expect(origin.counters("/a").ranges == ["bytes=300000-", "bytes=500000-"])
-    #expect(origin.counters("/a").bytesSent == picture.count)
   }
 
   @Test func `a long body is resumed in its file`() throws {
@@ -64,17 +43,6 @@ import Testing
     #expect(transfer.body?.holds(long) == true)
     #expect(fetcher.pool.heldBodyByteCount == 0)
     #expect(origin.counters("/a").bytesSent == long.count)
-  }
-
-  @Test func `behind a redirect the rest is requested at its end`() throws {
-    origin.serve("/r", .redirect(to: "/a"))
-    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), resource()]))
-    let fetcher = try Fetcher()
-    let left = try #require(fetcher.fetch(origin.baseURL + "/r").partialBody)
-    #expect(try fetcher.fetch(origin.baseURL + "/r", resuming: left).body?.holds(picture) == true)
-    #expect(origin.counters("/a").ranges == ["bytes=300000-"])
-    #expect(origin.counters("/a").bytesSent == picture.count)
-    #expect(origin.counters("/r").ranges.isEmpty)
   }
 
   @Test func `the rest is requested only from the URL that sent the partial body`() throws {
@@ -114,32 +82,12 @@ import Testing
     fetcher.releaseBody(other)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
-
-  @Test func `64 KiB are enough, also for a picture that only has a date`() throws {
-    let date = "Sun, 06 Nov 1994 08:49:37 GMT"
-    let resource = Resource(picture, lastModified: date)
-    var broken = resource
-    broken.delivery = .cut(after: 65_536)
-    origin.serve("/a", .sequence([.resource(broken), .resource(resource)]))
-    let fetcher = try Fetcher()
-    let left = try partialBody(fetcher)
-    #expect(left.resumeState.validator == date)
-    let transfer = try fetcher.fetch(url, resuming: left)
-    #expect(transfer.body?.holds(picture) == true)
-    #expect(origin.counters("/a").headersSeen["if-range"] == date)
-    #expect(origin.counters("/a").ranges == ["bytes=65536-"])
-    #expect(origin.counters("/a").bytesSent == picture.count)
-  }
 }
 
 /// Origins that send something else than the requested rest.
 @Suite(.timeLimit(.minutes(20))) struct ResumeRefusalTests: ResumableDownload {
-  let origin: TestOrigin
+  let origin = TestOrigin()
   let picture = noise(length)
-
-  init() throws {
-    origin = try TestOrigin()
-  }
 
   /// What an origin may send instead of the rest.
   enum WrongResponse: CaseIterable {
@@ -200,16 +148,6 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
-  @Test func `an origin that refuses every range gets one range request`() throws {
-    origin.serve(
-      "/a", .sequence([resource(.cut(after: Self.cut)), .response(response(.unsatisfiable))]))
-    let fetcher = try Fetcher()
-    let transfer = try fetcher.fetch(url, resuming: partialBody(fetcher))
-    #expect(transfer.failure?.httpStatus == 416)
-    #expect(transfer.isObsolete)
-    #expect(origin.counters("/a").requests == 3)
-  }
-
   @Test func `a length that the part leaves out is known from the partial body`() throws {
     var response = Response(status: 206, body: Array(picture[Self.cut...]))
     response.headers = [
@@ -248,18 +186,6 @@ import Testing
     #expect(origin.counters("/a").requests == 2)
     fetcher.releaseBody(first)
     fetcher.releaseBody(transfer)
-    #expect(fetcher.pool.heldBodyByteCount == 0)
-  }
-
-  @Test func `a picture that has become empty is not its partial body`() throws {
-    origin.serve("/a", .sequence([resource(.cut(after: Self.cut)), .empty]))
-    let fetcher = try Fetcher()
-    let first = try fetcher.fetch(url)
-    let transfer = try fetcher.fetch(url, resuming: first.partialBody)
-    #expect(transfer.failure?.code == .notAnImage)
-    #expect(transfer.isObsolete)
-    #expect(origin.counters("/a").requests == 2)
-    fetcher.releaseBody(first)
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 

@@ -6,12 +6,11 @@ import Testing
 
 /// Conditional requests, and what the origin says about reuse, over a real connection.
 @Suite(.timeLimit(.minutes(20))) struct RevalidationTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let fetcher: Fetcher
   private let url: String
 
   init() throws {
-    origin = try TestOrigin()
     fetcher = try Fetcher()
     url = origin.baseURL + "/a"
   }
@@ -127,7 +126,7 @@ import Testing
   }
 
   @Test func `behind a redirect only the host that sent the 304 is asked again`() throws {
-    let other = try TestOrigin()
+    let other = TestOrigin()
     origin.serve("/a", .redirect(to: other.baseURL + "/b"))
     other.serve("/b", .sequence([picture(1), Self.otherValidator, picture(2)]))
     let terms = try #require(try fetcher.fetch(url).body?.reuse.terms)
@@ -153,7 +152,7 @@ import Testing
   func `a validator does not go where its URL leads`(
     validator: (fields: String, condition: String), isSameOrigin: Bool
   ) throws {
-    let other = try TestOrigin()
+    let other = TestOrigin()
     for server in [origin, other] { server.serve("/b", picture(2)) }
     let base = isSameOrigin ? origin.baseURL : other.baseURL
     origin.serve("/a", .redirect(to: base + "/b"))
@@ -229,9 +228,7 @@ import Testing
   }
 
   @Test(arguments: ["http://b.example/a", "https://a.example/a", "http://a.example:81/a"])
-  func `RFC 9110 15.4: the client's header fields do not go to another origin`(location: String)
-    throws
-  {
+  func `RFC 9110 15.4: the client's fields do not go to another origin`(location: String) throws {
     #expect(try redirected(location).options.headers == .none)
   }
 

@@ -46,9 +46,7 @@ import Testing
     ("  USER-AGENT :  *  # all\n dIsAlLoW\t: /a # not this", "/a", false),
     ("User-agent: *\nDisallow /a", "/a", true),
   ])
-  func `the group for this program holds, else that for all`(
-    text: String, target: String, isPermitted: Bool
-  ) {
+  func `the own group holds, else that for all`(text: String, target: String, isPermitted: Bool) {
     #expect(rules(text).permits(target: target) == isPermitted)
   }
 
@@ -88,9 +86,7 @@ import Testing
     (["Disallow: /fish"], "/fishheads/yummy.html?a", false),
     (["Disallow: /fish/"], "/fish", true),
   ])
-  func `the longest rule that matches decides`(
-    lines: [String], target: String, isPermitted: Bool
-  ) {
+  func `the longest rule that matches decides`(lines: [String], target: String, isPermitted: Bool) {
     #expect(permits(lines, target) == isPermitted)
     let again = RobotsRules(
       parsing: Array(rules((["User-agent: *"] + lines).joined(separator: "\n")).text.utf8))
@@ -144,7 +140,7 @@ import Testing
   }
 
   @Test func `a file that breaks off leaves no partial body and no charge`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     let long = Array(repeating: UInt8(ascii: "#"), count: 300_000)
     origin.serve(
       "/robots.txt",
@@ -157,7 +153,7 @@ import Testing
   }
 
   @Test func `a file comes in as far as it counts, whatever the limit of pictures`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     let long = Array(repeating: UInt8(ascii: "#"), count: 1 << 20)
     for body in [long, []] {
       origin.serve("/robots.txt", .body(body, contentType: "text/plain"))
@@ -175,7 +171,7 @@ import Testing
   }
 
   @Test func `a compressed file is read`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     serve(origin, Compressed.closingAll, as: "gzip")
     let file = try #require(Fetcher().fetchRobots(of: origin.baseURL + "/a").body)
     #expect(!RobotsRules(parsing: file.bytes).permits(target: "/a"))
@@ -183,14 +179,14 @@ import Testing
 
   @Test(arguments: ["bogus", "br"])
   func `a file in another coding than it says is a failure`(coding: String) throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     serve(origin, Compressed.closingAll, as: coding)
     let failure = try Fetcher().fetchRobots(of: origin.baseURL + "/a").failure
     #expect(failure?.code == .invalidResponse)
   }
 
   @Test func `a file that inflates without end comes in as far as it counts`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     serve(origin, Compressed.twoMillionZeros, as: "gzip")
     let fetcher = try Fetcher(bodyBudget: 1)
     let file = try #require(fetcher.fetchRobots(of: origin.baseURL + "/a").body)
@@ -200,7 +196,7 @@ import Testing
   }
 
   @Test func `five redirects lead to a file, six do not`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/robots.txt", .redirect(to: "/1"))
     for index in 1...4 { origin.serve("/\(index)", .redirect(to: "/\(index + 1)")) }
     origin.serve("/5", .body([7]))
@@ -240,14 +236,10 @@ import Testing
 
 /// Pictures whose origins forbid their use.
 @Suite(.timeLimit(.minutes(20))) struct OptOutTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let respectful = FetchOptions(respectsOptOut: true)
   private static let tag = Header("X-Robots-Tag", "noai, noimageai")
   private static let body = noise(8 << 20)
-
-  init() throws {
-    origin = try TestOrigin()
-  }
 
   @Test func `a request that respects the opt-out ends at the head`() throws {
     origin.serve("/a", .body(Self.body, headers: [Self.tag]))

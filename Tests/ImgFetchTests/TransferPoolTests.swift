@@ -27,9 +27,7 @@ import Testing
   }
 
   @Test(arguments: [(64, 0, false), (33, 31, false), (32, 32, true), (0, 64, true), (0, 0, true)])
-  func `a turn is wasted on small calls by half, or without any call`(
-    large: Int, small: Int, isWasted: Bool
-  ) {
+  func `a turn is wasted on small calls, or on none`(large: Int, small: Int, isWasted: Bool) {
     let turns = LoopTurns()
     for _ in 0..<large { _ = turns.permitsCall(of: 1, byteCount: 16) }
     for _ in 0..<small { _ = turns.permitsCall(of: 1, byteCount: 15) }
@@ -38,15 +36,6 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(20))) struct TurnShareTests {
-  @Test func `a transfer has a part of each turn`() {
-    let turns = LoopTurns()
-    let share = TurnShare(of: 1, in: turns)
-    for _ in 0..<LoopTurns.maximumCallCount { #expect(share.permitCall(byteCount: 100)) }
-    #expect(!share.permitCall(byteCount: 100))
-    _ = turns.begin()
-    #expect(share.permitCall(byteCount: 100))
-  }
-
   @Test func `a transfer ends after 128 wasted turns, and useful turns do not count`() {
     let turns = LoopTurns()
     var share = TurnShare(of: 1, in: turns)
@@ -79,17 +68,6 @@ import Testing
     #expect(cooldowns.isCoolingDown("a", at: now + .seconds(59)))
   }
 
-  @Test func `each cooldown is reported once`() {
-    let cooldowns = HostCooldowns()
-    let recorded = [
-      HostCooldown(host: "h", origin: "a", seconds: 60, httpStatus: 503),
-      HostCooldown(host: "h", origin: "b", seconds: 5, httpStatus: 503),
-    ]
-    for cooldown in recorded { cooldowns.record(cooldown, at: now) }
-    #expect(cooldowns.takeUnreported() == recorded)
-    #expect(cooldowns.takeUnreported().isEmpty)
-  }
-
   @Test func `among many origins only those whose cooldown is over are removed`() {
     let cooldowns = HostCooldowns()
     for host in 0..<2_000 {
@@ -102,11 +80,10 @@ import Testing
 
 /// Origins that send Retry-After.
 @Suite(.timeLimit(.minutes(20))) struct CooldownTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let fetcher: Fetcher
 
   init() throws {
-    origin = try TestOrigin()
     fetcher = try Fetcher()
     origin.serve("/a", .body([7]))
     origin.serve("/busy", .status(503, retryAfter: "60"))
@@ -165,7 +142,7 @@ import Testing
   }
 
   @Test func `an origin in its cooldown is sent nothing, and another port of its host is`() throws {
-    let other = try TestOrigin()
+    let other = TestOrigin()
     other.serve("/a", .body([7]))
     _ = try fetcher.fetch(origin.baseURL + "/busy")
     let transfer = try fetcher.fetch(origin.baseURL + "/a")
@@ -179,7 +156,7 @@ import Testing
   }
 
   @Test func `a cooldown is also of the origins of the host whose redirects lead to it`() throws {
-    let other = try TestOrigin()
+    let other = TestOrigin()
     other.serve("/to", .redirect(to: origin.baseURL + "/busy"))
     other.serve("/a", .body([7]))
     #expect(try fetcher.fetch(other.baseURL + "/to").failure?.httpStatus == 503)
@@ -199,10 +176,7 @@ import Testing
     #expect(fetcher.finished[id]?.body?.bytes == [7])
   }
 
-  @Test
-  func `an origin in its cooldown is not sent a request again that was lost with a connection`()
-    throws
-  {
+  @Test func `in a cooldown no request that a connection lost is sent again`() throws {
     let listener = try RawListener()
     let first = try fetcher.start(listener.baseURL + "/")
     try fetcher.run { listener.acceptsConnection() }
@@ -222,9 +196,7 @@ import Testing
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `a cooldown behind a redirect is of the origin that it leads to`(
-    options: FetchOptions
-  ) throws {
+  func `a cooldown behind a redirect is of the final origin`(options: FetchOptions) throws {
     let to = "http://localhost:\(origin.port)"
     origin.serve("/to", .redirect(to: "\(to)/busy"))
     let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)
@@ -246,9 +218,7 @@ import Testing
   }
 
   @Test(arguments: [FetchOptions.standard, FetchOptions(respectsRobots: true)])
-  func `an origin in its cooldown is sent nothing behind a redirect either`(
-    options: FetchOptions
-  ) throws {
+  func `in a cooldown nothing is sent behind a redirect either`(options: FetchOptions) throws {
     origin.serve("/to", .redirect(to: "http://localhost:\(origin.port)/a"))
     _ = try fetcher.fetch("http://localhost:\(origin.port)/busy")
     let transfer = try fetcher.fetch(origin.baseURL + "/to", as: options)

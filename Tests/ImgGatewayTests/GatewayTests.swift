@@ -36,9 +36,7 @@ struct GatewaySettingsTests {
     ["--host", "img.example.org:8443"], ["--host", "a b"], ["--host", "*.example.org"],
     ["--gallery", "maybe"], ["--request-timeout", "0"],
   ])
-  func `a value that makes no sense is refused with the name of its flag`(
-    arguments: [String]
-  ) throws {
+  func `a senseless value is refused with the name of its flag`(arguments: [String]) throws {
     let error = #expect(throws: UsageError.self) { try settings(arguments) }
     #expect(error?.description.hasPrefix(arguments[0]) == true)
   }
@@ -91,7 +89,7 @@ struct GatewaySettingsTests {
   }
 
   @Test func `a key file has keys with their salts, and comments`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(
       Array("# new\n00112233445566ff 0a0b\r\n\n cafecafecafecafe\n".utf8), to: "keys", mode: 0o640)
     let keys = try KeyFile.keys(in: path) { _ in }
@@ -103,10 +101,8 @@ struct GatewaySettingsTests {
   }
 
   @Test(arguments: ["", "# nothing\n", "not-a-key\n", "0011 2233 4455\n", "abcdef0123456\n"])
-  func `a key file without a valid key is refused, and its content is not shown`(
-    content: String
-  ) throws {
-    let directory = try TestDirectory()
+  func `a key file without a valid key is refused, and never shown`(content: String) throws {
+    let directory = TestDirectory()
     let path = try directory.write(Array(content.utf8), to: "keys", mode: 0o600)
     let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     let secret = content.split(separator: "\n").first.map(String.init) ?? "none"
@@ -115,7 +111,7 @@ struct GatewaySettingsTests {
 
   @Test(arguments: [0o602, 0o646, 0o666] as [UInt32])
   func `a key file that all users can change is refused`(mode: UInt32) throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
     #expect(error?.description.contains("chmod 600 \(path)") == true)
@@ -123,7 +119,7 @@ struct GatewaySettingsTests {
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can give a file away"))
   func `a key file of another user is refused`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(Array("00ff 0a0b\n".utf8), to: "keys", mode: 0o600)
     #expect(unsafe chown(path, 65_534, 65_534) == 0)
     let error = #expect(throws: UsageError.self) { try KeyFile.keys(in: path) { _ in } }
@@ -132,7 +128,7 @@ struct GatewaySettingsTests {
 
   @Test(arguments: [(0o400, 0), (0o440, 0), (0o660, 0), (0o444, 1), (0o604, 1)] as [(UInt32, Int)])
   func `a key file that all users can read is noted`(mode: UInt32, count: Int) throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try directory.write(Array("00112233445566ff 0a0b\n".utf8), to: "keys", mode: mode)
     var notes: [String] = []
     #expect(try KeyFile.keys(in: path) { notes.append($0) }.count == 1)
@@ -195,9 +191,7 @@ struct RouteTests {
 }
 
 struct HostGuardTests {
-  private func isRefused(
-    _ guarded: HostGuard, _ fields: HTTPFields
-  ) -> Bool {
+  private func isRefused(_ guarded: HostGuard, _ fields: HTTPFields) -> Bool {
     do throws(RequestRejection) {
       try guarded.check(HTTPRequest(.get, "/", fields: fields))
       return false
@@ -287,9 +281,7 @@ struct HTTPStatusTests {
   }
 
   @Test(arguments: [(429, 429), (500, 503), (403, 503), (404, 503), (410, 503)])
-  func `an origin that asks for a pause makes the picture unavailable until then`(
-    origin: Int, status: Int
-  ) {
+  func `an origin that asks for a pause makes the picture unavailable`(origin: Int, status: Int) {
     let retryAt = Date.now.addingTimeInterval(90)
     let error = ImageError(
       code: .httpStatus, isRetryable: true, httpStatus: origin, retryAt: retryAt, message: "")

@@ -26,9 +26,7 @@ struct LaterTests {
     }
   }
 
-  @Test func `a later answer on the thread of its connection may need no wait`()
-    async throws
-  {
+  @Test func `a later answer on the thread of its connection may need no wait`() async throws {
     try await withServer { _ in
       let thread = pthread_self()
       return .later(.connection) {
@@ -59,12 +57,10 @@ struct LaterTests {
         return .text(pthread_self() == thread ? "same thread" : "other thread")
       }
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       try await until { server.statistics.waitingRequests == 1 }
       // The only thread answers the next request after the first one waits.
-      var other = try RawClient(to: server.address)
-      try other.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+      var other = try RawClient(to: server.address, sending: "GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
       #expect(try await other.receive().text == "open")
       #expect(try await client.receive().text == "same thread")
     }
@@ -80,8 +76,7 @@ struct LaterTests {
         return .text("late")
       }
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       try await until { server.statistics.waitingRequests == 1 }
       await server.stop()
       #expect(try await client.receiveRest() == [])
@@ -91,9 +86,7 @@ struct LaterTests {
   }
 
   @Test(arguments: [4, 32])
-  func `tasks that are in the middle of their work go on when their thread ends`(
-    count: Int
-  ) async throws {
+  func `tasks amid their work go on when their thread ends`(count: Int) async throws {
     let hasStopped = Atomic(false)
     let endedCount = Atomic(0)
     try await withServer {
@@ -168,8 +161,7 @@ struct LaterTests {
     } _: { server in
       var client = try RawClient(to: server.address)
       try client.send(Self.request + "GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
-      var other = try RawClient(to: server.address)
-      try other.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
+      var other = try RawClient(to: server.address, sending: "GET /b HTTP/1.1\r\nHost: x\r\n\r\n")
       #expect(try await other.receive().text == "at once")
       gate.open()
       #expect(try await client.receive().text == "open")
@@ -214,8 +206,7 @@ struct LaterTests {
       var clients = try (0..<2).map { _ in try Client(to: server.address) }
       for client in clients { try client.socket.send(Self.request) }
       try await until { server.statistics.waitingRequests == 2 }
-      var refused = try RawClient(to: server.address)
-      try refused.send(Self.request)
+      var refused = try RawClient(to: server.address, sending: Self.request)
       let response = try await refused.receive()
       #expect(response.status == 503)
       #expect(response["Retry-After"] == "1")
@@ -233,8 +224,7 @@ struct LaterTests {
     var configuration = HTTPServer.Configuration(listener: .tcp(host: "127.0.0.1", port: 0))
     configuration.limits.waitingRequests = 1
     let server = try HTTPServer(configuration, handler: handler)
-    var first = try RawClient(to: server.address)
-    try first.send(Self.request)
+    var first = try RawClient(to: server.address, sending: Self.request)
     try await until { server.statistics.waitingRequests == 1 }
     var second = try RawClient(to: server.address)
     try second.send("GET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\n\r\n")
@@ -295,8 +285,7 @@ struct LaterTests {
         return .text("late")
       }
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       try await until { server.statistics.waitingRequests == 1 }
       await server.stop()
       await cancelled.wait()

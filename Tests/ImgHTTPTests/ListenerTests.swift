@@ -59,7 +59,7 @@ struct ListenerTests {
 
   @Test(arguments: [0o600, 0o660] as [UInt32])
   func `a socket file has its mode, and goes with the server`(mode: UInt32) async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = directory.file("http.sock")
     let listener = HTTPServer.Listener.unix(path: path, mode: mode)
     try await withServer({ $0.listener = listener }, respond: echo) { server in
@@ -76,7 +76,7 @@ struct ListenerTests {
   }
 
   @Test func `a socket file queues as many connections as a port`() async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let gate = Gate()
     try await withServer {
       $0.listener = .unix(path: directory.file("http.sock"), mode: 0o600)
@@ -87,8 +87,7 @@ struct ListenerTests {
         return .text("open")
       }
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+      var client = try RawClient(to: server.address, sending: "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
       try await until { server.statistics.waitingRequests == 1 }
       // A connection that finds no room in the queue is an error.
       let queued = try Clients(count: 500, of: server)
@@ -100,7 +99,7 @@ struct ListenerTests {
   }
 
   @Test func `a socket file of a server that died is replaced, another file is not`() async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = directory.file("http.sock")
     try makeStaleSocket(path)
     try await withServer({ $0.listener = .unix(path: path) }, respond: echo) { server in
@@ -137,8 +136,7 @@ struct ListenerTests {
     #expect(try PassedSockets.descriptors(in: [:], process: 7) == [])
     for count in ["", "-1", "65", "x"] {
       #expect(throws: HTTPServerError.self) {
-        try PassedSockets.descriptors(
-          in: ["LISTEN_PID": "7", "LISTEN_FDS": count], process: 7)
+        try PassedSockets.descriptors(in: ["LISTEN_PID": "7", "LISTEN_FDS": count], process: 7)
       }
     }
   }

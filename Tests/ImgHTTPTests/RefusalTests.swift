@@ -14,8 +14,7 @@ struct RefusalTests {
   private func statuses(_ bytes: String) async throws -> [Int] {
     var statuses: [Int] = []
     try await withServer(respond: echo) { server in
-      var client = try RawClient(to: server.address)
-      try client.send(bytes + Self.next)
+      var client = try RawClient(to: server.address, sending: bytes + Self.next)
       client.endSending()
       let text = String(decoding: try await client.receiveRest(), as: UTF8.self)
       statuses = text.split(separator: "\r\n").compactMap { line in
@@ -115,7 +114,7 @@ struct RefusalTests {
 
   @Test(arguments: [false, true])
   func `a client that reads after it has sent a body gets the refusal`(isLocal: Bool) async throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     try await withServer {
       if isLocal { $0.listener = .unix(path: directory.file("socket")) }
     } respond: {
@@ -153,8 +152,7 @@ struct RefusalTests {
 
     let server = try HTTPServer(
       .init(listener: .tcp(host: "127.0.0.1", port: 0)), handler: Handler())
-    var client = try RawClient(to: server.address)
-    try client.send("GET /a HTTP/1.1\r\n\r\n")
+    var client = try RawClient(to: server.address, sending: "GET /a HTTP/1.1\r\n\r\n")
     let response = try await client.receive()
     #expect(response.status == 400)
     #expect(response["X-Reason"] == "the request needs one Host field")
@@ -163,8 +161,7 @@ struct RefusalTests {
     await server.stop()
   }
 
-  @Test func `the connection closes if the response to a refusal is not valid either`() async throws
-  {
+  @Test func `the connection closes if the response to a refusal is invalid too`() async throws {
     struct Handler: HTTPHandler {
       func answer(to request: HTTPRequest) -> HTTPAnswer { .response(response) }
       func response(to refusal: RequestRefusal) -> HTTPResponse { response }
@@ -174,8 +171,7 @@ struct RefusalTests {
 
     let server = try HTTPServer(
       .init(listener: .tcp(host: "127.0.0.1", port: 0)), handler: Handler())
-    var client = try RawClient(to: server.address)
-    try client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    var client = try RawClient(to: server.address, sending: "GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
     #expect(try await client.receiveRest() == [])
     await server.stop()
   }
@@ -183,8 +179,7 @@ struct RefusalTests {
   @Test(arguments: ["", "Host: x\r\nContent-Length: 5\r\n"])
   func `a refusal of HEAD sends and counts no body`(fields: String) async throws {
     try await withServer(respond: echo) { server in
-      var client = try RawClient(to: server.address)
-      try client.send("HEAD /a HTTP/1.1\r\n\(fields)\r\n")
+      var client = try RawClient(to: server.address, sending: "HEAD /a HTTP/1.1\r\n\(fields)\r\n")
       let response = try await client.receive(toHead: true)
       #expect(response["Content-Length"] != "0")
       #expect(try await client.receiveRest() == [])
@@ -227,8 +222,7 @@ struct RefusalTests {
     try await withServer { _ in
       .response(HTTPResponse(.ok, fields: [name: value]))
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+      var client = try RawClient(to: server.address, sending: "GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
       let response = try await client.receive()
       #expect(response.status == 500)
       #expect(response["Set-Cookie"] == nil)
@@ -250,8 +244,7 @@ struct LimitTests {
     } respond: {
       echo($0)
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(start)
+      var client = try RawClient(to: server.address, sending: start)
       #expect(try await client.receiveRest() == [])
       try await until { server.statistics.openConnections == 0 }
     }
@@ -278,8 +271,7 @@ struct LimitTests {
     } respond: { _ in
       .response(HTTPResponse(.ok, body: .bytes(body)))
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       let head = try await client.receive(through: "\r\n\r\n")
       try await until { server.statistics.openConnections == 0 }
       #expect(try await head.count + client.receiveRest().count < body.count)
@@ -296,8 +288,7 @@ struct LimitTests {
     } _: { server in
       let idle = try Clients(count: 4, of: server)
       #expect(try await idle.exchange(Self.request) == 4)
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       #expect(try await client.receive().status == 200)
       try await until { server.statistics.openConnections == 4 }
       withExtendedLifetime(idle) {}
@@ -324,8 +315,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `a full server whose connections all wait for answers accepts one later`() async throws
-  {
+  @Test func `a full server whose connections all wait for answers accepts later`() async throws {
     let gate = Gate()
     try await withServer {
       $0.limits.connections = 1
@@ -339,8 +329,7 @@ struct LimitTests {
       var first = try RawClient(to: server.address)
       try first.send("GET /later HTTP/1.1\r\nHost: x\r\n\r\n")
       try await until { server.statistics.waitingRequests == 1 }
-      var second = try RawClient(to: server.address)
-      try second.send(Self.request)
+      var second = try RawClient(to: server.address, sending: Self.request)
       gate.open()
       #expect(try await first.receive().status == 200)
       #expect(try await second.receive().status == 200)
@@ -352,8 +341,7 @@ struct LimitTests {
       let idle = try Clients(count: 400, of: server)
       try idle.send("GET / HTTP/1.1\r\nX: ")
       for _ in 0..<20 {
-        var client = try RawClient(to: server.address)
-        try client.send(Self.request)
+        var client = try RawClient(to: server.address, sending: Self.request)
         #expect(try await client.receive().status == 200)
       }
       withExtendedLifetime(idle) {}
@@ -385,8 +373,7 @@ struct LimitTests {
     let table = ConnectionTable(maximumCountPerClient: 2, maximumStreamsPerClient: 2)
     let client = ClientAddress(ip: [192, 0, 2, 1])
     func connection(_ descriptor: CInt) -> Connection {
-      Connection(
-        descriptor: descriptor, client: client, loop: 0, limits: HTTPServer.Limits())
+      Connection(descriptor: descriptor, client: client, loop: 0, limits: HTTPServer.Limits())
     }
     #expect(table.add(connection(1000)))
     #expect(table.add(connection(1001)))

@@ -16,8 +16,7 @@ struct StreamTests {
   @Test func `each chunk arrives when it is there`() async throws {
     let (stream, chunks) = AsyncStream.makeStream(of: [UInt8].self)
     try await withServer(respond: { _ in response(stream) }) { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       let head = try await client.receive(through: "\r\n\r\n")
       #expect(String(decoding: head, as: UTF8.self).contains("Transfer-Encoding: chunked"))
       for index in 0..<20 {
@@ -32,8 +31,7 @@ struct StreamTests {
   @Test func `a client of HTTP 1.0 gets the chunks until the connection closes`() async throws {
     let (stream, chunks) = AsyncStream.makeStream(of: [UInt8].self)
     try await withServer(respond: { _ in response(stream) }) { server in
-      var client = try RawClient(to: server.address)
-      try client.send("GET /events HTTP/1.0\r\n\r\n")
+      var client = try RawClient(to: server.address, sending: "GET /events HTTP/1.0\r\n\r\n")
       _ = try await client.receive(through: "\r\n\r\n")
       chunks.yield(Array("hello".utf8))
       chunks.finish()
@@ -47,8 +45,7 @@ struct StreamTests {
     chunks.onTermination = { _ in cancelled.open() }
     try await withServer(respond: { _ in response(stream) }) { server in
       do {
-        var client = try RawClient(to: server.address)
-        try client.send(Self.request)
+        var client = try RawClient(to: server.address, sending: Self.request)
         _ = try await client.receive(through: "\r\n\r\n")
       }
       await cancelled.wait()
@@ -59,8 +56,7 @@ struct StreamTests {
   @Test func `a stop ends streams at once`() async throws {
     let (stream, chunks) = AsyncStream.makeStream(of: [UInt8].self)
     try await withServer(respond: { _ in response(stream) }) { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       _ = try await client.receive(through: "\r\n\r\n")
       chunks.yield([1])
       #expect(try await client.receiveChunk() == [1])
@@ -70,9 +66,7 @@ struct StreamTests {
     }
   }
 
-  @Test func `no more is taken from a stream than the client and its buffer have room for`()
-    async throws
-  {
+  @Test func `no more is taken from a stream than its client and buffer hold`() async throws {
     let taken = Atomic(0)
     let chunk = [UInt8](repeating: 7, count: 64 << 10)
     try await withServer { _ in
@@ -82,8 +76,7 @@ struct StreamTests {
           return chunk
         })
     } _: { server in
-      var client = try RawClient(to: server.address)
-      try client.send(Self.request)
+      var client = try RawClient(to: server.address, sending: Self.request)
       _ = try await client.receive(through: "\r\n\r\n")
       // Until the kernel takes no more.
       var sent = -1
@@ -119,11 +112,9 @@ struct StreamTests {
     } respond: { _ in
       response(stream)
     } _: { server in
-      var first = try RawClient(to: server.address)
-      try first.send(Self.request)
+      var first = try RawClient(to: server.address, sending: Self.request)
       _ = try await first.receive(through: "\r\n\r\n")
-      var second = try RawClient(to: server.address)
-      try second.send(Self.request)
+      var second = try RawClient(to: server.address, sending: Self.request)
       #expect(try await second.receive().status == 503)
       chunks.finish()
     }
@@ -195,12 +186,9 @@ struct RepeatedResponseTests {
     return byteCount
   }
 
-  @Test func `an answer to HEAD has no body, and the last answer of a connection says so`()
-    async throws
-  {
+  @Test func `an answer to HEAD has no body, and a connection's last one says so`() async throws {
     try await withServer(respond: { [repeated] _ in .repeated(repeated) }) { server in
-      var client = try RawClient(to: server.address)
-      try client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
+      var client = try RawClient(to: server.address, sending: "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
       #expect(try await client.receive(toHead: true)["Content-Length"] == "5")
       #expect(server.statistics.sentBytes == 0)
       try client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" + Self.request)
@@ -212,8 +200,7 @@ struct RepeatedResponseTests {
   }
 
   @Test func `one whose fields are not valid is a failure of the server`() async throws {
-    let invalid = RepeatedResponse(
-      HTTPResponse(.ok, fields: ["A": "b\r\nC: d"], body: .bytes([1])))
+    let invalid = RepeatedResponse(HTTPResponse(.ok, fields: ["A": "b\r\nC: d"], body: .bytes([1])))
     try await withServer(respond: { _ in .repeated(invalid) }) { server in
       var client = try RawClient(to: server.address)
       for _ in 0..<2 {

@@ -30,9 +30,7 @@ import Testing
   }
 
   @Test(arguments: Keep.allCases)
-  func `stored bytes count for each line that stores something, but not for cache hits`(
-    keep: Keep
-  ) throws {
+  func `stored bytes count for lines that store, but not for cache hits`(keep: Keep) throws {
     let thumbnail = Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 700)
     var record = JobRecord(
       id: JobID(rawValue: 3), options: RequestOptions(variant: .standard, keep: keep),
@@ -161,8 +159,7 @@ import Testing
     record.counts.retryable = 0
     let before = record
     #expect(
-      throws: JobChangeRefusal(
-        description: "job 3 has no retryable failures; --all retries all 3")
+      throws: JobChangeRefusal(description: "job 3 has no retryable failures; --all retries all 3")
     ) { try record.apply(.retry(includesFinal: false), at: Self.changedAt) }
     #expect(record == before)
     try record.apply(.retry(includesFinal: true), at: Self.changedAt)

@@ -25,9 +25,7 @@ import Testing
   ]
 
   @Test(arguments: obeyed)
-  func `a detail has nothing that a terminal would obey`(text: String)
-    throws
-  {
+  func `a detail has nothing that a terminal would obey`(text: String) throws {
     let made = Failure(stage: .fetch, code: .invalidResponse, detail: "a\(text)é")
     #expect(made.detail.unicodeScalars.allSatisfy { $0.isPrintable })
     #expect(made.detail.hasPrefix("a\u{FFFD}") && made.detail.hasSuffix("é"))
@@ -160,8 +158,7 @@ import Testing
 
   private func facts(_ palette: [PixelFacts.Colour]) throws -> PixelFacts? {
     PixelFacts(
-      thumbHash: try #require(
-        ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19))),
+      thumbHash: try #require(ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19))),
       blurHash: try #require(BlurHash(Self.blurHash)), palette: palette)
   }
 
@@ -252,8 +249,7 @@ struct SandboxReportTests {
 
   @Test func `a complete sandbox is a list of its protections`() {
     #expect(complete.missing.isEmpty)
-    #expect(
-      complete.description == "seccomp, Landlock 7, own network, no_new_privs, not dumpable")
+    #expect(complete.description == "seccomp, Landlock 7, own network, no_new_privs, not dumpable")
   }
 
   @Test func `a network namespace is not essential`() {

@@ -46,9 +46,7 @@ import Testing
       (.milliseconds(Int64.max), .max), (.milliseconds(Int64.min), .min),
       (.seconds(Int64.max), .max), (.seconds(Int64.min), .min),
     ] as [(Duration, Int64)])
-  func `milliseconds are rounded to the nearest and clamped`(
-    duration: Duration, milliseconds: Int64
-  ) {
+  func `milliseconds are rounded to nearest and clamped`(duration: Duration, milliseconds: Int64) {
     #expect(duration.milliseconds == milliseconds)
   }
 
@@ -105,9 +103,7 @@ import Testing
       (2000, 3, 1, 11_017), (2023, 11, 14, 19_675), (1600, 3, 1, -135_080), (0, 3, 1, -719_468),
       (9999, 12, 31, 2_932_896),
     ] as [(Int64, Int64, Int64, Int64)])
-  func `a day has its number since 1970`(
-    year: Int64, month: Int64, day: Int64, number: Int64
-  ) throws {
+  func `days are counted from 1970`(year: Int64, month: Int64, day: Int64, number: Int64) throws {
     #expect(try #require(CivilDate(year: year, month: month, day: day)).daysSince1970 == number)
     let same = CivilDate(daysSince1970: number)
     #expect((same.year, same.month, same.day) == (year, month, day))
@@ -192,8 +188,7 @@ import Testing
   }
 
   @Test func `RFC 9110 5.6.7: a leap second is the first of the next minute`() {
-    #expect(
-      moment("Sat, 31 Dec 2016 23:59:60 GMT") == moment("Sun, 01 Jan 2017 00:00:00 GMT"))
+    #expect(moment("Sat, 31 Dec 2016 23:59:60 GMT") == moment("Sun, 01 Jan 2017 00:00:00 GMT"))
   }
 
   @Test(arguments: [

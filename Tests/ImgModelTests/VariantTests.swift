@@ -172,14 +172,11 @@ import Testing
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     let json = String(decoding: try encoder.encode(Variant.standard), as: UTF8.self)
-    #expect(
-      json == #"{"format":"auto","height":256,"mode":"fit","quality":80,"width":256}"#)
+    #expect(json == #"{"format":"auto","height":256,"mode":"fit","quality":80,"width":256}"#)
   }
 
   @Test(arguments: [(true, ImageVariant.Crop.centre), (false, nil)])
-  func `the crop of an earlier journal is a Boolean`(isCropped: Bool, crop: ImageVariant.Crop?)
-    throws
-  {
+  func `an earlier journal's crop is a Boolean`(isCropped: Bool, crop: ImageVariant.Crop?) throws {
     let json = #"""
       {"crop":\#(isCropped),"format":"png","height":9,"mode":"fill","quality":80,"width":7}
       """#
@@ -318,9 +315,7 @@ import Testing
     #expect(options.name(of: try ImageURL(parsing: url)).text == name)
   }
 
-  @Test func `what is sent to the host of a URL alone is in the names of its pictures alone`()
-    throws
-  {
+  @Test func `what is sent to a URL's host alone is in its pictures' names alone`() throws {
     let field = try HeaderField(name: "authorization", value: "secret", onlyTo: "h")
     let options = FetchOptions(headers: try HeaderFields([field]), referer: .ownOrigin)
     func fields(of url: String) throws -> [String] {

@@ -10,8 +10,7 @@ import Testing
 /// Attempts of processes that are locked as the programs of this package are.
 ///
 /// Each attempt succeeds without a lock, so a refusal is the lock's.
-@Suite(.timeLimit(.minutes(20)))
-struct AttemptTests {
+@Suite(.timeLimit(.minutes(20))) struct AttemptTests {
   /// What the kernel of some machine may refuse to every process, or only to users other than root.
   private static let attemptsOfPrivilegedProcesses: Set<String> = [
     "create a BPF map", "create a user namespace", "create an io_uring", "mount a file system",
@@ -224,10 +223,9 @@ enum Kernel {
 }
 
 /// What a decoder may do is enough for every format.
-@Suite(.timeLimit(.minutes(20)))
-struct LockedDecodeTests {
+@Suite(.timeLimit(.minutes(20))) struct LockedDecodeTests {
   @Test func `a locked process makes the same thumbnails as others`() throws {
-    let directory = TestDirectoryOfPictures(try TestDirectory())
+    let directory = TestDirectoryOfPictures(TestDirectory())
     try directory.addCards()
     try directory.addDrawings()
     let unlocked = try SandboxTool.run(["decode", "none", "1"] + directory.paths)
@@ -290,9 +288,7 @@ struct RulesTests {
     let truncate = FileRights(rawValue: UInt64(IMG_LANDLOCK_TRUNCATE))
     #expect(FileRights.all.known(to: 5) == .all)
     #expect(FileRights.all.known(to: 4) == FileRights.all.subtracting(.controlDevices))
-    #expect(
-      FileRights.all.known(to: 2)
-        == FileRights.all.subtracting([.controlDevices, truncate]))
+    #expect(FileRights.all.known(to: 2) == FileRights.all.subtracting([.controlDevices, truncate]))
     #expect(
       FileRights.all.known(to: 1)
         == FileRights.all.subtracting([.controlDevices, truncate, refer]))
@@ -364,8 +360,7 @@ struct RulesTests {
 struct SandboxStartTests {
   @Test func `all descriptors but the kept ones are closed`() {
     #expect(SandboxStart.decoder(keeping: [0, 1, 2, 3]).closedRanges == [4...(.max)])
-    #expect(
-      SandboxStart.worker(keeping: [2, 0, 5]).closedRanges == [1...1, 3...4, 6...(.max)])
+    #expect(SandboxStart.worker(keeping: [2, 0, 5]).closedRanges == [1...1, 3...4, 6...(.max)])
     #expect(SandboxStart.decoder(keeping: []).closedRanges == [0...(.max)])
   }
 
@@ -410,7 +405,7 @@ struct WritablePlaceTests {
   }
 
   @Test func `a store in a linked directory is written where it lies`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     try Directory.create(directory.file("disk"))
     let disk = try Directory.resolve(directory.file("disk"))
     try Directory.create(directory.file("data"))

@@ -14,8 +14,7 @@ import Testing
     let hit = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .cacheOnly))
     let miss = cluster.view(url(2), fetch: FetchOptions(cachePolicy: .cacheOnly))
     let job = cluster.submit([url(1), url(3)], fetch: FetchOptions(cachePolicy: .cacheOnly))
-    cluster.finishEverything()
-    #expect(cluster.answers[hit] == .cachedSample)
+    #expect(cluster.finished().answers[hit] == .cachedSample)
     #expect(cluster.answers[miss]?.failureCode == .notCached)
     #expect(cluster.outcome(of: 0, job) == .cachedSample)
     #expect(cluster.outcome(of: 1, job)?.failureCode == .notCached)
@@ -33,8 +32,7 @@ import Testing
     cluster.isMailHeld = false
     cluster.handle(cluster.mail.removeFirst())
     #expect(cluster.answers[viewer]?.failureCode == .notCached)
-    cluster.view(url(2))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(2)) }
     let other = cluster.view(url(2), fetch: FetchOptions(cachePolicy: .cacheOnly))
     cluster.answerLookups()
     #expect(cluster.answers[other]?.failureCode == .notCached)
@@ -57,8 +55,7 @@ import Testing
     let viewer = cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload))
     cluster.answerLookups()
     cluster.crash(fetching: url(1))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
@@ -78,29 +75,24 @@ import Testing
     cluster.notModified(fetch.transfer, of: worker)
     #expect(cluster.answers[viewer] == .cachedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
-    cluster.finishEverything()
-    #expect(cluster.answers[joining] == .fetchedSample)
+    #expect(cluster.finished().answers[joining] == .fetchedSample)
   }
 
   @Test func `a failure behind what was served counts for its host, and once`() {
-    let busy = Failure(
-      stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "made to fail")
+    let busy = Failure(stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "made to fail")
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), variant: .small) }
     guard let (worker, attached) = cluster.fetch(of: url(1), variant: .small),
       let (_, fetch) = cluster.fetch(of: url(1), variant: .standard)
     else {
       Issue.record("nothing is fetched")
       return
     }
-    cluster.finish(
-      fetch, of: worker, .cachedSample, retryAfter: 20, failureBehind: busy)
+    cluster.finish(fetch, of: worker, .cachedSample, retryAfter: 20, failureBehind: busy)
     cluster.finish(attached, of: worker, .failed(busy))
     let health = cluster.scheduler.fetches.queue.hosts["example.com"]?.health
     #expect(health?.failureCount == 1)
-    cluster.view(url(2))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(2)) }
     #expect(cluster.fetchStarts == [url(1)])
     cluster.advance(by: .seconds(21))
     #expect(cluster.fetchStarts == [url(1), url(2)])
@@ -117,8 +109,7 @@ import Testing
   /// Has the host fail until one more failure lets it be left alone.
   private func almostBreakHost(status: Int = 503) {
     cluster.changeLimits(perHost: 1)
-    cluster.submit((1...HostHealth.failureMaximum).map { url($0) })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...HostHealth.failureMaximum).map { url($0) }) }
     for number in 1..<HostHealth.failureMaximum {
       cluster.finish(url(number), failure(status: status))
     }
@@ -148,8 +139,7 @@ import Testing
     #expect(cluster.answers[other] == nil)
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
     cluster.advance(by: .seconds(5))
-    cluster.finishEverything()
-    #expect(cluster.answers[nothingStored] == .fetchedSample)
+    #expect(cluster.finished().answers[nothingStored] == .fetchedSample)
     #expect(cluster.answers[other] == .fetchedSample)
   }
 
@@ -157,8 +147,7 @@ import Testing
     storeStale([url(21)])
     almostBreakHost()
     breakHost()
-    let viewer = cluster.view(url(21), fetch: byProtocol)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(21), fetch: byProtocol) }
     #expect(cluster.answers[viewer] == .cachedSample)
     #expect(cluster.isIdle)
   }
@@ -168,16 +157,13 @@ import Testing
     almostBreakHost()
     breakHost()
     cluster.advance(by: .seconds(5))
-    let first = cluster.view(url(21), fetch: byProtocol)
-    cluster.answerLookups()
+    let first = cluster.answeringLookups { $0.view(url(21), fetch: byProtocol) }
     #expect(cluster.fetching == [url(21)])
-    let second = cluster.view(url(22), fetch: byProtocol)
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.view(url(22), fetch: byProtocol) }
     #expect(cluster.answers[second] == .cachedSample)
     cluster.finish(url(21))
     #expect(cluster.answers[first] == .fetchedSample)
-    let third = cluster.view(url(22), fetch: byProtocol)
-    cluster.answerLookups()
+    let third = cluster.answeringLookups { $0.view(url(22), fetch: byProtocol) }
     #expect(cluster.answers[third] == nil)
     #expect(cluster.fetching == [url(22)])
   }
@@ -186,17 +172,14 @@ import Testing
     storeStale([url(21)])
     almostBreakHost(status: 429)
     breakHost(status: 429)
-    let viewer = cluster.view(url(21), fetch: byProtocol)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(21), fetch: byProtocol) }
     #expect(cluster.answers[viewer] == nil)
   }
 
   @Test func `what was tried before and is given out stale is from the cache`() {
     let cluster = ClusterModel.started(perHost: 1, attempts: 2)
-    let viewer = cluster.view(url(21), fetch: byProtocol)
-    cluster.answerLookups()
-    cluster.submit((1..<HostHealth.failureMaximum).map { url($0) })
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(21), fetch: byProtocol) }
+    cluster.answeringLookups { $0.submit((1..<HostHealth.failureMaximum).map { url($0) }) }
     cluster.finish(url(21), failure(status: 503))
     for number in 1..<HostHealth.failureMaximum {
       if number == HostHealth.failureMaximum - 1 {
@@ -229,13 +212,11 @@ import Testing
     #expect((viewers + [late]).allSatisfy { cluster.answers[$0] == .cachedSample })
     #expect(cluster.fetchStarts == [url(1)])
     #expect(!cluster.isIdle)
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
     #expect(cluster.scheduler.work.isEmpty)
     // It is fresh now.
     cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
   }
 
   @Test func `a revalidated picture is kept for as long as the request that got it asked`() {
@@ -249,25 +230,21 @@ import Testing
 
   @Test func `a revalidation comes after everything else, and fails in silence`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(9))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(9)) }
     cluster.prestore([url(1)])
     cluster.store.stale[url(1)] = true
-    cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol)) }
     cluster.submit([url(2)], priority: -2)
     #expect(cluster.startsUntilIdle() == [2, 1])
     cluster.store.stale[url(1)] = true
-    cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol)) }
     cluster.finish(url(1), .failure(.httpStatus))
     #expect(cluster.isIdle)
   }
 
   @Test func `a worker's death does not end it, and a drain does not wait for it`() {
     staleHits([url(1), url(2)])
-    cluster.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), fetch: FetchOptions(cachePolicy: .byProtocol)) }
     cluster.crash(fetching: url(1))
     #expect(cluster.fetchStarts == [url(1), url(1)])
     cluster.handle(.drainRequested)
@@ -284,32 +261,29 @@ import Testing
     cluster.answerLookups()
     #expect(cluster.answers.count == urls.count)
     #expect(cluster.scheduler.work.revalidationCount == maximum)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count == maximum)
+    #expect(cluster.finished().fetchStarts.count == maximum)
   }
 }
 
 /// What is kept, and thumbnails that are made from originals.
 @Suite struct OriginalTests {
+  private let cluster = ClusterModel.started()
+
   @Test func `a second size of a kept original needs no transfer and no slot`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.view(url(1), keep: .all)
     cluster.finishEverything()
-    cluster.view(url(2))
-    cluster.answerLookups()
-    let viewer = cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(2)) }
+    let viewer = cluster.answeringLookups { $0.view(url(1), variant: .small) }
     #expect(cluster.scheduler.transferCount == 1)
     cluster.finish(url(1), variant: .small)
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.isStored(url(1), .small))
     #expect(cluster.fetchStarts == [url(1), url(2)])
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
   }
 
   @Test func `an original that is gone when its turn comes is fetched`() {
-    let cluster = ClusterModel.started()
     cluster.store.originals = [url(1): Retention()]
     let viewer = cluster.view(url(1))
     cluster.isMailHeld = true
@@ -319,54 +293,42 @@ import Testing
     cluster.handle(cluster.mail.removeFirst())
     #expect(cluster.fetching == [url(1)])
     #expect(cluster.fetchStarts == [url(1)])
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test(arguments: [(Keep.none, true), (.thumbnail, true), (.original, false), (.all, false)])
-  func `a thumbnail in the store is a hit unless the original is wanted too`(
-    keep: Keep, isHit: Bool
-  ) {
-    let cluster = ClusterModel.started()
+  func `a stored thumbnail is a hit unless the original is wanted too`(keep: Keep, isHit: Bool) {
     cluster.prestore([url(1)])
     let job = cluster.submit([url(1)], keep: keep)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.isEmpty == isHit)
+    #expect(cluster.finished().fetchStarts.isEmpty == isHit)
     #expect(cluster.counts(job)?.done == 1)
     #expect((cluster.store.originals[url(1)] != nil) == keep.includesOriginal)
   }
 
   @Test func `requests that keep different things share a transfer`() {
-    let cluster = ClusterModel.started()
     let jobs = Keep.allCases.filter { !$0.isFacts }.map { cluster.submit([url(1)], keep: $0) }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
     #expect(cluster.isStored(url(1)))
     #expect(Array(cluster.store.originals.keys) == [url(1)])
   }
 
   @Test func `facts are fetched apart from the whole picture, and once for equal requests`() {
-    let cluster = ClusterModel.started()
     let jobs = [Keep.facts, .facts, .allFacts, .pixelFacts, .thumbnail].map {
       cluster.submit([url(1)], keep: $0)
     }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1), url(1), url(1), url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1), url(1), url(1), url(1)])
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 1 })
   }
 
   @Test func `facts are read from the original in the store`() {
-    let cluster = ClusterModel.started()
     cluster.store.originals = [url(1): Retention()]
     let job = cluster.submit([url(1)], keep: .facts)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.isEmpty)
+    #expect(cluster.finished().fetchStarts.isEmpty)
     #expect(cluster.counts(job)?.done == 1)
   }
 
   @Test func `an original whose decode kills workers is given up`() {
-    let cluster = ClusterModel.started()
     cluster.store.originals = [url(1): Retention()]
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.lossMaximum {
@@ -386,17 +348,14 @@ import Testing
     let cluster = ClusterModel.started(
       credits: Credits(lookups: 256, leases: 1, decodeQueueTarget: 8))
     for number in 1...4 { cluster.store.originals[url(number)] = Retention() }
-    cluster.submit([url(1), url(2), url(3)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1), url(2), url(3)]) }
     #expect(cluster.fetching == [url(1)])
-    let viewer = cluster.view(url(4))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(4)) }
     cluster.finish(url(1))
     #expect(cluster.fetching == [url(4)])
     cluster.finish(url(4))
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.fetching == [url(2)])
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.isEmpty)
+    #expect(cluster.finished().fetchStarts.isEmpty)
   }
 }

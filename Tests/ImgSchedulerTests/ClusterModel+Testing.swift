@@ -33,6 +33,19 @@ extension ClusterModel {
     return cluster
   }
 
+  /// Makes a request, and answers the look-ups that it causes.
+  @discardableResult
+  func answeringLookups<Result>(_ request: (ClusterModel) -> Result) -> Result {
+    defer { answerLookups() }
+    return request(self)
+  }
+
+  /// The cluster when all that it has to do is done.
+  func finished() -> ClusterModel {
+    finishEverything()
+    return self
+  }
+
   /// Answers look-ups and ends fetches, the oldest first, until nothing runs.
   ///
   /// - Returns: the last parts of the paths whose transfers began meanwhile, as numbers.

@@ -7,24 +7,21 @@ import Testing
 
 /// Workers that die, and what they held.
 @Suite struct DeathTests {
+  private let cluster = ClusterModel.started()
+
   @Test func `everything a dead worker held is looked up again`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit(spreadURLs(1...4))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...4)) }
     cluster.submit([url(5, host: "host5")])
     cluster.transferred(url(2, host: "host2"))
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     #expect(cluster.fetching.isEmpty)
     #expect(cluster.lookupCount == 5)
     #expect(cluster.scheduler.transferCount == 0)
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 4)
+    #expect(cluster.finished().counts(job)?.done == 4)
     #expect(cluster.isIdle)
   }
 
-  @Test func `a worker whose process is gone is assigned nothing while its last answers arrive`()
-    throws
-  {
+  @Test func `a worker whose process is gone gets nothing while its answers arrive`() throws {
     let cluster = ClusterModel.started(workers: 1)
     let job = cluster.submit([url(1), url(2)])
     let worker = try #require(cluster.workers.keys.first)
@@ -35,8 +32,7 @@ import Testing
     #expect(cluster.lookupCount == 0)
     cluster.exit(worker, .crashed("SIGSEGV"))
     cluster.advance(by: .seconds(1))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.finished().counts(job)?.done == 2)
     #expect(cluster.fetchStarts.sorted() == [url(1), url(2), url(3)])
   }
 
@@ -52,34 +48,27 @@ import Testing
     cluster.exit(worker, .crashed("SIGSEGV"))
     cluster.areWorkersReadyAtOnce = true
     cluster.advance(by: .seconds(1))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
   }
 
   @Test func `what it stored without saying so is a hit that does not count as from the cache`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1), url(2)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1), url(2)]) }
     cluster.store(url(1))
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1), url(2), url(2)])
+    #expect(cluster.finished().fetchStarts == [url(1), url(2), url(2)])
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.counts(job)?.fromCache == 0)
   }
 
   @Test func `a hit whose look-up had to be repeated still counts as from the cache`() {
-    let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     let job = cluster.submit([url(1)])
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     cluster.advance(by: .milliseconds(100))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.fromCache == 1)
+    #expect(cluster.finished().counts(job)?.fromCache == 1)
   }
 
   @Test func `crashes in the store have it recreated, and no picture is blamed`() {
-    let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))
     for _ in 0..<StoreCrashes.crashMaximum {
       #expect(cluster.storeRecreationCount == 0)
@@ -89,12 +78,10 @@ import Testing
     #expect(cluster.storeRecreationCount == 1)
     #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 3)
+    #expect(cluster.finished().counts(job)?.done == 3)
   }
 
   @Test func `crashes in the store that are far apart leave the store as it is`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 0..<5 {
       cluster.answerLookups()
@@ -102,12 +89,10 @@ import Testing
       cluster.advance(by: StoreCrashes.period + .seconds(1))
     }
     #expect(cluster.storeRecreationCount == 0)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `crashes in the store that recreating it does not end count as any other`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     let damaged = StoreCrashes.recreationMaximum * StoreCrashes.crashMaximum
     for _ in 0..<damaged + Scheduler.lossMaximum {
@@ -119,20 +104,7 @@ import Testing
     #expect(cluster.answers[viewer]?.failureCode == .internal)
   }
 
-  @Test func `crashes are tolerated below their number, whatever the fetch waits for`() {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    for _ in 1..<Scheduler.lossMaximum {
-      cluster.endBackoffs()
-      for worker in cluster.workers.keys { cluster.exit(worker, .crashed("exit 1")) }
-    }
-    cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
-  }
-
   @Test func `a fetch over which workers crash again and again ends as an internal failure`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.lossMaximum {
       #expect(cluster.answers[viewer] == nil)
@@ -145,40 +117,22 @@ import Testing
 
   /// Its decoders do not start: no picture is to blame.
   @Test func `workers that refuse to go on do not count as losses, and get no more work`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.lossMaximum {
       cluster.endBackoffs()
       for worker in cluster.workers.keys.sorted() {
-        cluster.handle(
-          .fromWorker(worker, .refused(reason: "a decoder was killed at its start")))
+        cluster.handle(.fromWorker(worker, .refused(reason: "a decoder was killed at its start")))
         #expect(cluster.scheduler.workers[worker]?.takesLookups == false)
         cluster.exit(worker, .crashed("exit 1"))
       }
     }
     #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
-  }
-
-  @Test func `kills from outside do not count as losses`() {
-    let cluster = ClusterModel.started(workers: 1)
-    let viewer = cluster.view(url(1))
-    for _ in 0..<Scheduler.lossMaximum {
-      cluster.endBackoffs()
-      for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
-    }
-    #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
-    cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `late answers of a dead worker are dropped and counted`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.exit(worker, .crashed("SIGSEGV"))
     let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
@@ -188,37 +142,20 @@ import Testing
     cluster.handle(.fromWorker(worker, .lookedUp(miss)))
     #expect(cluster.scheduler.lateAnswerCount == 2)
     #expect(cluster.answers[viewer] == nil)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
-  }
-
-  @Test func `a worker cannot answer for another`() throws {
-    let cluster = ClusterModel.started(workers: 2)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
-    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
-    let other = try #require(cluster.workers.keys.first { $0 != worker })
-    let result = FetchResults.Result(lease: fetch.lease, outcome: .failure(.timeout))
-    cluster.handle(.fromWorker(other, .finished(FetchResults(results: [result]))))
-    #expect(cluster.answers[viewer] == nil)
-    #expect(cluster.scheduler.lateAnswerCount == 1)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a worker that says twice that it is ready keeps its leases`() throws {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     let worker = try #require(cluster.workers.keys.first)
     cluster.handle(.fromWorker(worker, .ready(cluster.credits)))
     cluster.exit(worker, .crashed("SIGSEGV"))
     cluster.advance(by: .milliseconds(100))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `an aborted picture is not begun again when its worker dies`() {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(viewer)
     cluster.crash(fetching: url(1))
     #expect(cluster.lookupCount == 0)
@@ -228,6 +165,8 @@ import Testing
 
 /// The watchdog.
 @Suite struct WatchdogTests {
+  private let cluster = ClusterModel.started()
+
   private func observe(
     _ cluster: ClusterModel, _ url: String, readingFor time: Duration,
     heartbeatAge: Duration = .zero
@@ -241,7 +180,6 @@ import Testing
   }
 
   @Test func `a picture whose file cannot be read in time fails by timeout, and no other`() throws {
-    let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...3))
     let slow = url(2, host: "host2")
     cluster.answerLookups()
@@ -251,8 +189,7 @@ import Testing
     try observe(cluster, slow, readingFor: .seconds(32))
     #expect(cluster.killed.count == 1)
     cluster.crash(fetching: slow, .killed("SIGKILL"))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.finished().counts(job)?.done == 2)
     guard case .failed(let failure, _) = cluster.outcome(of: 1, job) else {
       Issue.record("\(String(describing: cluster.outcome(of: 1, job)))")
       return
@@ -266,33 +203,26 @@ import Testing
     let cluster = ClusterModel.started(
       workers: 1, credits: Credits(lookups: 8, leases: 1, decodeQueueTarget: 8))
     let viewers = [Variant.small, .medium].map { cluster.view(url(1), variant: $0) }
-    let bystander = cluster.view(url(2))
-    cluster.answerLookups()
+    let bystander = cluster.answeringLookups { $0.view(url(2)) }
     try observe(cluster, url(1), readingFor: .seconds(31))
     cluster.crash(fetching: url(1), .killed("SIGKILL"))
     #expect(viewers.map { cluster.answers[$0]?.failureCode } == [.timeout, .timeout])
-    cluster.finishEverything()
-    #expect(cluster.answers[bystander] == .fetchedSample)
+    #expect(cluster.finished().answers[bystander] == .fetchedSample)
     #expect(cluster.isIdle)
   }
 
-  @Test func `a read that ends between the verdict and the kill fails only its own picture`() throws
-  {
-    let cluster = ClusterModel.started()
+  @Test func `a read that ends between verdict and kill fails only its own picture`() throws {
     let first = cluster.view(url(1))
-    let second = cluster.view(url(2))
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.view(url(2)) }
     try observe(cluster, url(1), readingFor: .seconds(31))
     cluster.finish(url(1))
     cluster.crash(fetching: url(2), .killed("SIGKILL"))
     #expect(cluster.answers[first] == .fetchedSample)
     #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
-    cluster.finishEverything()
-    #expect(cluster.answers[second] == .fetchedSample)
+    #expect(cluster.finished().answers[second] == .fetchedSample)
   }
 
   @Test func `a silent heartbeat ends the worker, and no picture is suspected`() throws {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 1..<Scheduler.deathMaximum {
       cluster.endBackoffs()
@@ -302,13 +232,10 @@ import Testing
     }
     #expect(cluster.scheduler.fetches.sources.all.allSatisfy { $0.lossCount == 0 })
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
-  @Test func `a transfer in which the loops of three workers hang has failed, and no other`() throws
-  {
-    let cluster = ClusterModel.started()
+  @Test func `a transfer in which the loops of three workers hang has failed alone`() throws {
     let job = cluster.submit(spreadURLs(1...3))
     let hostile = url(2, host: "host2")
     for _ in 0..<Scheduler.lossMaximum {
@@ -319,12 +246,10 @@ import Testing
     }
     #expect(cluster.outcome(of: 1, job)?.failureCode == .internal)
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.finished().counts(job)?.done == 2)
   }
 
   @Test func `a worker that is killed from outside does not count against its transfer`() throws {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.lossMaximum {
       cluster.endBackoffs()
@@ -332,23 +257,18 @@ import Testing
       cluster.exit(worker, .killed("SIGKILL"), transferring: url(1))
     }
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a worker told to end gets no more work`() throws {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     try observe(cluster, url(1), readingFor: .zero, heartbeatAge: .seconds(11))
     cluster.view(url(2))
     #expect(cluster.lookupCount == 0)
   }
 
   @Test func `a busy worker with a heartbeat lives`() throws {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     try observe(cluster, url(1), readingFor: .seconds(29), heartbeatAge: .seconds(10))
     #expect(cluster.killed.isEmpty)
   }

@@ -16,15 +16,13 @@ import Testing
   @Test func `a request without an expiry gets the default`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(after: .seconds(604_800)))
+    #expect(cluster.finished().retention(url(1)) == Retention(after: .seconds(604_800)))
   }
 
   @Test func `a date stays what it is, however late a line is fetched`() {
     let cluster = ClusterModel.started(transfers: 1)
     let date = cluster.now.wall.advanced(by: .seconds(5))
-    cluster.submit([url(1), url(2)], expiry: Expiry(.at(date)))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1), url(2)], expiry: Expiry(.at(date))) }
     cluster.finish(url(1))
     cluster.advance(by: .seconds(10))
     cluster.finishEverything()
@@ -33,16 +31,13 @@ import Testing
 
   @Test func `a changed default is for what is stored from then on`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.submit([url(1), url(2), url(3)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1), url(2), url(3)]) }
     cluster.finish(url(1))
     cluster.changeLimits(defaultExpiry: .seconds(3_600))
     cluster.finishEverything()
     cluster.view(url(1))
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(after: .seconds(604_800)))
-    #expect(
-      cluster.retention(url(2)) == Retention(after: .seconds(604_800)), "it had begun")
+    #expect(cluster.finished().retention(url(1)) == Retention(after: .seconds(604_800)))
+    #expect(cluster.retention(url(2)) == Retention(after: .seconds(604_800)), "it had begun")
     #expect(cluster.retention(url(3)) == Retention(after: .seconds(3_600)))
   }
 
@@ -53,39 +48,24 @@ import Testing
     cluster.prestore([url(1)])
     cluster.view(url(1), expiry: seconds(100))
     cluster.submit([url(1)], expiry: seconds(10))
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
+    #expect(cluster.finished().retention(url(1)) == Retention(after: .seconds(100)))
     let date = WallTime(rawValue: 1_800_000_000_000)
     cluster.submit([url(1)], expiry: Expiry(.at(date)))
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100), until: date))
+    #expect(cluster.finished().retention(url(1)) == Retention(after: .seconds(100), until: date))
     #expect(cluster.fetchStarts.isEmpty)
   }
 
-  @Test func `a hit begins to slide where the request says so, with the default if it names none`()
-  {
+  @Test func `a hit begins to slide where the request says so, by default if unsaid`() {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1), url(2)])
     cluster.view(url(1), expiry: Expiry(.standard, isSliding: true))
     cluster.view(url(2), expiry: seconds(9, isSliding: true))
     cluster.finishEverything()
-    #expect(
-      cluster.retention(url(1)) == Retention(after: .milliseconds(1), sliding: week))
-    #expect(
-      cluster.retention(url(2)) == Retention(after: .seconds(9), sliding: .seconds(9)))
+    #expect(cluster.retention(url(1)) == Retention(after: .milliseconds(1), sliding: week))
+    #expect(cluster.retention(url(2)) == Retention(after: .seconds(9), sliding: .seconds(9)))
   }
 
   // MARK: - Several who wait
-
-  @Test(arguments: [(10, 100), (100, 10)] as [(Int64, Int64)])
-  func `of two requests for one picture the later expiry wins`(first: Int64, second: Int64) {
-    let cluster = ClusterModel.started()
-    cluster.submit([url(1)], expiry: seconds(first))
-    cluster.view(url(1), expiry: seconds(second))
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
-    #expect(cluster.fetchStarts == [url(1)])
-  }
 
   /// How far the first one's picture is when the second one comes.
   enum Stage: CaseIterable {
@@ -141,13 +121,11 @@ import Testing
     #expect(cluster.lookupStarts == [url(1)])
   }
 
-  @Test func `a hit that is on its way is looked up again for a request that wants it for longer`()
-  {
+  @Test func `a hit on its way is looked up again for a request that wants it longer`() {
     let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     cluster.isMailHeld = true
-    let first = cluster.view(url(1))
-    cluster.answerLookups()
+    let first = cluster.answeringLookups { $0.view(url(1)) }
     let second = cluster.view(url(1), expiry: seconds(100))
     let third = cluster.view(url(1))
     letAllEnd(cluster)
@@ -183,26 +161,21 @@ import Testing
 
   @Test func `the bytes count for the late request when no other is left`() {
     let cluster = ClusterModel.started()
-    let first = cluster.submit([url(1)], expiry: seconds(10))
-    cluster.answerLookups()
+    let first = cluster.answeringLookups { $0.submit([url(1)], expiry: seconds(10)) }
     let second = cluster.submit([url(1)], expiry: seconds(100))
     cluster.change(first, .cancel)
-    cluster.finishEverything()
-    #expect(cluster.counts(second)?.bytesFetched == 50_000)
+    #expect(cluster.finished().counts(second)?.bytesFetched == 50_000)
     #expect(cluster.counts(second)?.fromCache == 0)
   }
 
   @Test func `a late line of a paused job goes back to its list, and is kept as asked later`() {
     let cluster = ClusterModel.started()
-    cluster.submit([url(1)], expiry: seconds(10))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)], expiry: seconds(10)) }
     let second = cluster.submit([url(1)], expiry: seconds(100))
     cluster.change(second, .pause)
-    cluster.finishEverything()
-    #expect(cluster.status(second)?.queued == 1)
+    #expect(cluster.finished().status(second)?.queued == 1)
     cluster.change(second, .resume)
-    cluster.finishEverything()
-    #expect(cluster.counts(second)?.done == 1)
+    #expect(cluster.finished().counts(second)?.done == 1)
     #expect(cluster.retention(url(1)) == Retention(after: .seconds(100)))
   }
 
@@ -224,11 +197,12 @@ import Testing
 
 /// Pictures that are not stored: the store has no room, or the request does not want them stored.
 @Suite struct UncachedTests {
+  private let cluster = ClusterModel.started()
+
   // MARK: - The store has no room
 
   @Test(arguments: [true, false])
   func `lines fail and viewers are served, in any order`(isLineFirst: Bool) {
-    let cluster = ClusterModel.started()
     var viewers: [ViewerID] = []
     if !isLineFirst { viewers.append(cluster.view(url(1))) }
     let job = cluster.submit([url(1), url(1)])
@@ -250,37 +224,22 @@ import Testing
     #expect(cluster.isIdle)
   }
 
-  @Test func `a line that alone waits for a refused thumbnail fails`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
-    cluster.refuse(url(1))
-    #expect(cluster.counts(job)?.failed == 1)
-    #expect(cluster.deliveries.isEmpty)
-    #expect(cluster.openFiles.isEmpty)
-  }
-
   @Test func `what comes for a lease that has ended is released and changes nothing`() throws {
-    let cluster = ClusterModel.started()
     cluster.leave(cluster.view(url(1)))
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.finish(url(1))
     let result = UncachedResult(
       lease: fetch.lease, made: .refused, bytesFetched: 1, isStoreDegraded: true)
-    cluster.handle(
-      .fromWorker(worker, .uncached(result), file: MemoryFileID(rawValue: 77)))
+    cluster.handle(.fromWorker(worker, .uncached(result), file: MemoryFileID(rawValue: 77)))
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.openFiles.isEmpty)
     #expect(cluster.scheduler.storeError == nil)
   }
 
   @Test func `a viewer that has left is not served, and its picture counts as late`() {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)])
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(viewer)
     cluster.refuse(url(1))
     #expect(cluster.deliveries.isEmpty)
@@ -314,22 +273,17 @@ import Testing
   }
 
   @Test func `hits and failures of origins say nothing of the store's room`() {
-    let cluster = ClusterModel.started()
     cluster.prestore([url(2)])
     cluster.view(url(1))
-    cluster.view(url(3))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(3)) }
     cluster.refuse(url(1))
-    cluster.view(url(2))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(2)) }
     cluster.finish(url(3), .failure(.timeout))
     #expect(cluster.scheduler.storeError != nil)
   }
 
   @Test func `a picture that is too large for the store is no error of the store`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.makeUncached(fetch, of: worker)
     #expect(cluster.deliveries[viewer] == .refused)
@@ -339,12 +293,10 @@ import Testing
   // MARK: - The store is bypassed
 
   @Test func `what bypasses the store is fetched each time, whatever the store has`() {
-    let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     for _ in 0..<3 {
       let viewer = cluster.view(url(1), bypassesStore: true)
-      cluster.finishEverything()
-      #expect(cluster.deliveries[viewer] == .wanted)
+      #expect(cluster.finished().deliveries[viewer] == .wanted)
       #expect(cluster.answers[viewer] == .fetchedSample)
     }
     #expect(cluster.lookupStarts.isEmpty)
@@ -352,7 +304,6 @@ import Testing
   }
 
   @Test func `two viewers that bypass the store at once share one fetch`() {
-    let cluster = ClusterModel.started()
     let viewers = (0..<2).map { _ in cluster.view(url(1), bypassesStore: true) }
     cluster.finishEverything()
     #expect(viewers.map { cluster.answers[$0] } == [.fetchedSample, .sharedSample])
@@ -362,41 +313,32 @@ import Testing
   }
 
   @Test func `beside one for the store, a transfer is shared but neither look-up nor result`() {
-    let cluster = ClusterModel.started()
-    let stored = cluster.view(url(1))
-    cluster.answerLookups()
+    let stored = cluster.answeringLookups { $0.view(url(1)) }
     let bypassing = cluster.view(url(1), bypassesStore: true)
     #expect(cluster.scheduler.work.count == 2)
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.attachedCount == 1)
-    cluster.finishEverything()
-    #expect(cluster.deliveries[stored] == nil)
+    #expect(cluster.finished().deliveries[stored] == nil)
     #expect(cluster.deliveries[bypassing] == .wanted)
     #expect(cluster.isStored(url(1)))
   }
 
   @Test(arguments: [false, true])
-  func `what bypasses the store is fetched again after its worker's death, without a look-up`(
-    isIn: Bool
-  ) {
-    let cluster = ClusterModel.started()
+  func `what bypasses the store is fetched again after its worker's death`(isIn: Bool) {
     cluster.prestore([url(1)])
     let viewer = cluster.view(url(1), bypassesStore: true)
     if isIn { cluster.transferred(url(1)) }
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     cluster.advance(by: .seconds(1))
-    cluster.finishEverything()
-    #expect(cluster.deliveries[viewer] == .wanted)
+    #expect(cluster.finished().deliveries[viewer] == .wanted)
     #expect(cluster.lookupStarts.isEmpty)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
   @Test func `what bypasses the store is fetched after its viewer's delay`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), delay: .milliseconds(500), bypassesStore: true)
     #expect(cluster.fetchStarts.isEmpty)
     cluster.advance(by: .milliseconds(500))
-    cluster.finishEverything()
-    #expect(cluster.deliveries[viewer] == .wanted)
+    #expect(cluster.finished().deliveries[viewer] == .wanted)
   }
 }

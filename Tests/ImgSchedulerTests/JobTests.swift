@@ -6,8 +6,9 @@ import Testing
 @testable import ImgScheduler
 
 @Suite struct JobTests {
+  private let cluster = ClusterModel.started()
+
   @Test func `a list of misses is looked up, fetched, recorded and finished`() throws {
-    let cluster = ClusterModel.started()
     let job = cluster.submit(spreadURLs(1...10))
     #expect(cluster.status(job)?.state == .running)
     #expect(cluster.status(job)?.running == 10)
@@ -29,7 +30,6 @@ import Testing
   }
 
   @Test func `hits count as from the cache and are not fetched`() throws {
-    let cluster = ClusterModel.started()
     cluster.prestore([url(1), url(2)])
     let job = cluster.submit([url(1), url(2), url(3)])
     cluster.finishEverything()
@@ -41,7 +41,6 @@ import Testing
   }
 
   @Test func `a line that is no URL fails without reaching a worker`() throws {
-    let cluster = ClusterModel.started()
     let job = cluster.submit(["nonsense", "ftp://example.com/a"])
     #expect(cluster.lookupCount == 0)
     let record = try #require(cluster.endedJobs[job])
@@ -53,14 +52,12 @@ import Testing
   }
 
   @Test func `an empty job finishes`() {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([])
     #expect(cluster.endedJobs[job]?.state == .finished)
     #expect(cluster.isIdle)
   }
 
   @Test func `a job found after a crash goes on behind what it has`() throws {
-    let cluster = ClusterModel.started()
     var counts = JobCounts(total: 2_000)
     counts.done = 1_990
     let record = JobRecord(
@@ -69,13 +66,11 @@ import Testing
     cluster.journal.add(record) { url($0) }
     cluster.areInvariantsChecked = false
     cluster.handle(.jobAccepted(record))
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == (1_990..<2_000).map { url($0) })
+    #expect(cluster.finished().fetchStarts == (1_990..<2_000).map { url($0) })
     #expect(cluster.endedJobs[record.id]?.counts.done == 2_000)
   }
 
   @Test func `a job found after a crash with all its outcomes finishes`() {
-    let cluster = ClusterModel.started()
     var counts = JobCounts(total: 3)
     counts.failed = 3
     let record = JobRecord(
@@ -89,8 +84,7 @@ import Testing
 
   @Test func `a cancelled job ends at once with the rest counted as cancelled`() throws {
     let cluster = ClusterModel.started(transfers: 2)
-    let job = cluster.submit(spreadURLs(1...10))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...10)) }
     cluster.finish(url(1, host: "host1"))
     cluster.change(job, .cancel)
 
@@ -99,15 +93,12 @@ import Testing
     #expect(record.counts.done == 1)
     #expect(record.counts.cancelled == 9)
     #expect(cluster.cancelledLeases.count == 2)
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
     #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `outcomes on their way into the journal survive a cancel`() throws {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit(spreadURLs(1...4))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...4)) }
     cluster.isJournalHeld = true
     cluster.finish(url(1, host: "host1"))
     cluster.finish(url(2, host: "host2"), .failure(.httpStatus))
@@ -121,7 +112,6 @@ import Testing
   }
 
   @Test func `the jobs that have not ended are listed newest first`() {
-    let cluster = ClusterModel.started()
     let jobs = (1...4).map { cluster.submit([url($0)]) }
     cluster.change(jobs[1], .cancel)
     #expect(cluster.scheduler.activeJobs(limit: 9).map(\.job) == [jobs[3], jobs[2], jobs[0]])
@@ -143,7 +133,6 @@ import Testing
   }
 
   @Test func `a cancel while a page is being read leaves nothing behind`() {
-    let cluster = ClusterModel.started()
     cluster.isJournalHeld = true
     let job = cluster.submit(spreadURLs(1...4))
     cluster.change(job, .cancel)
@@ -155,9 +144,7 @@ import Testing
   }
 
   @Test func `a cancel after the last outcome comes too late`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.isJournalHeld = true
     cluster.finish(url(1))
     cluster.deliverJournal(1)
@@ -173,8 +160,7 @@ import Testing
   /// A list of ten at one host, of which 1 is done, 2 and 3 run, and the rest waits.
   private func cluster(order: LineOrder = .firstInFirstOut) -> (ClusterModel, JobID) {
     let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...10).map { url($0) }, order: order)
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...10).map { url($0) }, order: order) }
     cluster.finish(cluster.fetching[0])
     return (cluster, job)
   }
@@ -187,8 +173,7 @@ import Testing
     #expect(cluster.status(job)?.queued == 7)
     #expect(cluster.cancelledLeases.isEmpty)
     #expect(!cluster.isIdle)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == (1...3).map { url($0) })
+    #expect(cluster.finished().fetchStarts == (1...3).map { url($0) })
     #expect(cluster.status(job)?.done == 3)
     #expect(cluster.isIdle, "what a person has paused does not keep it up")
   }
@@ -210,8 +195,7 @@ import Testing
     let (cluster, job) = cluster()
     cluster.change(job, .pause)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == (1...10).map { url($0) })
+    #expect(cluster.finished().fetchStarts == (1...10).map { url($0) })
     #expect(cluster.endedJobs[job]?.counts.done == 10)
   }
 
@@ -227,8 +211,7 @@ import Testing
     #expect(paused.deferred.hosts.isEmpty)
     #expect(paused.backlogs.isEmpty)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 140)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 140)
     #expect(cluster.fetchStarts.count == 140)
   }
 
@@ -241,8 +224,7 @@ import Testing
     #expect(cluster.scheduler.work.isEmpty)
     #expect(cluster.status(job)?.queued == 2)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 2)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 2)
   }
 
   @Test func `what a worker held for a paused job is not begun again when it dies`() {
@@ -251,12 +233,10 @@ import Testing
     cluster.change(job, .pause)
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     #expect(cluster.lookupCount == 1, "the viewer's URL alone")
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer]?.failureCode == nil)
+    #expect(cluster.finished().answers[viewer]?.failureCode == nil)
     #expect(cluster.status(job)?.done == 1)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 10)
   }
 
   @Test func `a job found paused after a restart waits`() {
@@ -266,8 +246,7 @@ import Testing
     #expect(cluster.lookupCount == 0)
     #expect(cluster.status(job)?.state == .paused)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 10)
   }
 
   @Test func `a paused job is cancelled at once`() {
@@ -302,15 +281,13 @@ import Testing
     #expect(cluster.scheduler.changeableRecord(of: job)?.state == .queued)
     cluster.isJournalHeld = false
     cluster.deliverJournal()
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.state == .finished)
+    #expect(cluster.finished().endedJobs[job]?.state == .finished)
     #expect(cluster.endedJobs[job]?.counts.done == 10)
   }
 
   @Test func `a job whose last outcome comes while its cancel is refused has finished`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.isJournalHeld = true
     cluster.finish(url(1))
     cluster.change(job, .cancel)
@@ -336,8 +313,7 @@ import Testing
     #expect(cluster.status(job)?.priority == .normal)
     #expect(cluster.fetchStarts == (1...3).map { url($0) })
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 10)
   }
 
   @Test func `the retry of a cancelled job does what was cancelled`() {
@@ -345,28 +321,24 @@ import Testing
     cluster.change(job, .cancel)
     for url in cluster.fetching { cluster.finish(url, .cancelled) }
     #expect(cluster.change(job, .retry(includesFinal: false)))
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 10)
     #expect(cluster.endedJobs[job]?.state == .finished)
   }
 
   @Test func `the retry of a finished job does its retryable failures alone`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit((1...3).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...3).map { url($0) }) }
     let passing = Failure(stage: .fetch, code: .timeout, isRetryable: true, detail: "")
     cluster.finish(url(1), .failed(passing))
     cluster.finish(url(2), .failure(.notAnImage, stage: .decode))
     cluster.finish(url(3))
     #expect(cluster.change(job, .retry(includesFinal: false)))
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [1, 2, 3, 1].map { url($0) })
+    #expect(cluster.finished().fetchStarts == [1, 2, 3, 1].map { url($0) })
     #expect(cluster.endedJobs[job]?.counts.done == 2)
     #expect(cluster.endedJobs[job]?.counts.failed == 1)
     #expect(!cluster.change(job, .retry(includesFinal: false)), "none may pass by itself")
     #expect(cluster.change(job, .retry(includesFinal: true)))
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 3)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 3)
   }
 
   @Test func `a new priority holds for what waits and for what is still in the list`() {

@@ -16,8 +16,7 @@ import Testing
   @Test func `a line that the journal has lost fails, and nothing else of its list`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(count: 3) { $0 == 1 ? nil : url($0) }
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 2)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 2)
     #expect(cluster.endedJobs[job]?.counts.failed == 1)
     #expect(cluster.journal.jobs[job]?.outcomes[1]?.outcome == .failed(.damagedList))
   }
@@ -25,8 +24,7 @@ import Testing
   @Test func `without the headers of its job no line is fetched`() {
     let cluster = ClusterModel.started()
     let job = cluster.submit(count: 3, lacksHeaders: true) { url($0) }
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.failed == 3)
+    #expect(cluster.finished().endedJobs[job]?.counts.failed == 3)
     #expect(cluster.journal.jobs[job]?.outcomes[0]?.outcome == .failed(.lostHeaders))
     #expect(cluster.fetchStarts == [])
   }
@@ -57,8 +55,7 @@ import Testing
     #expect(active.inHand.count <= 64 + 2)
     #expect(readCount(active) <= 2_048)
 
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count == lines.count, "nothing twice")
+    #expect(cluster.finished().fetchStarts.count == lines.count, "nothing twice")
     #expect(cluster.endedJobs[job]?.counts.done == lines.count)
     let slowStarts = cluster.fetchStarts.filter(isSlow)
     #expect(slowStarts == (order == .firstInFirstOut ? slow : slow.reversed()))
@@ -76,21 +73,7 @@ import Testing
     cluster.change(job, .pause)
     cluster.change(job, .resume)
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 200)
-  }
-
-  @Test func `many slow hosts at once hold no later line up`() {
-    let cluster = ClusterModel.started(transfers: 128, perHost: 1)
-    cluster.areInvariantsChecked = false
-    let slow = (0..<16 * 90).map { url($0, host: "slow\($0 / 90)") }
-    let job = cluster.submit(slow + spreadURLs(1...50))
-    workOffFastHosts(cluster)
-    #expect(cluster.counts(job)?.done == 50)
-    #expect(cluster.fetching.count == 16)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count == 16 * 90 + 50)
-    #expect(cluster.endedJobs[job]?.counts.done == 16 * 90 + 50)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 200)
   }
 
   @Test func `a host whose pictures are all stored is never saturated`() throws {
@@ -101,18 +84,8 @@ import Testing
     let job = cluster.submit(urls)
     let active = try #require(cluster.scheduler.jobs[job])
     #expect(active.deferred.hosts.isEmpty)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.fromCache == 1_500)
+    #expect(cluster.finished().endedJobs[job]?.counts.fromCache == 1_500)
     #expect(cluster.journal.jobs[job]?.readLineCount == 1_500, "each line is read once")
-  }
-
-  @Test func `a list of one URL many times is fetched once and counted each`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit(Array(repeating: url(1), count: 200))
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
-    #expect(cluster.endedJobs[job]?.counts.done == 200)
-    #expect(cluster.endedJobs[job]?.counts.bytesFetched == 50_000)
   }
 
   @Test(arguments: [LineOrder.firstInFirstOut, .lastInFirstOut], [1, 3, 100])
@@ -139,8 +112,7 @@ import Testing
       #expect(cluster.fetchStarts.count == startCount)
       cluster.change(job, .resume)
     }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.sorted() == lines.sorted())
+    #expect(cluster.finished().fetchStarts.sorted() == lines.sorted())
     #expect(cluster.endedJobs[job]?.counts.done == 150)
   }
 
@@ -234,8 +206,7 @@ import Testing
     #expect(!heldURLs(cluster).isEmpty)
     cluster.answerLookup(of: slow)
     #expect(Set(cluster.fetchStarts) == Set(lines))
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 20)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 20)
   }
 
   @Test func `hits wait for nothing`() throws {
@@ -283,8 +254,7 @@ import Testing
     cluster.change(job, .pause)
     #expect(heldURLs(cluster).isEmpty)
     cluster.change(job, .resume)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 20)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 20)
     let (other, cancelled, _) = try halfAnswered(lines)
     other.change(cancelled, .cancel)
     other.finishEverything()
@@ -297,8 +267,7 @@ import Testing
     let (cluster, job, slow) = try halfAnswered(lines)
     cluster.exit(slow, .killed("SIGKILL"))
     #expect(cluster.fetchStarts == [])
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[job]?.counts.done == 20)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 20)
   }
 
   @Test func `lines of a dead worker keep their turn among the jobs`() throws {

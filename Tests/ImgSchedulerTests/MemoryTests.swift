@@ -95,17 +95,14 @@ import Testing
 
   @Test func `viewers that come and go leave nothing behind`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     for _ in 0..<500 {
-      let viewer = cluster.view(url(2))
-      cluster.answerLookups()
+      let viewer = cluster.answeringLookups { $0.view(url(2)) }
       cluster.leave(viewer)
     }
     #expect(cluster.scheduler.work.count == 1)
     #expect(cluster.scheduler.work.openCount == 1)
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
   }
 }
 
@@ -129,8 +126,7 @@ import Testing
     cluster.isJournalHeld = false
     cluster.deliverJournal()
     #expect(cluster.lookupCount == 1)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(jobs.allSatisfy { cluster.endedJobs[$0]?.counts.failed == lineCount })
     #expect(cluster.isIdle)
   }
@@ -145,11 +141,9 @@ import Testing
 
   @Test func `transfers end while the journal cannot write, and their lines count as running`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit(spreadURLs(1...3))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...3)) }
     cluster.isJournalHeld = true
-    cluster.finishEverything()
-    #expect(cluster.status(job)?.running == 3, "until their outcomes are durable")
+    #expect(cluster.finished().status(job)?.running == 3, "until their outcomes are durable")
     #expect(cluster.status(job)?.done == 0)
     cluster.deliverJournal()
     #expect(cluster.endedJobs[job]?.counts.done == 3)
@@ -185,9 +179,7 @@ import Testing
     #expect(second.positions == [7..<9])
   }
 
-  @Test mutating func `lines that were read again are taken in their order, then the rest is read`()
-    throws
-  {
+  @Test mutating func `lines that were read again are taken in order, then the rest`() throws {
     for position in [3, 4, 5, 9] { lines.insert(position, of: "a", hasRoom: true) }
     // Line 4 has an outcome by now.
     lines.take([try line(3), try line(5)], of: "a", in: [3..<6], hasRoom: true)

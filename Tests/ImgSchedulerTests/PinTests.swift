@@ -24,8 +24,7 @@ import Testing
     let first = cluster.submit([url(1), url(2)], pinPolicy: .whileActive)
     let second = cluster.submit([url(2)], pinPolicy: .untilExported)
     cluster.submit([url(2)])
-    cluster.finishEverything()
-    #expect(cluster.retention(url(1))?.pins == [first])
+    #expect(cluster.finished().retention(url(1))?.pins == [first])
     #expect(cluster.retention(url(2))?.pins == [first, second])
   }
 
@@ -33,8 +32,7 @@ import Testing
     let cluster = cluster(pinned: nil)
     let pinning = cluster.submit([url(1)], pinPolicy: .untilExported)
     let other = cluster.submit([url(2)])
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(2)])
+    #expect(cluster.finished().fetchStarts == [url(2)])
     #expect(cluster.counts(other)?.done == 1)
     cluster.advance(by: .seconds(3))
     #expect(wait(of: pinning, in: cluster) == Wait(.lookingUp))
@@ -42,13 +40,10 @@ import Testing
     cluster.finishEverything()
     #expect(wait(of: pinning, in: cluster) == Wait(.storePinned))
     cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000)
-    cluster.finishEverything()
-    #expect(cluster.counts(pinning)?.done == 1)
+    #expect(cluster.finished().counts(pinning)?.done == 1)
   }
 
-  @Test func `a job that finds no room for its pins waits until there is room, and loses no line`()
-    throws
-  {
+  @Test func `a job without room for its pins waits until there is room, losing no line`() throws {
     let cluster = cluster()
     let job = cluster.submit([url(1), url(2), url(3)], pinPolicy: .whileActive)
     cluster.answerLookups()
@@ -62,8 +57,7 @@ import Testing
     #expect(wait(of: job, in: cluster) == Wait(.storePinned))
     #expect(cluster.fetch(of: url(2)) == nil)
     // What was refused is stored without pins, for others.
-    let viewer = cluster.view(url(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(2)) }
     #expect(cluster.answers[viewer] != nil)
 
     // There is room, but not for what was refused.
@@ -74,35 +68,30 @@ import Testing
     cluster.advance(by: .seconds(3))
     #expect(wait(of: job, in: cluster) == Wait(.storePinned))
     cluster.reportStore(pinned: 50 * 10_000, of: 1_000_000)
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 3)
+    #expect(cluster.finished().counts(job)?.done == 3)
     #expect(cluster.retention(url(2))?.pins == [job])
     #expect(cluster.fetchStarts.count == 3)
   }
 
   @Test func `room that came before the refusal was known is room`() {
     let cluster = cluster()
-    let job = cluster.submit([url(1)], pinPolicy: .whileActive)
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)], pinPolicy: .whileActive) }
     // Another job has ended, and its pins are gone, when the refusal arrives.
     cluster.refusePin(url(1))
     for _ in 0..<2 { cluster.reportStore(pinned: 0, of: 1_000_000) }
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
   }
 
   @Test func `a job goes on until nine tenths of the store are pinned`() {
     let cluster = cluster()
     let job = cluster.submit([url(1)], pinPolicy: .whileActive)
     cluster.reportStore(pinned: 89 * 10_000, of: 1_000_000)
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
     // One that waits goes on only with more room.
     let next = cluster.submit([url(2)], pinPolicy: .whileActive)
     cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000)
     cluster.reportStore(pinned: 89 * 10_000, of: 1_000_000)
-    cluster.finishEverything()
-    #expect(cluster.counts(next)?.finished == 0)
+    #expect(cluster.finished().counts(next)?.finished == 0)
   }
 
   @Test func `jobs without pins and viewers go on meanwhile`() {
@@ -110,19 +99,15 @@ import Testing
     let waiting = cluster.submit([url(1), url(2)], pinPolicy: .untilExported)
     let other = cluster.submit([url(1)])
     let viewer = cluster.view(url(2))
-    cluster.finishEverything()
-    #expect(cluster.counts(other)?.done == 1)
+    #expect(cluster.finished().counts(other)?.done == 1)
     #expect(cluster.answers[viewer] == .fetchedSample)
     #expect(cluster.counts(waiting)?.finished == 0)
     // From now on it is such a job, too.
     cluster.change(waiting, .unpin)
-    cluster.finishEverything()
-    #expect(cluster.counts(waiting)?.done == 2)
+    #expect(cluster.finished().counts(waiting)?.done == 2)
   }
 
-  @Test func `a stored thumbnail that cannot be pinned is served to others and waits for a job`()
-    throws
-  {
+  @Test func `a stored thumbnail that cannot be pinned serves others and waits for a job`() throws {
     let cluster = cluster()
     cluster.prestore([url(1)])
     let job = cluster.submit([url(1)], pinPolicy: .whileActive)
@@ -136,8 +121,7 @@ import Testing
     for percentage in [90, 10] {
       cluster.reportStore(pinned: Int64(percentage) * 10_000, of: 1_000_000)
     }
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
     #expect(cluster.fetchStarts.isEmpty)
   }
 

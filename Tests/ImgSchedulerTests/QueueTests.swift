@@ -7,11 +7,12 @@ import Testing
 
 /// The order in which URLs start, and what each request hears.
 @Suite struct QueueTests {
+  private let cluster = ClusterModel.started()
+
   /// Two places; a list of 1…5, of which two run.
   private func busyCluster(order: LineOrder = .firstInFirstOut) -> ClusterModel {
     let cluster = ClusterModel.started(transfers: 2)
-    cluster.submit((1...5).map { url($0) }, order: order)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...5).map { url($0) }, order: order) }
     return cluster
   }
 
@@ -21,19 +22,6 @@ import Testing
     cluster.view(url(7))
     #expect(cluster.fetchStarts == [url(1), url(2)])
     #expect(cluster.startsUntilIdle() == [7, 3, 6, 4, 5], "two lists start in turn")
-  }
-
-  @Test func `the priority is computed at dispatch, so a later viewer still counts`() {
-    let cluster = busyCluster()
-    cluster.view(url(5))
-    #expect(cluster.startsUntilIdle() == [5, 3, 4])
-  }
-
-  @Test func `of two viewers the newest goes first`() {
-    let cluster = busyCluster()
-    cluster.view(url(10))
-    cluster.view(url(11))
-    #expect(cluster.startsUntilIdle() == [11, 10, 3, 4, 5])
   }
 
   @Test func `viewers of a higher priority go first, and all before the most urgent list`() {
@@ -63,17 +51,9 @@ import Testing
       #expect(cluster.fetchStarts.last == url(started))
       #expect(cluster.fetching.count == 2)
     }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [1, 2, 3, 99, 4, 5].map { url($0) })
+    #expect(cluster.finished().fetchStarts == [1, 2, 3, 99, 4, 5].map { url($0) })
     #expect(views.allSatisfy { cluster.answers[$0]?.failureCode == nil })
     #expect(cluster.answers.count == 2)
-  }
-
-  @Test func `views of 3 and then of 99 start as 99, 3, 4, 5`() {
-    let cluster = busyCluster()
-    cluster.view(url(3))
-    cluster.view(url(99))
-    #expect(cluster.startsUntilIdle() == [99, 3, 4, 5])
   }
 
   @Test func `without viewers, lifo lists start newest first`() {
@@ -82,25 +62,6 @@ import Testing
     cluster.view(url(99))
     cluster.view(url(3))
     #expect(cluster.startsUntilIdle() == [3, 99, 2, 1])
-  }
-
-  @Test func `as many as the limit start at once`() {
-    let cluster = ClusterModel.started(transfers: 2)
-    for number in 1...5 {
-      cluster.submit([url(number)])
-      cluster.answerLookups()
-      #expect(cluster.fetching.count == min(number, 2))
-    }
-  }
-
-  @Test func `the same URL is one entry of the queue`() {
-    let cluster = busyCluster()
-    cluster.submit([url(3)])
-    cluster.view(url(3))
-    cluster.answerLookups()
-    #expect(cluster.scheduler.work.count == 5)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count { $0 == url(3) } == 1)
   }
 
   @Test func `what is done leaves the queue`() throws {
@@ -129,13 +90,10 @@ import Testing
   }
 
   @Test func `a viewer that cancels leaves the other its picture`() {
-    let cluster = ClusterModel.started()
     let leaving = cluster.view(url(1))
-    let staying = cluster.view(url(1))
-    cluster.answerLookups()
+    let staying = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(leaving)
-    cluster.finishEverything()
-    #expect(cluster.answers[staying] == .fetchedSample)
+    #expect(cluster.finished().answers[staying] == .fetchedSample)
     #expect(cluster.answers[leaving] == nil)
     #expect(cluster.fetchStarts == [url(1)])
   }
@@ -143,14 +101,12 @@ import Testing
   @Test func `a cancelled list ends items that no other request waits for`() {
     let cluster = busyCluster()
     let viewer = cluster.view(url(1))
-    let other = cluster.submit([url(4)])
-    cluster.answerLookups()
+    let other = cluster.answeringLookups { $0.submit([url(4)]) }
     #expect(cluster.change(JobID(rawValue: 1), .cancel))
     #expect(cluster.endedJobs[JobID(rawValue: 1)]?.counts.cancelled == 5)
     #expect(cluster.cancelledLeases == [cluster.fetch(of: url(2))?.fetch.lease])
     cluster.finish(url(2), .cancelled)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [1, 2, 4].map { url($0) })
+    #expect(cluster.finished().fetchStarts == [1, 2, 4].map { url($0) })
     #expect(cluster.answers[viewer]?.failureCode == nil)
     #expect(cluster.counts(other)?.done == 1)
   }
@@ -166,18 +122,14 @@ import Testing
   }
 
   @Test func `viewers without a name, or of other names, do not detach each other`() {
-    let cluster = ClusterModel.started()
     let viewers = [nil, nil, "a", "b"].enumerated().map { cluster.view(url($0), name: $1) }
     cluster.finishEverything()
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
   }
 
   @Test func `what comes too late for a viewer that moved on is dropped and counted`() {
-    let cluster = ClusterModel.started()
-    let slow = cluster.view(url(1), name: "v1")
-    cluster.answerLookups()
-    let fast = cluster.view(url(2), name: "v1")
-    cluster.answerLookups()
+    let slow = cluster.answeringLookups { $0.view(url(1), name: "v1") }
+    let fast = cluster.answeringLookups { $0.view(url(2), name: "v1") }
     cluster.finish(url(2))
     #expect(cluster.scheduler.discardedLateCount == 0)
     cluster.finish(url(1))
@@ -186,24 +138,18 @@ import Testing
   }
 
   @Test func `what comes too late for a viewer is counted, too, when a list still waits for it`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.leave(cluster.view(url(1)))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
     #expect(cluster.scheduler.discardedLateCount == 1)
   }
 
   @Test func `a viewer that leaves before its fetch begins counts no late result`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(1))
-    cluster.answerLookups()
-    let viewer = cluster.view(url(2))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
+    let viewer = cluster.answeringLookups { $0.view(url(2)) }
     cluster.leave(viewer)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(cluster.scheduler.discardedLateCount == 0)
   }
 }
@@ -213,12 +159,10 @@ import Testing
   /// One place, taken; a low list of 1 and 2, a middle one of 3, and a high one of 2.
   private func cluster() -> (ClusterModel, high: JobID) {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(0))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(0)) }
     cluster.submit([url(1), url(2)], priority: -2)
     cluster.submit([url(3)])
-    let high = cluster.submit([url(2)], priority: 2)
-    cluster.answerLookups()
+    let high = cluster.answeringLookups { $0.submit([url(2)], priority: 2) }
     return (cluster, high)
   }
 
@@ -227,15 +171,10 @@ import Testing
     #expect(cluster.startsUntilIdle() == [2, 3, 1])
   }
 
-  @Test func `when the high one is cancelled the rest is low again`() {
+  @Test(arguments: [ImageJobChange.cancel, .pause])
+  func `when the high one is cancelled or paused the rest is low again`(change: ImageJobChange) {
     let (cluster, high) = cluster()
-    cluster.change(high, .cancel)
-    #expect(cluster.startsUntilIdle() == [3, 1, 2])
-  }
-
-  @Test func `when the high one is paused the rest is low again`() {
-    let (cluster, high) = cluster()
-    cluster.change(high, .pause)
+    cluster.change(high, change)
     #expect(cluster.startsUntilIdle() == [3, 1, 2])
   }
 
@@ -249,11 +188,9 @@ import Testing
 
   @Test func `over two variants of a URL the stronger counts for its one transfer`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(0))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(0)) }
     cluster.submit([url(1), url(2)])
-    let high = cluster.submit([url(2)], variant: .small, priority: 2)
-    cluster.answerLookups()
+    let high = cluster.answeringLookups { $0.submit([url(2)], variant: .small, priority: 2) }
     cluster.change(high, .setPriority(.veryLow))
     cluster.change(high, .setPriority(.veryHigh))
     #expect(cluster.startsUntilIdle() == [2, 1])
@@ -262,8 +199,7 @@ import Testing
 
   @Test func `a viewer that asks again for the same URL does not start again`() {
     let cluster = ClusterModel.started()
-    let first = cluster.view(url(1), name: "cell")
-    cluster.answerLookups()
+    let first = cluster.answeringLookups { $0.view(url(1), name: "cell") }
     let second = cluster.view(url(1), name: "cell")
     #expect(cluster.answers[first] == .cancelled)
     #expect(cluster.cancelledLeases.isEmpty)
@@ -307,15 +243,6 @@ import Testing
     }
   }
 
-  @Test func `a URL goes to its own worker`() throws {
-    for number in 1...20 {
-      let cluster = ClusterModel.started(workers: 4)
-      cluster.view(url(number))
-      let worker = try #require(cluster.workers.values.first { !$0.lookups.isEmpty })
-      #expect(worker.number == owner(of: url(number), among: 0..<4))
-    }
-  }
-
   /// URLs that all belong to worker 0 of 2.
   private func lopsidedURLs(_ count: Int) -> [String] {
     Array((0...).lazy.map { url($0) }.filter { owner(of: $0, among: 0..<2) == 0 }.prefix(count))
@@ -323,8 +250,7 @@ import Testing
 
   @Test func `an idle worker takes from a busy one`() {
     let cluster = ClusterModel.started(workers: 2, perHost: 64)
-    cluster.submit(lopsidedURLs(40))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit(lopsidedURLs(40)) }
     let loads = cluster.workers.values.sorted { $0.number < $1.number }.map(\.fetches.count)
     #expect(loads.reduce(0, +) == 40)
     #expect(loads[0] > loads[1])
@@ -333,8 +259,7 @@ import Testing
 
   @Test func `a few URLs stay with their own worker`() {
     let cluster = ClusterModel.started(workers: 2)
-    cluster.submit(lopsidedURLs(4))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit(lopsidedURLs(4)) }
     let loads = cluster.workers.values.sorted { $0.number < $1.number }.map(\.fetches.count)
     #expect(loads == [4, 0])
   }
@@ -348,8 +273,7 @@ import Testing
     #expect(cluster.fetching.count == 10)
     for url in cluster.fetching { cluster.transferred(url) }
     #expect(cluster.fetching.count == 10, "a picture that waits for the decoder holds a credit")
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count == 50)
+    #expect(cluster.finished().fetchStarts.count == 50)
   }
 
   @Test func `URLs of one variant and expiry travel in one frame`() {

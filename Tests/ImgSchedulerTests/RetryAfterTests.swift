@@ -7,6 +7,7 @@ import Testing
 
 /// Viewers of hosts that have asked for a pause.
 @Suite struct RetryAfterTests {
+  private let cluster = ClusterModel.started()
   private static let host = "example.com"
   private static let tooMany = answer(429)
 
@@ -31,10 +32,8 @@ import Testing
   }
 
   @Test func `a viewer for whom the pause is too long fails at once, and is told its end`() throws {
-    let cluster = ClusterModel.started()
     try rest(cluster)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     let failure = try failure(viewer, in: cluster)
     #expect(failure.code == .httpStatus)
     #expect(failure.httpStatus == 503)
@@ -48,10 +47,8 @@ import Testing
   func `a viewer is told the status of another picture only if it speaks of the host`(
     other: Int, expected: Int?
   ) throws {
-    let cluster = ClusterModel.started()
     try rest(cluster, httpStatus: other)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     let failure = try failure(viewer, in: cluster)
     #expect(failure.httpStatus == expected)
     #expect(failure.isRetryable)
@@ -63,12 +60,9 @@ import Testing
         + "URL was not requested; the pause ends at \(end), in 30 s")
   }
 
-  @Test func `a picture that is missing has its own status during the pause that it asks for`()
-    throws
-  {
+  @Test func `a picture that is missing keeps its status in the pause it asks for`() throws {
     let cluster = ClusterModel.started(attempts: 3)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     try rest(cluster, httpStatus: 404)
     cluster.finish(url(1), .failed(Self.answer(404)))
     let failure = try failure(viewer, in: cluster)
@@ -78,32 +72,24 @@ import Testing
   }
 
   @Test func `a picture that is known to be missing is missing during a pause, too`() throws {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.finish(url(1), .failed(Self.answer(404)))
     try rest(cluster)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     let failure = try failure(viewer, in: cluster)
     #expect(failure.httpStatus == 404)
     #expect(failure.retryAt == nil)
   }
 
   @Test func `a viewer waits for a pause that is not too long`() throws {
-    let cluster = ClusterModel.started()
     try rest(cluster, seconds: 2)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     #expect(cluster.answers[viewer] == nil)
     cluster.advance(by: .seconds(2))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
-  @Test func `a pause is of one origin, and other ports and schemes of its host are asked`() throws
-  {
-    let cluster = ClusterModel.started()
+  @Test func `a pause is of one origin; other ports and schemes of its host are asked`() throws {
     try rest(cluster, seconds: 300)
     let others = ["http://example.com:81/1", "https://example.com/1", "http://a.example.com/1"]
     cluster.submit([url(1)] + others)
@@ -115,80 +101,61 @@ import Testing
     #expect(cluster.fetching.contains(url(1)))
   }
 
-  @Test func `a viewer's request goes out after a minute, and lines wait for the whole pause`()
-    throws
-  {
-    let cluster = ClusterModel.started()
+  @Test func `a viewer's request goes out after a minute, lines wait for the pause`() throws {
     try rest(cluster, seconds: 300)
     cluster.submit([url(1)])
-    let refused = cluster.view(url(2), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let refused = cluster.answeringLookups { $0.view(url(2), maximumRetryAfter: .seconds(2)) }
     #expect(
       try failure(refused, in: cluster).retryAt == cluster.now.wall.advanced(by: .seconds(60)))
-    let patient = cluster.view(url(3))
-    cluster.answerLookups()
+    let patient = cluster.answeringLookups { $0.view(url(3)) }
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetching == [url(3)])
     cluster.finish(url(3))
     #expect(cluster.answers[patient] == .fetchedSample)
-    cluster.view(url(4), maximumRetryAfter: .zero)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(4), maximumRetryAfter: .zero) }
     #expect(cluster.fetching == [url(4)])
     cluster.advance(by: .seconds(240))
     #expect(cluster.fetching == [url(1), url(4)] || cluster.fetching == [url(4), url(1)])
   }
 
   @Test func `a hit is answered during the pause`() throws {
-    let cluster = ClusterModel.started()
     cluster.prestore([url(1)])
     try rest(cluster)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .zero)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .zero) }
     #expect(cluster.answers[viewer]?.failureCode == nil)
     #expect(cluster.answers[viewer] != nil)
   }
 
   @Test func `viewers that wait already fail when the pause begins`() throws {
     let cluster = ClusterModel.started(perHost: 1)
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     let waiting = (2...4).map { cluster.view(url($0), maximumRetryAfter: .seconds(2)) }
-    let patient = cluster.view(url(2))
-    cluster.answerLookups()
+    let patient = cluster.answeringLookups { $0.view(url(2)) }
     try rest(cluster)
     for viewer in waiting { #expect(try failure(viewer, in: cluster).retryAt != nil) }
     #expect(cluster.answers[patient] == nil)
     cluster.advance(by: .seconds(30))
-    cluster.finishEverything()
-    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.finished().answers[patient] == .fetchedSample)
     #expect(cluster.isIdle)
   }
 
   @Test func `a line of the same picture goes on waiting`() throws {
-    let cluster = ClusterModel.started()
     try rest(cluster)
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     #expect(cluster.counts(job)?.finished == 0)
     cluster.advance(by: .seconds(30))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
     #expect(cluster.fetchStarts.count == 1)
   }
 
   @Test func `lines that wait beside a viewer that fails take their turn`() throws {
     let cluster = ClusterModel.started(perHost: 1)
-    cluster.submit([url(100)])
-    cluster.answerLookups()
-    cluster.submit((1...3).map { url($0) })
-    cluster.answerLookups()
-    let viewer = cluster.view(url(11), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
-    cluster.submit([url(11)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(100)]) }
+    cluster.answeringLookups { $0.submit((1...3).map { url($0) }) }
+    let viewer = cluster.answeringLookups { $0.view(url(11), maximumRetryAfter: .seconds(2)) }
+    cluster.answeringLookups { $0.submit([url(11)]) }
     try rest(cluster)
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     cluster.advance(by: .seconds(30))
@@ -198,12 +165,10 @@ import Testing
   @Test func `lines of a redirected transfer take their turn when its viewer fails`() throws {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.submit([url(100, host: "target.example")])
-    cluster.submit([url(1, host: "a")])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1, host: "a")]) }
     let viewer = cluster.view(url(2, host: "b"), maximumRetryAfter: .seconds(2))
     cluster.answerLookups()
-    cluster.submit([url(2, host: "b")])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(2, host: "b")]) }
     cluster.redirect(url(1, host: "a"), to: "target.example")
     cluster.redirect(url(2, host: "b"), to: "target.example")
     try rest(cluster, "target.example")
@@ -216,21 +181,17 @@ import Testing
   @Test func `a viewer whose URL waits for its retry fails when the pause begins`() throws {
     let cluster = ClusterModel.started(attempts: 3)
     let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    let patient = cluster.view(url(1))
-    cluster.answerLookups()
+    let patient = cluster.answeringLookups { $0.view(url(1)) }
     cluster.finish(url(1), .failure(.timeout))
     #expect(cluster.answers[viewer] == nil)
     try rest(cluster, seconds: 60)
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     #expect(cluster.answers[patient] == nil)
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.finished().answers[patient] == .fetchedSample)
   }
 
-  @Test func `a viewer whose URL waits for its retry may be served stale when the pause begins`()
-    throws
-  {
+  @Test func `a viewer whose URL waits for its retry may get a stale picture`() throws {
     let cluster = ClusterModel.started(attempts: 3)
     cluster.prestore([url(1)])
     cluster.store.stale[url(1)] = false
@@ -246,14 +207,11 @@ import Testing
     }
   }
 
-  @Test func `a viewer that has yet to join a redirected transfer fails when the pause begins`()
-    throws
-  {
+  @Test func `a viewer that has yet to join a redirected transfer fails in a pause`() throws {
     let cluster = ClusterModel.started(
       perHost: 1, credits: Credits(lookups: 256, leases: 2, decodeQueueTarget: 8))
     cluster.view(url(1, host: "target.example"))
-    let patient = cluster.view(url(2))
-    cluster.answerLookups()
+    let patient = cluster.answeringLookups { $0.view(url(2)) }
     let viewer = cluster.view(url(2), variant: .small, maximumRetryAfter: .seconds(2))
     cluster.answerLookups()
     cluster.redirect(url(2), to: "target.example")
@@ -262,8 +220,7 @@ import Testing
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     #expect(cluster.answers[patient] == nil)
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.finished().answers[patient] == .fetchedSample)
   }
 
   @Test func `a viewer that fails while a later one of its name arrives has one answer`() throws {
@@ -277,15 +234,11 @@ import Testing
   }
 
   @Test(arguments: [429, 500])
-  func `the viewer whose own response has asked for the pause is not tried again`(
-    status: Int
-  ) throws {
+  func `the viewer whose response asked for the pause is not tried again`(status: Int) throws {
     let cluster = ClusterModel.started(attempts: 3)
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
-    cluster.finish(
-      fetch, of: worker, .failed(Self.answer(status), bytesFetched: 7), retryAfter: 60)
+    cluster.finish(fetch, of: worker, .failed(Self.answer(status), bytesFetched: 7), retryAfter: 60)
     let failure = try failure(viewer, in: cluster)
     let end = cluster.now.wall.advanced(by: .seconds(60))
     #expect(failure.httpStatus == status)
@@ -303,22 +256,17 @@ import Testing
 
   @Test func `the last attempt of a viewer that waits tells the end of the pause, too`() throws {
     let cluster = ClusterModel.started(attempts: 1)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.finish(fetch, of: worker, .failed(Self.tooMany), retryAfter: 60)
     #expect(try failure(viewer, in: cluster).httpStatus == 429)
-    #expect(
-      try failure(viewer, in: cluster).retryAt == cluster.now.wall.advanced(by: .seconds(60)))
+    #expect(try failure(viewer, in: cluster).retryAt == cluster.now.wall.advanced(by: .seconds(60)))
   }
 
   @Test(arguments: ["target.example", Self.host])
-  func `the last attempt tells the pause of the host that it has failed at`(
-    resting: String
-  ) throws {
+  func `the last attempt tells the pause of the host it failed at`(resting: String) throws {
     let cluster = ClusterModel.started(attempts: 1)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.redirect(url(1), to: "target.example")
     try rest(cluster, resting, seconds: 60)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
@@ -328,61 +276,47 @@ import Testing
   }
 
   @Test func `a viewer whose transfer is redirected to a host with a pause fails at once`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), maximumRetryAfter: .seconds(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(2)) }
     try rest(cluster, "target.example", seconds: 60)
     cluster.redirect(url(1), to: "target.example")
     let start = "a redirect led to target.example, which answered another request with "
     #expect(try failure(viewer, in: cluster).detail.hasPrefix(start))
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
   }
 
   @Test func `a viewer whose redirected transfer waits fails when the pause begins`() throws {
     let cluster = ClusterModel.started(perHost: 1)
-    cluster.view(url(1, host: "target.example"))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1, host: "target.example")) }
     let viewer = cluster.view(url(2), maximumRetryAfter: .seconds(2))
-    let patient = cluster.view(url(2))
-    cluster.answerLookups()
+    let patient = cluster.answeringLookups { $0.view(url(2)) }
     cluster.redirect(url(2), to: "target.example")
     #expect(cluster.answers[viewer] == nil)
     try rest(cluster, "target.example", seconds: 60)
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     #expect(cluster.answers[patient] == nil)
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.finished().answers[patient] == .fetchedSample)
   }
 
   @Test(arguments: [Variant.standard, .small])
-  func `a viewer that joins a redirected transfer that waits fails at once`(
-    variant: Variant
-  ) throws {
-    let cluster = ClusterModel.started()
-    let patient = cluster.view(url(1))
-    cluster.answerLookups()
+  func `a viewer that joins a waiting redirected transfer fails at once`(variant: Variant) throws {
+    let patient = cluster.answeringLookups { $0.view(url(1)) }
     try rest(cluster, "target.example", seconds: 60)
     cluster.redirect(url(1), to: "target.example")
     let viewer = cluster.view(url(1), variant: variant, maximumRetryAfter: .seconds(2))
     cluster.answerLookups()
     #expect(try failure(viewer, in: cluster).retryAt != nil)
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[patient] == .fetchedSample)
+    #expect(cluster.finished().answers[patient] == .fetchedSample)
     #expect(cluster.isIdle)
   }
 
   @Test(arguments: [true, false])
-  func `a stale thumbnail is served during a pause for an error of the origin`(
-    pausesFirst: Bool
-  ) throws {
+  func `a stale thumbnail is served in a pause for an error`(pausesFirst: Bool) throws {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.prestore([url(2)])
     cluster.store.stale[url(2)] = false
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     if pausesFirst { try rest(cluster) }
     let viewer = cluster.view(
       url(2), fetch: FetchOptions(cachePolicy: .byProtocol), maximumRetryAfter: .seconds(2))

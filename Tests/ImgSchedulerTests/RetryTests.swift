@@ -16,8 +16,7 @@ import Testing
   /// A cluster in which a viewer's URL is being fetched.
   private func cluster(attempts: Int = 3, perHost: Int = 8) -> (ClusterModel, ViewerID) {
     let cluster = ClusterModel.started(perHost: perHost, attempts: attempts)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     return (cluster, viewer)
   }
 
@@ -44,15 +43,13 @@ import Testing
   @Test func `what every attempt has fetched counts, also when the last one fails`() {
     let cluster = ClusterModel.started(attempts: 3)
     let failing = cluster.submit([url(1), url(1)])
-    let passing = cluster.submit([url(2)])
-    cluster.answerLookups()
+    let passing = cluster.answeringLookups { $0.submit([url(2)]) }
     for attempt in 1...3 {
       cluster.finish(url(1), .failed(Self.timeout, bytesFetched: 1_000))
       if attempt < 3 { cluster.finish(url(2), .failed(Self.busy, bytesFetched: 7)) }
       cluster.advance(by: .seconds(60))
     }
-    cluster.finishEverything()
-    #expect(cluster.counts(failing)?.failed == 2)
+    #expect(cluster.finished().counts(failing)?.failed == 2)
     #expect(cluster.counts(failing)?.bytesFetched == 3_000, "once for all lines of the URL")
     #expect(cluster.counts(passing)?.done == 1)
     #expect(cluster.counts(passing)?.bytesFetched == 50_014)
@@ -62,8 +59,7 @@ import Testing
     let (cluster, viewer) = cluster()
     cluster.finish(url(1), .failed(Self.busy))
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
@@ -99,8 +95,7 @@ import Testing
 
   @Test func `a retry that waits holds no slot`() {
     let cluster = ClusterModel.started(transfers: 1, attempts: 2)
-    cluster.submit([url(1), url(2)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1), url(2)]) }
     cluster.finish(url(1), .failed(Self.timeout))
     #expect(cluster.fetching == [url(2)])
     #expect(cluster.scheduler.transferCount == 1)
@@ -142,8 +137,7 @@ import Testing
 
   @Test func `the variants of a URL are tried again together, by one transfer`() {
     let (cluster, viewer) = cluster(attempts: 2)
-    let small = cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    let small = cluster.answeringLookups { $0.view(url(1), variant: .small) }
     let fetches = cluster.workers.values.flatMap(\.fetches)
     #expect(fetches.count == 2)
     for fetch in fetches {
@@ -152,8 +146,7 @@ import Testing
     }
     cluster.advance(by: .seconds(60))
     #expect(cluster.fetchStarts == [url(1), url(1)])
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.answers[small] == .fetchedSample)
     #expect(cluster.fetchStarts.count == 2)
   }
@@ -168,13 +161,9 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
   }
 
-  @Test
-  func `an opt-out fails only the requests that respect it`()
-    throws
-  {
+  @Test func `an opt-out fails only the requests that respect it`() throws {
     let (cluster, viewer) = cluster(attempts: 2)
-    let minding = cluster.view(
-      url(1), variant: .small, fetch: FetchOptions(respectsRobots: true))
+    let minding = cluster.view(url(1), variant: .small, fetch: FetchOptions(respectsRobots: true))
     cluster.answerLookups()
     let (worker, attached) = try #require(cluster.fetch(of: url(1), variant: .small))
     let failure = Failure(stage: .fetch, code: .optedOut, isRetryable: true, detail: "closed")
@@ -182,25 +171,20 @@ import Testing
     #expect(cluster.answers[minding] == .failed(failure))
     cluster.finish(url(1), .failed(Self.timeout))
     cluster.advance(by: .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
-  @Test func `a redirect that a request does not permit fails it, and no other of its transfer`()
-    throws
-  {
+  @Test func `a redirect that a request does not permit fails it alone`() throws {
     let (cluster, viewer) = cluster(attempts: 2)
     let list = try OriginList([OriginPattern(parsing: "example.com/pictures")])
-    let strict = cluster.view(
-      url(1), variant: .small, fetch: FetchOptions(redirectOrigins: list))
+    let strict = cluster.view(url(1), variant: .small, fetch: FetchOptions(redirectOrigins: list))
     cluster.answerLookups()
     let (worker, attached) = try #require(cluster.fetch(of: url(1), variant: .small))
     let failure = Self.fetchFailure(.blockedOrigin)
     cluster.finish(attached, of: worker, .failed(failure), wasRedirected: true)
     #expect(cluster.answers[strict] == .failed(failure))
-    let other = cluster.view(url(1), variant: .medium)
-    cluster.answerLookups()
+    let other = cluster.answeringLookups { $0.view(url(1), variant: .medium) }
     #expect(cluster.attachedCount == 2)
     cluster.finish(url(1), variant: .standard, .failed(Self.timeout))
     cluster.finish(url(1), variant: .medium, .failed(Self.timeout))
@@ -217,12 +201,10 @@ import Testing
   @Test func `Retry-After holds for all pictures of an origin, and for no other`() {
     let cluster = ClusterModel.started(attempts: 2)
     let other = url(3, host: "b")
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
     cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: 30)
-    cluster.submit([url(2), other])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(2), other]) }
     #expect(cluster.fetchStarts == [url(1), other])
     cluster.advance(by: .seconds(29))
     #expect(cluster.fetchStarts == [url(1), other])
@@ -232,8 +214,7 @@ import Testing
 
   @Test func `Retry-After is obeyed for five minutes at most`() {
     let cluster = ClusterModel.started(attempts: 2)
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     guard let (worker, fetch) = cluster.fetch(of: url(1)) else { return }
     cluster.finish(fetch, of: worker, .failed(Self.busy), retryAfter: .max)
     cluster.advance(by: .seconds(299))
@@ -242,12 +223,9 @@ import Testing
     #expect(cluster.fetchStarts.count == 2)
   }
 
-  @Test func `Retry-After holds at once, while transfers are under way`()
-    throws
-  {
+  @Test func `Retry-After holds at once, while transfers are under way`() throws {
     let cluster = ClusterModel.started(perHost: 2)
-    cluster.submit((1...4).map { url($0) })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...4).map { url($0) }) }
     cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
     cluster.finish(url(1))
     cluster.finish(url(2))
@@ -258,16 +236,6 @@ import Testing
     #expect(cluster.fetchStarts.count == 4)
   }
 
-  @Test func `Retry-After of an unknown host is remembered`() throws {
-    let cluster = ClusterModel.started()
-    cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
-    cluster.view(url(1))
-    cluster.answerLookups()
-    #expect(cluster.fetchStarts.isEmpty)
-    cluster.advance(by: .seconds(30))
-    #expect(cluster.fetchStarts == [url(1)])
-  }
-
   @Test func `what a worker holds back waits for its host, and was no attempt`() throws {
     let (cluster, viewer) = cluster(attempts: 1)
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
@@ -276,8 +244,7 @@ import Testing
     #expect(cluster.fetchStarts.count == 1)
     #expect(cluster.scheduler.transferCount == 0)
     cluster.advance(by: .seconds(30))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.fetchStarts.count == 2)
   }
 
@@ -290,34 +257,18 @@ import Testing
 
   @Test func `a host that keeps failing is left alone, and others are not held up`() {
     let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...20).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...20).map { url($0) }) }
     breakHost(of: cluster)
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum + 1)
     let other = cluster.view(url(1, host: "b"))
-    cluster.finishEverything()
-    #expect(cluster.answers[other] == .fetchedSample)
+    #expect(cluster.finished().answers[other] == .fetchedSample)
     #expect(cluster.counts(job)?.failed == HostHealth.failureMaximum + 1)
     #expect(cluster.status(job)?.state == .running)
   }
 
-  @Test func `after its cooldown a host is asked once, and goes on when it answers`() {
-    let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...20).map { url($0) })
-    cluster.answerLookups()
-    breakHost(of: cluster)
-    cluster.advance(by: .seconds(5))
-    #expect(cluster.fetching.count == 1)
-    cluster.fetching.first.map { cluster.transferred($0) }
-    #expect(cluster.scheduler.transferCount == 2)
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 20 - HostHealth.failureMaximum - 1)
-  }
-
   @Test func `a host that stays down fails its waiting URLs, and is tried for later ones`() {
     let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...500).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...500).map { url($0) }) }
     breakHost(of: cluster)
     for rest in [5, 10, 20, 40] {
       #expect(cluster.status(job)?.state == .running)
@@ -335,8 +286,7 @@ import Testing
 
     cluster.advance(by: .seconds(80))
     let viewer = cluster.view(url(1))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a URL that fails in several variants has one outcome in each`() {
@@ -358,11 +308,9 @@ import Testing
 
   @Test func `what fails behind a redirect is not blamed on the host that sent there`() {
     let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...40).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
     while let url = cluster.fetching.first, let (worker, fetch) = cluster.fetch(of: url) {
-      cluster.finish(
-        fetch, of: worker, .failed(Self.timeout), wasRedirected: true)
+      cluster.finish(fetch, of: worker, .failed(Self.timeout), wasRedirected: true)
       cluster.answerLookups()
     }
     #expect(cluster.counts(job)?.failed == 40)
@@ -372,8 +320,7 @@ import Testing
   @Test(arguments: [404, 403, 410])
   func `answers that refuse do not count against the host`(status: Int) {
     let cluster = ClusterModel.started()
-    let job = cluster.submit((1...40).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
     while let url = cluster.fetching.first {
       cluster.finish(url, .failed(Self.fetchFailure(.httpStatus, status: status)))
       cluster.answerLookups()

@@ -7,11 +7,11 @@ import Testing
 
 /// Requests for the same URL and variant share one fetch.
 @Suite struct SharingTests {
+  private let cluster = ClusterModel.started()
+
   @Test func `duplicates in one list share one fetch and count each`() throws {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(1), "HTTP://EXAMPLE.com/1#part"])
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     let counts = try #require(cluster.counts(job))
     #expect(counts.done == 3)
     #expect(counts.fromCache == 0)
@@ -19,13 +19,11 @@ import Testing
   }
 
   @Test func `two jobs share one fetch`() {
-    let cluster = ClusterModel.started()
     let first = cluster.submit([url(1)])
     let second = cluster.submit([url(1)])
     #expect(cluster.status(second)?.running == 1)
     #expect(cluster.status(second)?.state == .running)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(cluster.counts(first)?.done == 1)
     #expect(cluster.counts(second)?.done == 1)
     #expect(cluster.endedJobs[second]?.startedAt != nil)
@@ -33,31 +31,18 @@ import Testing
 
   @Test(arguments: ["lookup", "transfer", "decode"])
   func `a viewer joins a job's URL at whatever stage it is`(stage: String) {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)])
     if stage != "lookup" { cluster.answerLookups() }
     if stage == "decode" { cluster.transferred(url(1)) }
     let viewer = cluster.view(url(1))
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(cluster.answers[viewer] == .sharedSample)
     #expect(cluster.counts(job)?.bytesFetched == 50_000)
   }
 
-  @Test func `another variant is another picture`() throws {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.view(url(1), variant: try Variant(ImageVariant(width: 32, height: 32)))
-    cluster.answerLookups()
-    #expect(cluster.fetching == [url(1), url(1)])
-  }
-
   @Test func `a lenient request shares the fetch of a strict one, and has its own outcome`() {
-    let cluster = ClusterModel.started()
-    let lenient = cluster.view(url(1), isLenient: true)
-    cluster.answerLookups()
-    let strict = cluster.view(url(1))
-    cluster.answerLookups()
+    let lenient = cluster.answeringLookups { $0.view(url(1), isLenient: true) }
+    let strict = cluster.answeringLookups { $0.view(url(1)) }
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.fetching == [url(1), url(1)])
     cluster.transferred(url(1))
@@ -65,41 +50,33 @@ import Testing
     cluster.finish(url(1), .failure(.corruptImage))
     #expect(cluster.answers[strict]?.failureCode == .corruptImage)
     #expect(cluster.answers[lenient] == nil)
-    cluster.finishEverything()
-    #expect(cluster.answers[lenient] == .fetchedSample)
+    #expect(cluster.finished().answers[lenient] == .fetchedSample)
     #expect(cluster.fetchStarts == [url(1)])
   }
 
   @Test func `a failure reaches all`() {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([url(1), url(1)])
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.finish(url(1), .failure(.httpStatus))
     #expect(cluster.counts(job)?.failed == 2)
     #expect(cluster.answers[viewer]?.failureCode == .httpStatus)
   }
 
   @Test func `cancelling one job leaves the others`() {
-    let cluster = ClusterModel.started()
     let first = cluster.submit([url(1)])
     let second = cluster.submit([url(1)])
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.change(first, .cancel)
     #expect(cluster.cancelledLeases.isEmpty)
-    cluster.finishEverything()
-    #expect(cluster.endedJobs[first]?.counts.cancelled == 1)
+    #expect(cluster.finished().endedJobs[first]?.counts.cancelled == 1)
     #expect(cluster.counts(second)?.done == 1)
     #expect(cluster.counts(second)?.bytesFetched == 50_000, "now fetched for the second")
     #expect(cluster.answers[viewer] == .sharedSample)
   }
 
   @Test func `the last one to leave cancels the lease at the worker`() {
-    let cluster = ClusterModel.started()
     let first = cluster.view(url(1))
-    let second = cluster.view(url(1))
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(first)
     #expect(cluster.cancelledLeases.isEmpty)
     cluster.leave(second)
@@ -111,19 +88,15 @@ import Testing
   }
 
   @Test func `a request after an abort starts again and gets a result`() {
-    let cluster = ClusterModel.started()
     cluster.leave(cluster.view(url(1)))
     cluster.answerLookups()
     cluster.leave(cluster.view(url(1)))
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.scheduler.work.isEmpty)
   }
 
   @Test func `a viewer of what is no URL is answered at once`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view("nonsense")
     #expect(cluster.answers[viewer]?.failureCode == .invalidURL)
     #expect(cluster.isIdle)
@@ -162,34 +135,28 @@ import Testing
     let cluster = ClusterModel.started(transfers: 2, perHost: 1)
     let urls = (1...20).map { url($0 / 2, host: "host\($0 % 2)") }
     let jobs = [Variant.standard, .small].map { cluster.submit(urls, variant: $0) }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.sorted() == urls.sorted())
+    #expect(cluster.finished().fetchStarts.sorted() == urls.sorted())
     #expect(cluster.attachedCount == 20)
     #expect(jobs.allSatisfy { cluster.counts($0)?.done == 20 })
   }
 
   @Test func `a request is attached while the worker holds the body, and takes no slot`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.transferred(url(1))
-    let other = cluster.view(url(2))
-    cluster.answerLookups()
-    let late = cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    let other = cluster.answeringLookups { $0.view(url(2)) }
+    let late = cluster.answeringLookups { $0.view(url(1), variant: .small) }
     #expect(cluster.fetchStarts == [url(1), url(2)])
     #expect(cluster.attachedCount == 1)
     #expect(cluster.scheduler.transferCount == 1)
     cluster.finish(url(1), variant: .small)
     #expect(cluster.answers[late] == .fetchedSample)
-    cluster.finishEverything()
-    #expect(cluster.answers[other] == .fetchedSample)
+    #expect(cluster.finished().answers[other] == .fetchedSample)
   }
 
   @Test func `a request after the body is gone has it fetched again`() throws {
     let cluster = ClusterModel.started()
-    let first = cluster.view(url(1))
-    cluster.answerLookups()
+    let first = cluster.answeringLookups { $0.view(url(1)) }
     cluster.transferred(url(1))
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.workers[worker]?.setState(.gone, of: fetch.transfer)
@@ -198,8 +165,7 @@ import Testing
     #expect(cluster.fetchStarts == [url(1), url(1)])
     #expect(cluster.scheduler.transferCount == 1)
     cluster.finish(fetch, of: worker, .fetchedSample)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts.count == 2, "the second one is shared again")
+    #expect(cluster.finished().fetchStarts.count == 2, "the second one is shared again")
     #expect(([first] + late).allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(cluster.isIdle)
   }
@@ -230,10 +196,8 @@ import Testing
     #expect(cluster.cancelledLeases == [cluster.fetch(of: url(1), variant: .standard)?.fetch.lease])
     cluster.finish(url(1), variant: .standard, .cancelled)
     #expect(cluster.scheduler.transferCount == 1)
-    let newcomer = cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    let newcomer = cluster.answeringLookups { $0.view(url(1)) }
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(cluster.attachedCount == 3, "the newcomer is attached, too")
     #expect((viewers[1...] + [newcomer]).allSatisfy { cluster.answers[$0] == .fetchedSample })
     #expect(cluster.answers[viewers[0]] == nil)
@@ -245,13 +209,11 @@ import Testing
     viewers.forEach { cluster.leave($0) }
     #expect(cluster.cancelledLeases.count == 3)
     let aborted = try #require(cluster.workers[worker]).fetches
-    let newcomer = cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    let newcomer = cluster.answeringLookups { $0.view(url(1), variant: .small) }
     #expect(cluster.fetchStarts == [url(1), url(1)])
     #expect(cluster.attachedCount == 2)
     for lease in aborted { cluster.finish(lease, of: worker, .cancelled) }
-    cluster.finishEverything()
-    #expect(cluster.answers[newcomer] == .fetchedSample)
+    #expect(cluster.finished().answers[newcomer] == .fetchedSample)
     #expect(cluster.scheduler.discardedLateCount == 3)
     #expect(cluster.isIdle)
   }
@@ -265,8 +227,7 @@ import Testing
       guard let worker = cluster.onlyWorker else { continue }
       cluster.finish(lease, of: worker, .cancelled)
     }
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1), url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1), url(1)])
     #expect(cluster.answers[waiting] == .fetchedSample)
   }
 
@@ -277,8 +238,7 @@ import Testing
     #expect(cluster.scheduler.work.all.contains { $0.stage == .awaitingTransfer })
     cluster.finish(url(1))
     #expect(cluster.attachedCount == 2)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1)])
+    #expect(cluster.finished().fetchStarts == [url(1)])
     #expect(viewers.allSatisfy { cluster.answers[$0] == .fetchedSample })
   }
 
@@ -307,20 +267,17 @@ import Testing
     cluster.crash(fetching: url(1))
     #expect(cluster.answers[again] == nil)
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[again] == .fetchedSample)
+    #expect(cluster.finished().answers[again] == .fetchedSample)
   }
 
   @Test func `what an attached item's dead worker had stored does not count as from the cache`() {
     let cluster = ClusterModel.started()
     cluster.view(url(1))
-    let job = cluster.submit([url(1)], variant: .small)
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)], variant: .small) }
     #expect(cluster.attachedCount == 1)
     cluster.store(url(1), variant: .small)
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 1)
+    #expect(cluster.finished().counts(job)?.done == 1)
     #expect(cluster.counts(job)?.fromCache == 0)
   }
 
@@ -336,23 +293,20 @@ import Testing
     let cluster = ClusterModel.started(transfers: 16)
     let variants = (1...40).compactMap { try? Variant(ImageVariant(width: $0, height: $0)) }
     for variant in variants { cluster.view(url(1), variant: variant) }
-    cluster.submit(spreadURLs(2...10))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit(spreadURLs(2...10)) }
     #expect(cluster.fetchStarts == [url(1)] + spreadURLs(2...10))
     #expect(cluster.attachedCount == 39)
   }
 
   @Test func `an attached item that its worker learns of after the body waits for the decoder`() {
     let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.isMailHeld = true
     cluster.transferred(url(1))
     cluster.isMailHeld = false
     let late = cluster.mail
     cluster.mail = []
-    cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), variant: .small) }
     for event in late { cluster.handle(event) }
     #expect(
       cluster.scheduler.work.all.allSatisfy { item in
@@ -362,8 +316,7 @@ import Testing
 
   @Test func `items of paused jobs alone are not attached, however many they are`() {
     let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     let jobs = (1...2).map { _ in cluster.submit([url(1)], variant: .small) }
     for job in jobs { cluster.change(job, .pause) }
     cluster.answerLookups()

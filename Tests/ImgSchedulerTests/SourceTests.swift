@@ -18,16 +18,14 @@ import Testing
     _ answer: Outcome = answer(404), remembered: Duration = .seconds(600)
   ) -> ClusterModel {
     let cluster = ClusterModel.started(rememberFailures: remembered)
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.finish(url(1), answer)
     return cluster
   }
 
   /// The failure that a request gets now; `nil` when the picture is being fetched.
   private func failure(_ cluster: ClusterModel, bypassesStore: Bool = false) -> Failure? {
-    let viewer = cluster.view(url(1), bypassesStore: bypassesStore)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), bypassesStore: bypassesStore) }
     if case .failed(let failure, _) = cluster.answers[viewer] { return failure }
     return nil
   }
@@ -48,8 +46,7 @@ import Testing
   @Test func `it is remembered for each line and in every size`() {
     let cluster = cluster()
     let job = cluster.submit([url(1), url(2), url(1)], variant: .small)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == [url(1), url(2)])
+    #expect(cluster.finished().fetchStarts == [url(1), url(2)])
     #expect(cluster.counts(job)?.failed == 2)
     #expect(cluster.counts(job)?.done == 1)
   }
@@ -82,8 +79,7 @@ import Testing
   @Test func `what the store has is a hit all the same`() {
     let cluster = cluster()
     cluster.prestore([url(1)])
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     #expect(cluster.answers[viewer] == .cachedSample)
   }
 
@@ -110,8 +106,7 @@ import Testing
     cluster.answerLookups()
     #expect(cluster.fetchStarts == [url(1)])
     cluster.finish(url(1), Self.answer(410))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.failed == 2)
+    #expect(cluster.finished().counts(job)?.failed == 2)
     // What was heard since counts for it, too.
     #expect(cluster.fetchStarts == [url(1)])
     #expect(failure(cluster)?.httpStatus == 410)
@@ -129,8 +124,7 @@ import Testing
   @Test func `while it is fetched for one, others are attached`() {
     let cluster = cluster()
     _ = failure(cluster, bypassesStore: true)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     #expect(cluster.answers[viewer] == nil)
     #expect(cluster.attachedCount == 1)
   }
@@ -161,27 +155,23 @@ import Testing
     )
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.isIdle)
-    cluster.view(url(1), variant: .small)
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), variant: .small) }
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
   @Test func `it is remembered for the lines of jobs, until all failures are retried`() {
     let cluster = cluster(Self.crash)
     let job = cluster.submit([url(1), url(2)])
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.failed == 1)
+    #expect(cluster.finished().counts(job)?.failed == 1)
     #expect(cluster.fetchStarts == [url(1), url(2)])
     #expect(cluster.change(job, .retry(includesFinal: true)))
-    cluster.finishEverything()
-    #expect(cluster.counts(job)?.done == 2)
+    #expect(cluster.finished().counts(job)?.done == 2)
     #expect(failure(cluster) == nil)
   }
 
   @Test func `a request that reloads or insists has it decoded again`() {
     let cluster = cluster(Self.crash)
-    cluster.view(url(1), fetch: FetchOptions(cachePolicy: .reload))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1), fetch: FetchOptions(cachePolicy: .reload)) }
     #expect(cluster.fetchStarts.count == 2)
     cluster.finish(url(1), Self.crash)
     #expect(failure(cluster, bypassesStore: true) == nil)
@@ -200,19 +190,16 @@ import Testing
   @Test func `an original that ended decoders is not decoded again`() {
     let cluster = ClusterModel.started()
     cluster.store.originals[url(1)] = Retention(after: .seconds(60))
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.finish(url(1), Self.crash)
     #expect(failure(cluster)?.code == .decodeCrash)
   }
 
-  @Test
-  func `viewers of hosts whose pictures end one decoder after the other are refused for a while`() {
+  @Test func `viewers of hosts whose pictures end decoders in a row are refused for a while`() {
     let cluster = ClusterModel.started()
     for number in 0..<CrashBudget.maximumCount {
       let one = url(number, host: "\(number).example.com")
-      cluster.view(one)
-      cluster.answerLookups()
+      cluster.answeringLookups { $0.view(one) }
       cluster.finish(one, Self.crash)
       cluster.advance(by: .seconds(1))
     }
@@ -231,8 +218,7 @@ import Testing
     #expect(cluster.counts(job)?.done == 1)
     cluster.advance(by: CrashBudget.period)
     let later = cluster.view(url(100))
-    cluster.finishEverything()
-    #expect(cluster.answers[later]?.failureCode == nil)
+    #expect(cluster.finished().answers[later]?.failureCode == nil)
   }
 
   @Test func `the budgets of as many groups are kept as memory allows`() {
@@ -280,25 +266,11 @@ import Testing
   /// An item of the URL with this number.
   private mutating func item(_ number: Int, _ variant: Variant = .standard) throws -> WorkItem {
     let url = try ImageURL(line: url(number))
-    let key = WorkItem.Key(
-      name: PictureName(url), request: ThumbnailRequest(variant: variant))
+    let key = WorkItem.Key(name: PictureName(url), request: ThumbnailRequest(variant: variant))
     return work.add(WorkItem.Subject(key, url), Waiter(who: .revalidation, expiry: .standard))
   }
 
   private mutating func join(_ item: WorkItem) -> SourceID { sources.join(item.id, in: &work) }
-
-  @Test mutating func `variants of one URL share a source, and the last one ends it`() throws {
-    let items = [try item(1), try item(1, .small), try item(2)]
-    let ids = items.map { join($0) }
-    #expect(ids[0] == ids[1])
-    #expect(ids[0] != ids[2])
-    #expect(sources[ids[0]]?.members == [items[0].id, items[1].id])
-    #expect(sources.remove(items[0].id, from: ids[0]) == nil)
-    #expect(sources.takeChanged()?.id == ids[0], "the others may begin")
-    #expect(sources.remove(items[1].id, from: ids[0])?.id == ids[0])
-    #expect(sources[ids[0]] == nil)
-    #expect(sources.all.map(\.id) == [ids[2]])
-  }
 
   @Test mutating func `changed sources are taken once each, in the order of the changes`() throws {
     let ids = try (1...3).map { join(try item($0)) }
@@ -342,47 +314,5 @@ import Testing
     #expect(sources.mustWait(id, at: due) == false)
     #expect(sources[id]?.retryAt == nil)
     #expect(sources.nextRetry == nil)
-  }
-
-  @Test mutating func `a source is tried again until its attempts are used up`() throws {
-    let id = join(try item(1))
-    #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
-    #expect(sources[id]?.retryAt.map { $0 >= now } == true)
-    #expect(sources.scheduleRetry(of: id, after: failure, at: now) == true)
-    #expect(sources.scheduleRetry(of: id, after: failure, at: now) == false)
-    #expect(sources[id]?.retryAt == nil)
-    #expect(sources[id]?.attempts == 3)
-    #expect(sources[id]?.lastFailure == failure)
-  }
-
-  @Test mutating func `a source that waits for its retry is taken when that is due`() throws {
-    let id = join(try item(1))
-    _ = sources.scheduleRetry(of: id, after: failure, at: now)
-    let retryAt = try #require(sources[id]?.retryAt)
-    sources.awaitRetry(id)
-    #expect(sources.nextRetry == retryAt)
-    #expect(sources.waitingForRetry(9).map(\.id) == [id])
-    #expect(sources.takeDueRetry(at: now - .seconds(1)) == nil)
-    #expect(sources.takeDueRetry(at: retryAt) == id)
-    #expect(sources[id]?.retryAt == nil)
-    #expect(sources.takeDueRetry(at: retryAt) == nil)
-  }
-
-  @Test mutating func `the first death costs no wait, a further one does`() throws {
-    let id = join(try item(1))
-    sources.noteDeath(of: id, at: now)
-    #expect(sources[id]?.retryAt == nil)
-    sources.noteDeath(of: id, at: now)
-    #expect(sources[id]?.retryAt != nil)
-    #expect(sources[id]?.deathCount == 2)
-  }
-
-  @Test mutating func `losses of workers are counted apart from their deaths`() throws {
-    let id = join(try item(1))
-    sources.noteLoss(of: id)
-    sources.noteLoss(of: id)
-    let source = try #require(sources[id])
-    #expect(source.lossCount == 2)
-    #expect(source.deathCount == 0)
   }
 }

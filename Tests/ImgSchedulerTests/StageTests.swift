@@ -327,9 +327,7 @@ extension StageTests {
   }
 
   /// A supervisor of one child, whose process is the first.
-  private static func supervisor(
-    in state: State, at now: inout Instant
-  ) -> Supervisor {
+  private static func supervisor(in state: State, at now: inout Instant) -> Supervisor {
     var supervisor = Supervisor(workerCount: 1)
     #expect(supervisor.startAll(at: now) == [.spawn(first, number: 0)])
     switch state {

@@ -22,15 +22,9 @@ import Testing
   /// Makes the worker ready and lets it prove that it works.
   private func answer(by worker: WorkerID, of cluster: ClusterModel) {
     cluster.ready(worker)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(viewer)
     cluster.finishEverything()
-  }
-
-  @Test func `one process is started for each worker number`() {
-    let cluster = startingCluster(workers: 3)
-    #expect(Set(cluster.workers.values.map(\.number)) == [0, 1, 2])
   }
 
   @Test func `a worker that had answered is replaced at once under its number`() throws {
@@ -92,22 +86,7 @@ import Testing
     #expect(cluster.scheduler.workers.supervisor.startFailure == "no store")
   }
 
-  @Test func `a worker that dies of whatever it touches first does not die without end`() throws {
-    let cluster = startingCluster()
-    cluster.view(url(1))
-    for _ in 0..<Supervisor.failedStartsMaximum {
-      #expect(cluster.stopReasons.isEmpty)
-      let worker = try onlyWorker(cluster)
-      cluster.ready(worker)
-      cluster.exit(worker, .crashed("was killed by signal 7 (SIGBUS)"))
-      cluster.advance(by: .seconds(5))
-    }
-    #expect(cluster.stopReasons.count == 1)
-  }
-
-  @Test func `idle workers that are killed from outside are replaced without end, after one pause`()
-    throws
-  {
+  @Test func `idle workers killed from outside are replaced without end, after a pause`() throws {
     let cluster = startingCluster()
     for _ in 0..<(3 * Supervisor.failedStartsMaximum) {
       let worker = try onlyWorker(cluster)
@@ -119,12 +98,10 @@ import Testing
     #expect(cluster.stopReasons.isEmpty)
     let viewer = cluster.view(url(1))
     cluster.ready(try onlyWorker(cluster))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
-  @Test func `workers that are killed at the first work are replaced after growing pauses`() throws
-  {
+  @Test func `workers killed at their first work are replaced after growing pauses`() throws {
     let cluster = startingCluster()
     cluster.view(url(1))
     for pause in [100, 200, 400, 800, 1_600, 3_200] + Array(repeating: 5_000, count: 10) {
@@ -139,27 +116,25 @@ import Testing
     #expect(cluster.stopReasons.isEmpty)
   }
 
-  @Test func `workers that hang at the first work end the cluster like those that crash`() throws {
+  @Test(arguments: [true, false])
+  func `workers that hang or crash at the first work end the cluster`(isHung: Bool) throws {
     let cluster = startingCluster()
     cluster.view(url(1))
     for _ in 0..<Supervisor.failedStartsMaximum {
       #expect(cluster.stopReasons.isEmpty)
       let worker = try onlyWorker(cluster)
       cluster.ready(worker)
-      cluster.handle(
-        .workerObserved(
-          worker,
-          Observation(heartbeatAge: .seconds(60))))
-      #expect(cluster.killed == [worker])
-      cluster.exit(worker, .killed("SIGKILL"))
+      if isHung {
+        cluster.handle(.workerObserved(worker, Observation(heartbeatAge: .seconds(60))))
+        #expect(cluster.killed == [worker])
+      }
+      cluster.exit(worker, isHung ? .killed("SIGKILL") : .crashed("SIGBUS"))
       cluster.advance(by: .seconds(5))
     }
     #expect(cluster.stopReasons.count == 1)
   }
 
-  @Test func `workers that die of one picture each do not end a cluster that looks nothing up`()
-    throws
-  {
+  @Test func `workers that die of one picture each do not end a cluster without look-ups`() throws {
     let cluster = startingCluster()
     for _ in 0..<(2 * Supervisor.failedStartsMaximum) {
       let worker = try onlyWorker(cluster)
@@ -214,8 +189,7 @@ import Testing
     let viewer = cluster.view(url(1))
     let job = cluster.submit([url(2)])
     cluster.ready(try onlyWorker(cluster))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.counts(job)?.done == 1)
   }
 
@@ -223,8 +197,7 @@ import Testing
     let cluster = startingCluster(workers: 2)
     let worker = try #require(cluster.workers.values.first { $0.number == 0 }?.id)
     cluster.ready(worker)
-    cluster.submit(spreadURLs(1...3))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit(spreadURLs(1...3)) }
     cluster.transferred(url(1, host: "host1"))
     cluster.view(url(9))
     let statuses = cluster.scheduler.workerStatuses { _, worker in
@@ -237,8 +210,7 @@ import Testing
     #expect(statuses[0].processID == Int32(worker.rawValue))
   }
 
-  @Test func `the store is kept in order by one worker, and by another when that has gone`() throws
-  {
+  @Test func `the store is kept in order by one worker, then by another`() throws {
     let cluster = startingCluster(workers: 2)
     #expect(cluster.scheduler.housekeeper == nil)
     let workers = cluster.workers.values.sorted { $0.number < $1.number }.map(\.id)
@@ -278,38 +250,6 @@ import Testing
     #expect(workers.remove(first)?.id == first)
     #expect(workers.remove(first) == nil)
     #expect(workers[first] == nil)
-  }
-
-  @Test mutating func `credits limit look-ups and leases apart from each other`() {
-    start()
-    for number in 1...2 { workers.hold(lease(UInt64(number)), as: .lookup, by: first) }
-    #expect(workers[first]?.takesLookups == false)
-    #expect(workers[first]?.takesFetchLeases == true)
-    for number in 3...5 { workers.hold(lease(UInt64(number)), as: .attached, by: first) }
-    #expect(workers[first]?.takesFetchLeases == false)
-    workers.release(lease(1), of: first)
-    workers.release(lease(3), of: first)
-    #expect(workers[first]?.takesLookups == true)
-    #expect(workers[first]?.takesFetchLeases == true)
-    #expect(workers[second]?.lookupCount == 0)
-  }
-
-  @Test mutating func `an attached lease costs nothing until its body is in`() {
-    start(Credits(lookups: 1, leases: 9, decodeQueueTarget: 1))
-    workers.hold(lease(1), as: .transfer, by: first)
-    workers.hold(lease(2), as: .attached, by: first)
-    #expect(workers[first]?.takesFetches(share: 1) == true)
-    workers.bodyArrived(for: lease(2), at: first)
-    #expect(workers[first]?.hold(of: lease(2)) == .decode)
-    #expect(workers[first]?.takesFetches(share: 1) == false)
-  }
-
-  @Test mutating func `a worker that was told to end takes nothing`() {
-    start()
-    workers.kill(first, because: .hung)
-    #expect(workers[first]?.takesLookups == false)
-    #expect(workers[first]?.takesFetchLeases == false)
-    #expect(workers.contains(where: \.takesLookups), "the other one does")
   }
 
   @Test mutating func `what a worker's end tells depends on who killed it, and at what`() {

@@ -47,8 +47,7 @@ import Testing
 
   @Test func `a redirected transfer waits until the host's Retry-After is over`() throws {
     let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     let (worker, _) = try #require(cluster.fetch(of: url(1)))
     cluster.rest(Self.target, seconds: 5, noticedBy: worker)
     cluster.redirect(url(1), to: Self.target)
@@ -60,8 +59,7 @@ import Testing
 
   @Test func `a transfer that waits keeps its host from starting more, and no other`() {
     let cluster = ClusterModel.started(transfers: 8, perHost: 1)
-    cluster.view(url(1, host: Self.target))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1, host: Self.target)) }
     cluster.submit([url(2, host: "first"), url(3, host: "first"), url(4, host: "second")])
     cluster.answerLookups()
     cluster.redirect(url(2, host: "first"), to: Self.target)
@@ -76,8 +74,7 @@ import Testing
   @Test func `two hosts that redirect to each other do not wait for ever`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.view(url(1, host: "first"))
-    cluster.view(url(2, host: "second"))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(2, host: "second")) }
     cluster.redirect(url(1, host: "first"), to: "second")
     cluster.redirect(url(2, host: "second"), to: "first")
     #expect(cluster.redirectedURLs.isEmpty)
@@ -87,8 +84,7 @@ import Testing
   @Test func `a transfer that waits for too long has failed with a timeout`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.view(url(1, host: Self.target))
-    let viewer = cluster.view(url(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(2)) }
     cluster.redirect(url(2), to: Self.target)
     cluster.advance(by: cluster.scheduler.limits.transferTimeout)
     cluster.finish(url(2), .cancelled)
@@ -98,26 +94,22 @@ import Testing
   @Test func `a viewer that leaves ends a transfer that waits`() {
     let cluster = ClusterModel.started(perHost: 1)
     cluster.view(url(1, host: Self.target))
-    let viewer = cluster.view(url(2))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(2)) }
     cluster.redirect(url(2), to: Self.target)
     cluster.leave(viewer)
     cluster.finish(url(2), .cancelled)
-    cluster.finishEverything()
-    #expect(cluster.isIdle)
+    #expect(cluster.finished().isIdle)
     #expect(cluster.scheduler.fetches.queue.hosts.isEmpty)
   }
 
   @Test func `a transfer whose worker dies while it waits begins again`() throws {
     let cluster = ClusterModel.started(perHost: 1)
     let viewer = cluster.view(url(2))
-    cluster.view(url(1, host: Self.target))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1, host: Self.target)) }
     cluster.redirect(url(2), to: Self.target)
     cluster.exit(try #require(cluster.onlyWorker), .killed("SIGKILL"))
     cluster.endBackoffs()
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.isIdle)
   }
 
@@ -126,8 +118,7 @@ import Testing
     _ cluster: ClusterModel, _ numbers: ClosedRange<Int>, pause: Duration = .seconds(1)
   ) throws {
     for url in spreadURLs(numbers) {
-      cluster.view(url)
-      cluster.answerLookups()
+      cluster.answeringLookups { $0.view(url) }
       cluster.redirect(url, to: Self.target)
       let (worker, fetch) = try #require(cluster.fetch(of: url))
       cluster.finish(fetch, of: worker, .failure(.timeout), wasRedirected: true)
@@ -139,8 +130,7 @@ import Testing
     let cluster = ClusterModel.started()
     try failInTurn(cluster, 1...HostHealth.failureMaximum)
     #expect(cluster.scheduler.fetches.queue.hosts[Self.target]?.health.isTripped == true)
-    cluster.view(url(99))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(99)) }
     cluster.redirect(url(99), to: Self.target)
     #expect(cluster.redirectedURLs == [url(99)])
   }
@@ -170,8 +160,7 @@ import Testing
   @Test func `a failure behind a redirect counts for the host that was asked`() throws {
     let cluster = ClusterModel.started(perHost: 64)
     let urls = spreadURLs(1...HostHealth.failureMaximum)
-    let job = cluster.submit(urls)
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(urls) }
     for url in urls { cluster.redirect(url, to: Self.target) }
     for url in urls {
       let (worker, fetch) = try #require(cluster.fetch(of: url))
@@ -233,8 +222,7 @@ import Testing
       // As many again, before what has come to its end is known.
       viewSlowly(count * round..<count * round + 8, host: host)
       let picture = url(round, host: "other\(round).com")
-      cluster.view(picture)
-      cluster.answerLookups()
+      cluster.answeringLookups { $0.view(picture) }
       #expect(cluster.fetching.contains(picture), "in round \(round)")
       cluster.transferred(picture)
       cluster.finish(picture)
@@ -267,8 +255,7 @@ import Testing
 
   @Test func `a list has no more transfers than slots, but its slow ones make room for viewers`() {
     cluster.areInvariantsChecked = true
-    cluster.submit((1...100).map { url($0, host: "slow\($0)") })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...100).map { url($0, host: "slow\($0)") }) }
     slowDown()
     #expect(cluster.fetching.count == 56, "an eighth is reserved")
     for number in 1...20 { cluster.view(url(number, host: "other\(number)")) }
@@ -278,8 +265,7 @@ import Testing
   }
 
   @Test func `lists of prompt hosts go on beside slow viewers`() {
-    cluster.submit((1...30).map { url($0, host: "fast") })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...30).map { url($0, host: "fast") }) }
     cluster.transferred(url(1, host: "fast"))
     viewSlowly(0..<720) { "h\($0).slow.org" }
     slowDown()
@@ -292,14 +278,12 @@ import Testing
 
   @Test func `a transfer that is slow no more has a slot again`() {
     let cluster = ClusterModel.started(transfers: 2)
-    cluster.view(url(1, host: "slow"))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1, host: "slow")) }
     cluster.turn(url(1, host: "slow"), slow: true)
     #expect(cluster.scheduler.fetches.queue.asideCount == 1)
     cluster.turn(url(1, host: "slow"), slow: false)
     #expect(cluster.scheduler.fetches.queue.asideCount == 0)
-    cluster.submit(spreadURLs(1...5))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit(spreadURLs(1...5)) }
     #expect(cluster.fetching.count == 2)
     cluster.transferred(url(1, host: "slow"))
     #expect(cluster.scheduler.transferCount == 2)

@@ -7,6 +7,7 @@ import Testing
 
 /// Previews of pictures while they arrive.
 @Suite struct PreviewTests {
+  private let cluster = ClusterModel.started()
   private static let preview = Thumbnail(format: .jpeg, width: 10, height: 10, byteCount: 100)
 
   /// The worker has made a preview for the fetch of a URL.
@@ -26,9 +27,7 @@ import Testing
   }
 
   @Test func `a worker is asked for previews, and its viewer is shown each`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), updates: .previews)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .previews) }
     let lease = try show(url(1), in: cluster)
     #expect(cluster.previewLeases == [lease])
     _ = try show(url(1), byteCount: 2_000, in: cluster)
@@ -40,20 +39,16 @@ import Testing
   }
 
   @Test func `no worker is asked for previews that no viewer wants`() {
-    let cluster = ClusterModel.started()
     cluster.submit([url(1)])
-    _ = cluster.view(url(2))
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(2)) }
     #expect(cluster.fetchStarts.count == 2)
     #expect(cluster.previewLeases.isEmpty)
   }
 
   @Test func `only viewers that want previews are shown some, of one fetch`() throws {
-    let cluster = ClusterModel.started()
     let other = cluster.view(url(1))
     let viewer = cluster.view(url(1), updates: .previews)
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     _ = try show(url(1), in: cluster)
     #expect(cluster.previewCounts == [viewer: 1])
     cluster.finish(url(1))
@@ -62,9 +57,7 @@ import Testing
   }
 
   @Test func `a viewer that joins a fetch later has previews from then on`() throws {
-    let cluster = ClusterModel.started()
-    _ = cluster.view(url(1))
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(1)) }
     #expect(cluster.previewLeases.isEmpty)
     let late = cluster.view(url(1), updates: .previews)
     let lease = try show(url(1), in: cluster)
@@ -73,10 +66,8 @@ import Testing
   }
 
   @Test func `another variant is shown previews of its own`() throws {
-    let cluster = ClusterModel.started()
     _ = cluster.view(url(1))
-    let viewer = cluster.view(url(1), variant: .small, updates: .previews)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), variant: .small, updates: .previews) }
     _ = try show(url(1), in: cluster)
     #expect(cluster.previewCounts.isEmpty)
     let lease = try show(url(1), .small, in: cluster)
@@ -85,10 +76,8 @@ import Testing
   }
 
   @Test func `a preview for a viewer that has left is dropped`() throws {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1), updates: .previews)
-    _ = cluster.view(url(1))
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(1)) }
     cluster.leave(viewer)
     _ = try show(url(1), in: cluster)
     #expect(cluster.previewCounts.isEmpty)
@@ -96,29 +85,16 @@ import Testing
   }
 
   @Test func `a preview of a lease that has ended is dropped`() throws {
-    let cluster = ClusterModel.started()
-    _ = cluster.view(url(1), updates: .previews)
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(1), updates: .previews) }
     let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
     cluster.finish(url(1))
     cluster.handle(made(fetch.lease, showing: 1_000, by: worker))
     #expect(cluster.openFiles.isEmpty)
   }
 
-  @Test func `the worker that fetches again after a failure is asked, too`() throws {
-    let cluster = ClusterModel.started(attempts: 2)
-    _ = cluster.view(url(1), updates: .previews)
-    cluster.answerLookups()
-    cluster.finish(url(1), .failure(.timeout))
-    cluster.advance(by: .seconds(60))
-    #expect(cluster.fetchStarts == [url(1), url(1)])
-    #expect(cluster.previewLeases.count == 2)
-  }
-
   @Test func `a fetch that is repeated shows nothing coarser than before`() throws {
     let cluster = ClusterModel.started(attempts: 2)
-    let viewer = cluster.view(url(1), updates: .previews)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .previews) }
     _ = try show(url(1), byteCount: 2_000, in: cluster)
     cluster.finish(url(1), .failure(.timeout))
     cluster.advance(by: .seconds(60))
@@ -136,6 +112,8 @@ import Testing
 
 /// How much of a picture has arrived.
 @Suite struct ProgressTests {
+  private let cluster = ClusterModel.started()
+
   /// The worker reports how much has arrived for the fetch of a URL.
   @discardableResult
   private func report(
@@ -153,9 +131,7 @@ import Testing
   }
 
   @Test func `a worker is asked for progress, and its viewer is told each value`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), updates: .progress)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .progress) }
     let lease = try report(url(1), byteCount: 1_000, in: cluster)
     #expect(cluster.progressLeases == [lease])
     #expect(cluster.previewLeases.isEmpty)
@@ -167,50 +143,40 @@ import Testing
   }
 
   @Test func `a viewer may want previews and progress`() throws {
-    let cluster = ClusterModel.started()
-    _ = cluster.view(url(1), updates: [.previews, .progress])
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(1), updates: [.previews, .progress]) }
     let lease = try report(url(1), byteCount: 1_000, in: cluster)
     #expect(cluster.progressLeases == [lease])
     #expect(cluster.previewLeases == [lease])
   }
 
   @Test func `no worker is asked for progress that no viewer wants`() {
-    let cluster = ClusterModel.started()
     cluster.submit([url(1)])
-    _ = cluster.view(url(2), updates: .previews)
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(2), updates: .previews) }
     #expect(cluster.fetchStarts.count == 2)
     #expect(cluster.progressLeases.isEmpty)
   }
 
   @Test func `a hit and an upload have no progress`() {
-    let cluster = ClusterModel.started()
     cluster.submit([url(1)])
     cluster.finishEverything()
-    let viewer = cluster.view(url(1), updates: .progress)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .progress) }
     cluster.upload(as: url(2))
     #expect(cluster.answers[viewer] != nil)
     #expect(cluster.progressLeases.isEmpty)
   }
 
   @Test func `a picture whose original is stored has no progress`() {
-    let cluster = ClusterModel.started()
     cluster.submit([url(1)], keep: .all)
     cluster.finishEverything()
-    _ = cluster.view(url(1), variant: .small, updates: .progress)
-    cluster.answerLookups()
+    _ = cluster.answeringLookups { $0.view(url(1), variant: .small, updates: .progress) }
     #expect(cluster.decodeStarts == [url(1)])
     #expect(cluster.progressLeases.isEmpty)
   }
 
   @Test func `only viewers that want progress are told, of one fetch`() throws {
-    let cluster = ClusterModel.started()
     _ = cluster.view(url(1), updates: .previews)
     let viewer = cluster.view(url(1), updates: .progress)
-    cluster.submit([url(1)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1)]) }
     try report(url(1), byteCount: 1_000, in: cluster)
     #expect(cluster.progress == [viewer: [1_000]])
     cluster.finish(url(1))
@@ -218,9 +184,7 @@ import Testing
   }
 
   @Test func `a viewer that joins a fetch later is told from then on`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), updates: .progress)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .progress) }
     let lease = try report(url(1), byteCount: 1_000, in: cluster)
     let late = cluster.view(url(1), updates: .progress)
     #expect(cluster.progressLeases == [lease, lease], "the worker repeats what has arrived")
@@ -228,30 +192,9 @@ import Testing
     #expect(cluster.progress == [viewer: [1_000], late: [1_000]])
   }
 
-  @Test func `progress for a viewer that has left is dropped`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1), updates: .progress)
-    _ = cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.leave(viewer)
-    try report(url(1), byteCount: 1_000, in: cluster)
-    #expect(cluster.progress.isEmpty)
-  }
-
-  @Test func `progress of a lease that has ended is dropped`() throws {
-    let cluster = ClusterModel.started()
-    _ = cluster.view(url(1), updates: .progress)
-    cluster.answerLookups()
-    let (worker, fetch) = try #require(cluster.fetch(of: url(1)))
-    cluster.finish(url(1))
-    cluster.handle(arrived(1_000, for: fetch.lease, at: worker))
-    #expect(cluster.progress.isEmpty)
-  }
-
   @Test func `a fetch that is repeated tells nothing that the viewer knows`() throws {
     let cluster = ClusterModel.started(attempts: 2)
-    let viewer = cluster.view(url(1), updates: .progress)
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1), updates: .progress) }
     try report(url(1), byteCount: 2_000, in: cluster)
     cluster.finish(url(1), .failure(.timeout))
     cluster.advance(by: .seconds(60))
@@ -269,12 +212,12 @@ import Testing
 
 /// Pictures that need no network: uploaded, or in their URLs.
 @Suite struct UploadTests {
+  private let cluster = ClusterModel.started()
   private static let dataURL = "data:image/png;base64,iVBORw0KGgo="
 
   @Test func `what is uploaded is decoded at once, and nothing is looked up or fetched`() {
     let cluster = ClusterModel.started(transfers: 1)
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     let viewer = cluster.upload()
     cluster.finish(ClusterModel.uploaded)
     #expect(cluster.deliveries[viewer] == .wanted)
@@ -284,21 +227,17 @@ import Testing
   }
 
   @Test func `what is put under a URL is stored, beside a fetch of the same URL`() {
-    let cluster = ClusterModel.started()
-    let fetching = cluster.view(url(1))
-    cluster.answerLookups()
+    let fetching = cluster.answeringLookups { $0.view(url(1)) }
     let viewer = cluster.upload(as: url(1))
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.decodeStarts == [url(1)])
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
     #expect(cluster.answers[fetching] == .fetchedSample)
     #expect(cluster.deliveries.isEmpty)
     #expect(cluster.isStored(url(1)))
   }
 
   @Test func `what is at hand is kept as long as what is fetched`() {
-    let cluster = ClusterModel.started()
     let standard = Retention(after: cluster.scheduler.limits.defaultExpiry)
     cluster.store.originals = [url(2): Retention()]
     cluster.upload(as: url(1))
@@ -310,27 +249,22 @@ import Testing
   }
 
   @Test func `two pictures are two, whatever they are stored as`() {
-    let cluster = ClusterModel.started()
     for url in [nil, nil, url(1), url(1)] { cluster.upload(as: url) }
     #expect(cluster.decodeStarts.count == 4)
-    cluster.finishEverything()
-    #expect(cluster.answers.count == 4)
+    #expect(cluster.finished().answers.count == 4)
     #expect(cluster.isIdle)
   }
 
   @Test func `after the death of its worker the picture is handed to another`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.upload()
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("SIGKILL")) }
     #expect(cluster.openFiles.count == 1)
     cluster.advance(by: .seconds(1))
-    cluster.finishEverything()
-    #expect(cluster.deliveries[viewer] == .wanted)
+    #expect(cluster.finished().deliveries[viewer] == .wanted)
     #expect(cluster.decodeStarts.count == 2)
   }
 
   @Test func `a picture that kills workers is given up, and others that are uploaded are not`() {
-    let cluster = ClusterModel.started()
     let killer = cluster.upload(as: url(1))
     for _ in 0..<Scheduler.lossMaximum {
       cluster.crash(fetching: url(1))
@@ -338,8 +272,7 @@ import Testing
     }
     #expect(cluster.answers[killer]?.failureCode == .internal)
     let other = cluster.upload(as: url(1))
-    cluster.finishEverything()
-    #expect(cluster.answers[other] == .fetchedSample)
+    #expect(cluster.finished().answers[other] == .fetchedSample)
   }
 
   @Test func `a picture whose client leaves is let go of`() {
@@ -350,13 +283,11 @@ import Testing
     #expect(cluster.openFiles.count == 1)
     cluster.leave(decoding)
     #expect(cluster.cancelledLeases.count == 1)
-    cluster.finishEverything()
-    #expect(cluster.openFiles.isEmpty)
+    #expect(cluster.finished().openFiles.isEmpty)
     #expect(cluster.isIdle)
   }
 
   @Test func `what is too large, is put under no URL, or comes too late is let go of at once`() {
-    let cluster = ClusterModel.started()
     let limit = Int(cluster.scheduler.limits.maxBodyByteCount)
     let large = cluster.upload(byteCount: limit + 1)
     let nameless = cluster.upload(as: "no URL")

@@ -7,6 +7,7 @@ import Testing
 
 /// Why jobs do not move.
 @Suite struct WaitTests {
+  private let cluster = ClusterModel.started()
   private static let busy = Outcome.failed(
     Failure(stage: .fetch, code: .httpStatus, httpStatus: 503, detail: "the origin answered 503"))
 
@@ -36,8 +37,7 @@ import Testing
 
   @Test func `a job that has outcomes waits for nothing, and tells after two seconds without`() {
     let cluster = ClusterModel.started(perHost: 1)
-    let job = cluster.submit((1...3).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...3).map { url($0) }) }
     cluster.advance(by: .seconds(2))
     #expect(wait(job, in: cluster) == nil)
     cluster.advance(by: .milliseconds(1))
@@ -79,7 +79,6 @@ import Testing
   }
 
   @Test func `a worker that is ready and works ends the wait`() throws {
-    let cluster = ClusterModel.started()
     cluster.exit(try #require(cluster.onlyWorker), .killed("SIGKILL"))
     #expect(cluster.scheduler.clusterWait()?.kind == .noWorker)
     cluster.advance(by: .seconds(1))
@@ -90,8 +89,7 @@ import Testing
 
   @Test func `a host that fails is named, with its last answer and the next attempt`() {
     let cluster = ClusterModel.started(perHost: 2)
-    let job = cluster.submit((1...20).map { url($0) })
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit((1...20).map { url($0) }) }
     failAll(in: cluster)
     stall(cluster)
     let expected = Wait(
@@ -108,7 +106,6 @@ import Testing
   }
 
   @Test func `Retry-After is told with its time, and other hosts are counted`() throws {
-    let cluster = ClusterModel.started()
     let worker = try #require(cluster.onlyWorker)
     cluster.rest("a", seconds: 60, noticedBy: worker)
     cluster.rest("b", seconds: 30, noticedBy: worker)
@@ -124,7 +121,6 @@ import Testing
   }
 
   @Test func `the cluster names at most twenty hosts, those with most URLs`() throws {
-    let cluster = ClusterModel.started()
     for number in 1...30 {
       cluster.rest("h\(number)", seconds: 60, noticedBy: try #require(cluster.onlyWorker))
       cluster.submit((1...(number > 25 ? 2 : 1)).map { url($0, host: "h\(number)") })
@@ -137,8 +133,7 @@ import Testing
 
   @Test func `the rate of a host is told with the next token`() {
     let cluster = ClusterModel.started(ratePerMinute: 1)
-    let job = cluster.submit([url(1), url(2)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1), url(2)]) }
     cluster.finish(url(1))
     stall(cluster)
     #expect(
@@ -149,19 +144,16 @@ import Testing
   @Test func `a host whose transfers are all another job's is full`() {
     let cluster = ClusterModel.started(perHost: 1)
     let first = cluster.submit([url(1)])
-    let second = cluster.submit([url(2)])
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.submit([url(2)]) }
     stall(cluster)
     #expect(kind(first, in: cluster) == .transferring)
     #expect(wait(second, in: cluster) == Wait(.hostFull, host: "example.com", urls: 1))
   }
 
   @Test func `a robots.txt that is being fetched is reported to its job and to waiting ones`() {
-    let cluster = ClusterModel.started()
     let polite = FetchOptions(respectsRobots: true)
     let first = cluster.submit([url(1)], fetch: polite)
-    let second = cluster.submit([url(2)], fetch: polite)
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.submit([url(2)], fetch: polite) }
     stall(cluster)
     #expect(
       wait(first, in: cluster)
@@ -171,8 +163,7 @@ import Testing
 
   @Test func `a pause before a retry is told with the attempt that comes`() throws {
     let cluster = ClusterModel.started(attempts: 3, backoff: .seconds(3_600))
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.finish(url(1), Self.busy)
     let until = try #require(cluster.scheduler.fetches.sources.nextRetry)
     try #require(until > cluster.now.instant + .seconds(3))
@@ -190,8 +181,7 @@ import Testing
   @Test func `without a free slot a job waits for one`() {
     let cluster = ClusterModel.started(transfers: 1)
     cluster.submit([url(1, host: "a")])
-    let second = cluster.submit([url(1, host: "b")])
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.submit([url(1, host: "b")]) }
     stall(cluster)
     #expect(kind(second, in: cluster) == .transfersFull)
   }
@@ -200,8 +190,7 @@ import Testing
     let cluster = ClusterModel.started(
       credits: Credits(lookups: 8, leases: 1, decodeQueueTarget: 1))
     cluster.submit([url(1, host: "a")])
-    let second = cluster.submit([url(1, host: "b")])
-    cluster.answerLookups()
+    let second = cluster.answeringLookups { $0.submit([url(1, host: "b")]) }
     stall(cluster)
     #expect(kind(second, in: cluster) == .workersBusy)
   }
@@ -209,7 +198,6 @@ import Testing
   // MARK: - Work under way
 
   @Test func `what is under way for long is named`() {
-    let cluster = ClusterModel.started()
     let job = cluster.submit([url(1)])
     stall(cluster)
     #expect(kind(job, in: cluster) == .lookingUp)
@@ -233,7 +221,6 @@ import Testing
   }
 
   @Test func `a list that is not read yet is told`() {
-    let cluster = ClusterModel.started()
     cluster.isJournalHeld = true
     let job = cluster.submit([url(1)])
     stall(cluster)
@@ -243,7 +230,6 @@ import Testing
   // MARK: - What a person has asked for
 
   @Test func `a delay and a pause are told`() {
-    let cluster = ClusterModel.started()
     let delayed = cluster.submit([url(1)], delay: .seconds(10))
     let paused = cluster.submit([url(2)])
     cluster.change(paused, .pause)
@@ -256,9 +242,7 @@ import Testing
   }
 
   @Test func `a coordinator that leaves begins nothing more`() {
-    let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1), url(2)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1), url(2)]) }
     cluster.submit([url(3)])
     cluster.handle(.drainRequested)
     #expect(cluster.scheduler.clusterWait()?.kind == .draining)
@@ -268,11 +252,9 @@ import Testing
   // MARK: - Viewers
 
   @Test func `a get that waits is told why after two seconds, and when that changes`() throws {
-    let cluster = ClusterModel.started()
     cluster.rest("example.com", seconds: 30, noticedBy: try #require(cluster.onlyWorker))
     let until = wall(30, in: cluster)
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.advance(by: .milliseconds(1_999))
     #expect(cluster.waits[viewer] == nil)
     cluster.advance(by: .milliseconds(1))
@@ -291,34 +273,13 @@ import Testing
   }
 
   @Test func `a get is told of a decode when that has lasted a second`() {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     cluster.advance(by: .milliseconds(1_995))
     cluster.transferred(url(1))
     cluster.advance(by: .milliseconds(5))
     #expect(cluster.waits[viewer] == nil)
     cluster.advance(by: .seconds(1))
     #expect(cluster.waits[viewer]?.map(\.kind) == [.decoding])
-  }
-
-  @Test func `a get without a worker is told why`() {
-    let cluster = ClusterModel(workers: 1)
-    cluster.areWorkersReadyAtOnce = false
-    cluster.handle(.began)
-    let viewer = cluster.view(url(1))
-    stall(cluster)
-    #expect(cluster.waits[viewer]?.map(\.kind) == [.workerStarting])
-  }
-
-  @Test func `a get that waits for its retry is told which attempt comes`() {
-    let cluster = ClusterModel.started(attempts: 3, backoff: .seconds(3_600))
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
-    cluster.finish(url(1), Self.busy)
-    stall(cluster)
-    #expect(cluster.waits[viewer]?.map(\.kind) == [.backoff])
-    #expect(cluster.waits[viewer]?.first?.attempt == 2)
   }
 
   // MARK: - Times

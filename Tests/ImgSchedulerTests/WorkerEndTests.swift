@@ -6,6 +6,8 @@ import Testing
 
 /// When a URL is fetched again whose workers end.
 @Suite struct RefetchTests {
+  private let cluster = ClusterModel.started()
+
   private func killAll(_ cluster: ClusterModel) {
     for worker in cluster.workers.keys { cluster.exit(worker, .killed("was killed by SIGKILL")) }
     cluster.advance(by: .milliseconds(100))
@@ -13,17 +15,13 @@ import Testing
   }
 
   @Test func `a fetch whose worker ends is fetched again at once`() {
-    let cluster = ClusterModel.started()
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     killAll(cluster)
     #expect(cluster.fetchStarts == [url(1), url(1)])
   }
 
   @Test func `a fetch waits after each further death, for a time whose limit doubles`() throws {
-    let cluster = ClusterModel.started()
-    let viewer = cluster.view(url(1))
-    cluster.answerLookups()
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
     killAll(cluster)
     var limit = cluster.scheduler.limits.backoff
     var waits: [Duration] = []
@@ -42,12 +40,10 @@ import Testing
       limit = min(limit * 2, Backoff.longest)
     }
     #expect(waits.reduce(.zero, +) > .seconds(60))
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a fetch that too many workers held when they ended has failed`() {
-    let cluster = ClusterModel.started()
     let viewer = cluster.view(url(1))
     for _ in 0..<Scheduler.deathMaximum {
       #expect(cluster.answers[viewer] == nil)
@@ -60,7 +56,6 @@ import Testing
   }
 
   @Test func `the decode of an original does not wait after a death`() {
-    let cluster = ClusterModel.started()
     cluster.store.originals[url(1)] = Retention(after: .milliseconds(1))
     cluster.view(url(1))
     for _ in 0..<5 {
@@ -118,8 +113,7 @@ import Testing
 
   @Test func `a new worker holds few bodies before its first result`() {
     let cluster = ClusterModel.started(perHost: 4)
-    cluster.submit((1...200).map { url($0) })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...200).map { url($0) }) }
     for number in 1...150 where cluster.fetch(of: url(number)) != nil {
       cluster.transferred(url(number))
     }
@@ -133,8 +127,7 @@ import Testing
   @Test func `a worker whose decoder lags has few fetches, and one that keeps up has many`() {
     let cluster = ClusterModel.started(perHost: 64)
     cluster.areInvariantsChecked = false
-    cluster.submit((1...500).map { url($0) })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...500).map { url($0) }) }
     let maximum = cluster.scheduler.transferShare + Self.queueTarget
     func finish(_ count: Int, queueing queueCount: Int) {
       cluster.decodeQueueCount = queueCount
@@ -153,15 +146,13 @@ import Testing
   @Test func `a few pictures of viewers go beyond the window`() {
     let cluster = ClusterModel.started(perHost: 64)
     cluster.areInvariantsChecked = false
-    cluster.submit((1...500).map { url($0) })
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit((1...500).map { url($0) }) }
     cluster.decodeQueueCount = 1_000
     while cluster.fetching.count > Self.queueTarget {
       for url in cluster.fetching { cluster.transferred(url) }
       cluster.finish(cluster.fetching[0])
     }
-    cluster.view(url(900))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(900)) }
     #expect(cluster.fetching.contains(url(900)))
     for number in 901...920 { cluster.view(url(number)) }
     cluster.answerLookups()
@@ -224,17 +215,14 @@ import Testing
     let (cluster, viewer) = cluster(owing: owed)
     owe(owed, times: Scheduler.lossMaximum + 1, cluster)
     #expect(cluster.answers.isEmpty)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
-  @Test
-  func `a worker that owes a transfer for too long is killed, which is tolerated a few times`() {
+  @Test func `a worker that owes a transfer for too long is killed, a few times`() {
     let (cluster, viewer) = cluster(owing: .transfer)
     owe(.transfer, times: Scheduler.lossMaximum - 1, cluster)
     #expect(cluster.answers.isEmpty)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a transfer for which workers have to be ended again and again fails`() {
@@ -247,8 +235,7 @@ import Testing
   @Test func `a fetch beside an overdue one is not a suspect`() {
     let (cluster, _) = cluster(owing: .transfer)
     cluster.advance(by: .seconds(1))
-    let other = cluster.view(url(2, host: "b"))
-    cluster.answerLookups()
+    let other = cluster.answeringLookups { $0.view(url(2, host: "b")) }
     cluster.advance(by: Owed.transfer.patience - .milliseconds(999))
     observe(cluster)
     for worker in cluster.killed { cluster.exit(worker, .killed("SIGKILL")) }
@@ -257,8 +244,7 @@ import Testing
       cluster.scheduler.fetches.sources.all.first { $0.key.name.text == name }?.lossCount
     }
     #expect(losses == [1, 0])
-    cluster.finishEverything()
-    #expect(cluster.answers[other] == .fetchedSample)
+    #expect(cluster.finished().answers[other] == .fetchedSample)
   }
 
   @Test func `each stage has its own time`() {
@@ -268,8 +254,7 @@ import Testing
     cluster.advance(by: Owed.decode.patience)
     observe(cluster)
     #expect(cluster.killed.isEmpty)
-    cluster.finishEverything()
-    #expect(cluster.answers[viewer] == .fetchedSample)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
   }
 
   @Test func `a picture in the decoder's queue has the time of those before it too`() {
@@ -306,8 +291,7 @@ import Testing
 
   @Test func `no worker owes an item that waits for a transfer`() {
     let cluster = ClusterModel.started(perHost: 1)
-    cluster.submit([url(1), url(2)])
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.submit([url(1), url(2)]) }
     cluster.advance(by: .seconds(100))
     cluster.finish(url(1))
     cluster.advance(by: .seconds(100))
@@ -330,12 +314,10 @@ import Testing
 
   @Test func `leases finish and nothing new starts`() {
     let cluster = ClusterModel.started(transfers: 2)
-    let job = cluster.submit(spreadURLs(1...5))
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...5)) }
     cluster.handle(.drainRequested)
     #expect(cluster.drainedCount == 0)
-    cluster.finishEverything()
-    #expect(cluster.fetchStarts == spreadURLs(1...2))
+    #expect(cluster.finished().fetchStarts == spreadURLs(1...2))
     #expect(cluster.counts(job)?.done == 2)
     #expect(cluster.status(job)?.queued == 3)
     #expect(cluster.drainedCount == 1)
@@ -344,15 +326,13 @@ import Testing
   @Test func `waiting viewers get an answer and running ones their picture`() {
     let cluster = ClusterModel.started(transfers: 1)
     let running = cluster.view(url(1))
-    let waiting = cluster.view(url(2))
-    cluster.answerLookups()
-    let url = cluster.fetching[0]
+    let waiting = cluster.answeringLookups { $0.view(url(2)) }
+    let fetched = cluster.fetching[0]
     cluster.handle(.drainRequested)
     let late = cluster.view("http://example.com/late")
     #expect(cluster.answers[late]?.failureCode == .cancelled)
-    cluster.finish(url)
-    #expect(
-      Set([running, waiting].map { cluster.answers[$0]?.failureCode }) == [nil, .cancelled])
+    cluster.finish(fetched)
+    #expect(Set([running, waiting].map { cluster.answers[$0]?.failureCode }) == [nil, .cancelled])
     #expect(cluster.answers.count == 3)
     #expect(cluster.drainedCount == 1)
     #expect(cluster.scheduler.work.isEmpty)
@@ -360,8 +340,7 @@ import Testing
 
   @Test func `outcomes and ends are durable before the cluster is drained`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.handle(.drainRequested)
     cluster.isJournalHeld = true
     cluster.finish(url(1))
@@ -375,8 +354,7 @@ import Testing
 
   @Test func `a worker that dies is not replaced and what it held stays in the journal`() {
     let cluster = ClusterModel.started()
-    let job = cluster.submit([url(1)])
-    cluster.answerLookups()
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
     cluster.handle(.drainRequested)
     for worker in cluster.workers.keys { cluster.exit(worker, .crashed("SIGSEGV")) }
     #expect(cluster.workers.isEmpty)
@@ -407,8 +385,7 @@ import Testing
 
   @Test func `a worker that becomes ready while others finish is told once`() throws {
     let cluster = ClusterModel.started(workers: 2)
-    cluster.view(url(1))
-    cluster.answerLookups()
+    cluster.answeringLookups { $0.view(url(1)) }
     cluster.areWorkersReadyAtOnce = false
     let busy = try #require(cluster.fetch(of: url(1))?.worker)
     cluster.exit(try #require(cluster.workers.keys.first { $0 != busy }), .crashed("SIGSEGV"))

@@ -49,9 +49,7 @@ import Testing
   }
 
   @Test(arguments: [["-ox"], ["-o=x"], ["-o", "x"], ["-wox"], ["-wo=x"], ["-wo", "x"], ["-wwox"]])
-  func `a short option's value may be attached, and short options combined`(
-    arguments: [String]
-  ) throws {
+  func `a short option's value may be attached, and options combined`(arguments: [String]) throws {
     let reader = try ArgumentReader(["a"] + arguments, for: Self.command)
     #expect(reader.texts(of: Self.output) == ["x"])
     #expect(reader.contains(Self.wait) == arguments[0].contains("w"))
@@ -263,9 +261,7 @@ import Testing
       ("0.00001d", 864), ("1.0000000000000000000000000s", 1_000),
       ("0.0000000000000000000000001s", nil), ("9.99999999999999999d", nil),
     ] as [(String, Int64?)])
-  func `a decimal duration must be whole milliseconds`(
-    text: String, milliseconds: Int64?
-  ) throws {
+  func `a decimal duration must be whole milliseconds`(text: String, milliseconds: Int64?) throws {
     guard let milliseconds else {
       #expect(throws: InvalidValue("\"\(text)\" is not a multiple of 1ms")) {
         try UnitScale.duration.value(parsing: text)

@@ -10,8 +10,7 @@ import Testing
     startedBy starter: Settings.Starter = .person
   ) throws(UsageError) -> Settings {
     let reader = try ArgumentReader(arguments, for: CoordinatorInvocation.description)
-    return try Settings(
-      reader, environment: environment, userID: 1_000, startedBy: starter)
+    return try Settings(reader, environment: environment, userID: 1_000, startedBy: starter)
   }
 
   @Test func `without arguments, every setting has its default`() throws {
@@ -163,9 +162,7 @@ import Testing
       "--allow-network: \"lan\" is not a network; write an address or a block such as 10.0.0.0/8"
     ),
   ])
-  func `a value out of range is refused with its flag`(
-    argument: String, sentence: String
-  ) {
+  func `a value out of range is refused with its flag`(argument: String, sentence: String) {
     #expect(throws: UsageError(sentence)) { try settings([argument]) }
   }
 
@@ -200,8 +197,7 @@ import Testing
   @Test func `a coordinator started by a command exits when idle by default`() throws {
     #expect(try settings(startedBy: .person).idleExit == nil)
     #expect(try settings(startedBy: .command).idleExit == .seconds(600))
-    #expect(
-      try settings(["--idle-exit=never"], startedBy: .command).idleExit == nil)
+    #expect(try settings(["--idle-exit=never"], startedBy: .command).idleExit == nil)
     #expect(try settings(["--idle-exit=5s"]).idleExit == .seconds(5))
   }
 
@@ -334,14 +330,10 @@ import Testing
     #expect(try Settings(runningAs: cluster) == settings)
   }
 
-  @Test func `changing limits uses only given flags, not the environment`()
-    throws
-  {
+  @Test func `changing limits uses only given flags, not the environment`() throws {
     let command = CommandDescription(name: "t", summary: "s", options: LimitChange.options)
     let reader = try ArgumentReader(["--rate-per-host=30/m"], for: command)
-    #expect(
-      try LimitChange(reader)
-        == LimitChange(hostRatePerMinute: 30))
+    #expect(try LimitChange(reader) == LimitChange(hostRatePerMinute: 30))
     #expect(
       LimitChange.options.map(\.usage)
         == [

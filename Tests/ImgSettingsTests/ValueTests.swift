@@ -60,9 +60,7 @@ import Testing
     (0, "none"), (1, "1/m"), (59, "59/m"), (60, "1/s"), (300, "5/s"), (90, "90/m"),
     (600_000, "10000/s"),
   ])
-  func `the text of a rate is the shortest exact one`(
-    perMinute: Int, text: String
-  ) throws {
+  func `the text of a rate is the shortest exact one`(perMinute: Int, text: String) throws {
     #expect(HostRate.text(perMinute: perMinute) == text)
     #expect(try HostRate.perMinute(parsing: text) == perMinute)
   }
@@ -208,8 +206,7 @@ import Testing
   }
 
   @Test func `a password travels in the environment and is not shown`() throws {
-    let settings = try settings(
-      ["--proxy=http://ada:secret@p:1"], ["no_proxy": "a.example"])
+    let settings = try settings(["--proxy=http://ada:secret@p:1"], ["no_proxy": "a.example"])
     #expect(settings.environment["http_proxy"] == "http://ada:secret@p:1")
     #expect(!settings.arguments.joined().contains("p:1"))
     let row = Setting.rows(of: settings).first { $0.flag == "--proxy" }
@@ -336,8 +333,7 @@ import Testing
     try check(.milliseconds(1))
     try check(century)
     #expect(
-      throws: InvalidValue(
-        "the expiry 2126-12-08T00:00:00.001Z is more than a century ahead")
+      throws: InvalidValue("the expiry 2126-12-08T00:00:00.001Z is more than a century ahead")
     ) { try check(century + .milliseconds(1)) }
     try Expiry.standard.check(at: now)
     try Expiry(.after(century)).check(at: now)

@@ -6,13 +6,8 @@ import Testing
 @testable import ImgStore
 
 /// The file by itself; `SecondChanceTests` has its effect on eviction.
-@Suite(.timeLimit(.minutes(20)))
-struct AccessBitsTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+@Suite(.timeLimit(.minutes(20))) struct AccessBitsTests {
+  private let directory = TestDirectory()
 
   private func open(budgetByteCount: Int64) throws -> AccessBits {
     try #require(
@@ -24,9 +19,7 @@ struct AccessBitsTests {
       (1, 1 << 16), (64 << 20, 1 << 16), (64 << 20 + 1024, 1 << 17), (400 << 20, 1 << 19),
       (1 << 40, 1 << 30), (.max, 1 << 30),
     ] as [(Int64, Int)])
-  func `there is a slot for each KiB of the budget, within bounds`(
-    budgetByteCount: Int64, slotCount: Int
-  ) {
+  func `each KiB of the budget has a slot, within bounds`(budgetByteCount: Int64, slotCount: Int) {
     #expect(AccessBits.slotCount(budgetByteCount: budgetByteCount) == slotCount)
   }
 
@@ -94,14 +87,12 @@ struct AccessBitsTests {
 }
 
 /// What each read records; `SecondChanceTests` has the effect of access bits on eviction.
-@Suite(.timeLimit(.minutes(20)))
-struct AccessRecorderTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct AccessRecorderTests {
+  private let directory = TestDirectory()
   private let bits: AccessBits
   private let recorder: AccessRecorder
 
   init() throws {
-    directory = try TestDirectory()
     bits = try #require(AccessBits.openOrCreate(directory: directory.path, budgetByteCount: 1))
     recorder = AccessRecorder(bits)
   }
@@ -133,27 +124,12 @@ struct AccessRecorderTests {
     #expect(counted() == [1, 2])
     #expect(keys.map { bits.isSet(for: $0) } == [false, true, false])
   }
-
-  @Test func `without a file of access bits nothing is recorded`() throws {
-    let key = try ContentKey(picture: 1)
-    let recorder = AccessRecorder(nil)
-    recorder.record(key, isHit: true, .hitsAndMisses)
-    recorder.record([key], [.miss])
-    #expect(counted() == [0, 0])
-    #expect(!bits.isSet(for: key))
-  }
 }
 
 /// Which thumbnails a full store keeps: those that were read.
-@Suite(.timeLimit(.minutes(20)))
-struct SecondChanceTests {
-  private let directory: TestDirectory
-  private let path: String
-
-  init() throws {
-    directory = try TestDirectory()
-    path = directory.path + "/store"
-  }
+@Suite(.timeLimit(.minutes(20))) struct SecondChanceTests {
+  private let directory = TestDirectory()
+  private var path: String { directory.path + "/store" }
 
   @Test func `accessed thumbnails survive others`() throws {
     let store = try fullStore()
@@ -211,28 +187,6 @@ struct SecondChanceTests {
     #expect(try kept(in: store, of: 0..<21) == Array(0..<20))
   }
 
-  @Test func `a read without recording does not protect a thumbnail`() throws {
-    let store = try fullStore()
-    _ = try store.withThumbnail(ContentKey(picture: 0), at: .now, recordingAccess: .none) { _, _ in
-    }
-    _ = try store.withThumbnail(ContentKey(picture: 1), at: .now, recordingAccess: .hits) { _, _ in
-    }
-    try overflow(store)
-    #expect(try kept(in: store, of: 0..<2) == [1])
-  }
-
-  @Test func `every removal also removes the entry in the order of arrival`() throws {
-    let store = try ThumbnailStore(directory)
-    try store.put(pictures(0..<10), at: .now)
-    try store.put([NewThumbnail(picture: 10, expiresAt: .now(plusSeconds: 1))], at: .now)
-    try store.put([NewThumbnail(picture: 3, expiresAt: .now(plusSeconds: 900))], at: .now)
-    _ = try store.remove([ContentKey(picture: 1)])
-    _ = try store.removeExpired(at: .now(plusSeconds: 1), limit: 10)
-    #expect(try store.verifiedEntryCounts() == [9])
-    try store.reset()
-    #expect(try store.verifiedEntryCounts() == [0])
-  }
-
   // MARK: - The file
 
   @Test(.enabled(if: geteuid() != 0, "root may write anywhere"))
@@ -243,18 +197,14 @@ struct SecondChanceTests {
   }
 
   @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
-  func `a reader without access bits of the right size still answers`(
-    byteCount: Int?
-  ) throws {
+  func `a reader without access bits of the right size still answers`(byteCount: Int?) throws {
     do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
     try damageUses(byteCount: byteCount)
     try expectSilentReader()
   }
 
   @Test(arguments: [nil, 0, 4_096, usesByteCount - 1, usesByteCount + 1])
-  func `a writer recreates access bits of the wrong size`(
-    byteCount: Int?
-  ) throws {
+  func `a writer recreates access bits of the wrong size`(byteCount: Int?) throws {
     do { try ThumbnailStore(directory).put(pictures(0..<1), at: .now) }
     try damageUses(byteCount: byteCount)
     let store = try ThumbnailStore(directory)

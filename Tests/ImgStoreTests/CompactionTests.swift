@@ -9,14 +9,12 @@ import Testing
 @testable import ImgStore
 
 /// Copies without free pages that take a store's place.
-@Suite(.timeLimit(.minutes(20)))
-struct CompactionTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct CompactionTests {
+  private let directory = TestDirectory()
   private let path: String
   private let shared: SharedStore
 
   init() throws {
-    directory = try TestDirectory()
     path = directory.path + "/store"
     shared = try SharedStore(directory: path, access: CompactionTraffic.access)
   }
@@ -97,8 +95,7 @@ struct CompactionTests {
     #expect(unsafe symlink(path, link) == 0)
     try put(0..<3)
     await #expect(processExitsWith: .success) { [link = link as String] in
-      let linked = try SharedStore(
-        directory: link, access: CompactionTraffic.access)
+      let linked = try SharedStore(directory: link, access: CompactionTraffic.access)
       _ = try linked.compact()
       _exit(try linked.current().bytes(ofPicture: 2) == nil ? 1 : 0)
     }
@@ -165,13 +162,10 @@ struct CompactionTests {
   }
 
   @Test(arguments: Stage.allCases)
-  func `a compaction that is killed leaves the store as it was or compacted`(
-    stage: Stage
-  ) async throws {
+  func `a compaction that is killed leaves the store old or compacted`(stage: Stage) async throws {
     let path = directory.path + "/killed"
     do {
-      let store = try ThumbnailStore(
-        directory: path, access: CompactionTraffic.access)
+      let store = try ThumbnailStore(directory: path, access: CompactionTraffic.access)
       try store.put((0..<300).map { try NewThumbnail(large: $0, byteCount: 10_000) }, at: .now)
     }
     await #expect(processExitsWith: .signal(SIGKILL)) {
@@ -193,9 +187,7 @@ struct CompactionTests {
     #expect(try store.verify(isRepairing: false) { Issue.record("\($0)") } == 301)
   }
 
-  @Test func `concurrent compactions lose no change and no read`()
-    async throws
-  {
+  @Test func `concurrent compactions lose no change and no read`() async throws {
     try put(CompactionTraffic.steadyPictures)
     let (path, shared) = (path, shared)
     async let writer = #expect(processExitsWith: .success) { [path = path as String] in

@@ -8,16 +8,11 @@ import Testing
 @testable import ImgStore
 
 /// Records that the disk has changed: each costs what it holds, and nothing else.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalDamageTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct JournalDamageTests {
+  private let directory = TestDirectory()
   private let id = JobID(rawValue: 1)
   private let other = JobID(rawValue: 2)
   private let done = Outcome.done(.sample, fromCache: false, bytesFetched: 1_000)
-
-  init() throws {
-    directory = try TestDirectory()
-  }
 
   private func open() throws -> Journal { try Journal(directory: directory.path) }
 
@@ -81,8 +76,7 @@ struct JournalDamageTests {
     #expect(lines.map(\.index) == Array(0..<600))
     #expect(lines.filter { $0.url == nil }.map(\.index) == Array(256..<512))
     #expect(lines[512].url == "https://example.org/512")
-    let single = try journal.urls(
-      of: id, positions: [300..<301], order: .firstInFirstOut, limit: 1)
+    let single = try journal.urls(of: id, positions: [300..<301], order: .firstInFirstOut, limit: 1)
     #expect(single.entries == [URLPage.Entry(index: 300, url: nil)])
     #expect(try journal.allResults(of: id).filter { $0.url.isEmpty }.count == 256)
   }
@@ -95,9 +89,7 @@ struct JournalDamageTests {
     #expect(error?.reason == .damaged)
   }
 
-  @Test func `a job with a damaged record is listed, can be removed and blocks no other job`()
-    throws
-  {
+  @Test func `a job with a damaged record is listed, can be removed and blocks no job`() throws {
     let path = directory.path + "/other"
     do {
       let journal = try Journal(directory: path)
@@ -151,8 +143,7 @@ extension Journal {
 }
 
 /// What is intact of a damaged journal is found, and nothing else.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalExtractTests {
+@Suite(.timeLimit(.minutes(20))) struct JournalExtractTests {
   private let directory: TestDirectory
   private let file: URL
   private let id = JobID(rawValue: 1)
@@ -164,7 +155,7 @@ struct JournalExtractTests {
   /// A job of 2,000 lines that was taken up again, and one that waits.
   init() throws {
     let (id, other) = (JobID(rawValue: 1), JobID(rawValue: 2))
-    directory = try TestDirectory()
+    directory = TestDirectory()
     file = URL(filePath: directory.path + "/data.mdb")
     let journal = try Journal(directory: directory.path)
     try journal.submit(id, lineCount: 2_000)
@@ -255,15 +246,14 @@ struct JournalExtractTests {
 }
 
 /// A journal whose file gives its free pages back to the disk.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalCompactionTests {
+@Suite(.timeLimit(.minutes(20))) struct JournalCompactionTests {
   private let directory: TestDirectory
   private let path: String
   private let id = JobID(rawValue: 1)
   private let next = JobID(rawValue: 2)
 
   init() throws {
-    directory = try TestDirectory()
+    directory = TestDirectory()
     path = directory.path + "/journal"
   }
 

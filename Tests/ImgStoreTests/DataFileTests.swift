@@ -7,14 +7,12 @@ import Testing
 @testable import ImgStore
 
 /// The file of an environment without tables; `FileRoomTests` has the space of a store.
-@Suite(.timeLimit(.minutes(20)))
-struct DataFileTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct DataFileTests {
+  private let directory = TestDirectory()
   private let environment: Environment
   private var file: DataFile { environment.dataFile }
 
   init() throws {
-    directory = try TestDirectory()
     var options = Environment.Options(content: .thumbnails)
     options.mapByteCount = 1 << 20
     environment = try Environment(directory: directory.path, options: options)
@@ -62,14 +60,12 @@ struct DataFileTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct FreeListTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct FreeListTests {
+  private let directory = TestDirectory()
   private let environment: Environment
   private var file: DataFile { environment.dataFile }
 
   init() throws {
-    directory = try TestDirectory()
     var options = Environment.Options(content: .thumbnails)
     options.mapByteCount = 64 << 20
     options.durability = .none
@@ -104,8 +100,7 @@ struct FreeListTests {
   }
 
   @Test(arguments: [1, 600])
-  func `the list has the pages that LMDB counts, on one page and in a tree`(entryCount: Int) throws
-  {
+  func `the list has the pages counted by LMDB, on a page or in a tree`(entryCount: Int) throws {
     try free(entryCount: entryCount)
     let count = try listedCount
     #expect(count > 3_000)
@@ -136,13 +131,11 @@ struct FreeListTests {
 }
 
 /// How long the data file is, beside what its pages demand.
-@Suite(.timeLimit(.minutes(20)))
-struct FileRoomTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct FileRoomTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
@@ -180,7 +173,7 @@ struct FileRoomTests {
   }
 
   @Test func `the file does not grow beyond the map`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let mapByteCount = 512 << 10
     let store = try ThumbnailStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20),
@@ -194,18 +187,12 @@ struct FileRoomTests {
 }
 
 /// What a store occupies, and how large its file becomes.
-@Suite(.timeLimit(.minutes(20)))
-struct BudgetTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+@Suite(.timeLimit(.minutes(20))) struct BudgetTests {
+  private let directory = TestDirectory()
 
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func `after every commit a store occupies no more than its budget`(seed: UInt64) throws {
-    var run = BudgetRun(
-      store: try ThumbnailStore(directory, budgetByteCount: 1 << 20), seed: seed)
+    var run = BudgetRun(store: try ThumbnailStore(directory, budgetByteCount: 1 << 20), seed: seed)
     for _ in 0..<12 {
       try run.makeChanges(12)
       // The lists of freed pages grow while a reader keeps those from reuse.

@@ -4,14 +4,9 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct EvictionTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct EvictionTests {
+  private let directory = TestDirectory()
   private static let budget: Int64 = 1 << 20
-
-  init() throws {
-    directory = try TestDirectory()
-  }
 
   @Test func `a store over its budget evicts the oldest thumbnails down to 70 %`() throws {
     let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
@@ -78,19 +73,6 @@ struct EvictionTests {
         (start..<start + 8).map { try NewThumbnail(large: $0, byteCount: 1 << 20) }, at: .now)
       #expect(try store.size().occupiedByteCount <= budget)
     }
-  }
-
-  @Test func `a thumbnail larger than the budget is refused and stores nothing of its group`()
-    throws
-  {
-    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
-    let huge = try NewThumbnail(picture: 1, byteCount: Int(Self.budget))
-    let error = #expect(throws: StoreError.self) {
-      try store.put([NewThumbnail(picture: 2), huge], at: .now)
-    }
-    #expect(error?.isFull == true)
-    #expect(error?.reason == .tooLarge)
-    #expect(try store.size().recordCount == 0)
   }
 
   @Test func `a group larger than the budget is refused as a whole`() throws {
@@ -191,13 +173,11 @@ struct EvictionTests {
 }
 
 /// Records that their origin says still hold.
-@Suite(.timeLimit(.minutes(20)))
-struct RenewalTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct RenewalTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
@@ -211,8 +191,7 @@ struct RenewalTests {
     let plain = try NewThumbnail(picture: number)
     let new = NewThumbnail(
       key: plain.key, url: plain.url, thumbnail: plain.thumbnail,
-      source: SourcePicture(
-        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
+      source: SourcePicture(format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: plain.retention, terms: Self.terms(fields), bytes: plain.bytes)
     try store.put([new], at: .now)
     return try #require(try facts(number))
@@ -268,8 +247,7 @@ struct RenewalTests {
 
   @Test func `a renewal does not shorten the expiry`() throws {
     let record = try put(1)
-    let request = Renewal(
-      of: record, terms: record.terms, retention: Retention(after: .seconds(1)))
+    let request = Renewal(of: record, terms: record.terms, retention: Retention(after: .seconds(1)))
     #expect(try store.renew([request], at: .now))
     #expect(try facts(1)?.expiryTime == record.expiryTime)
   }

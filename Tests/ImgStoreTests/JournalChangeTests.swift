@@ -5,36 +5,17 @@ import Testing
 @testable import ImgStore
 
 /// What people ask of a job that was accepted, and outcomes around it.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalChangeTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct JournalChangeTests {
+  private let directory = TestDirectory()
   private let journal: Journal
   private let id = JobID(rawValue: 1)
   private let done = Outcome.done(.sample, fromCache: false, bytesFetched: 1)
 
   init() throws {
-    directory = try TestDirectory()
     journal = try Journal(directory: directory.path)
   }
 
   // MARK: - Changes
-
-  @Test func `a late change has no effect`() throws {
-    try journal.submit(id, lineCount: 2)
-    try change(.resume, .retry(includesFinal: true), .remove)
-    #expect(try journal.job(id)?.state == .queued)
-    try change(.pause)
-    try change(.pause)
-    #expect(try journal.job(id)?.state == .paused)
-    try change(.resume)
-    #expect(try journal.job(id)?.state == .queued)
-    try change(.setPriority(.veryHigh))
-    #expect(try journal.job(id)?.options.priority == 2)
-    try journal.apply(.finish(id, at: .now))
-    let finished = try journal.job(id)
-    try change(.pause, .resume, .cancel, .setPriority(.low))
-    #expect(try journal.job(id) == finished)
-  }
 
   @Test func `changes of unknown and unaccepted jobs have no effect`() throws {
     try journal.apply([.createJob(.sample(id)), .appendURLs(id, ["a"])])
@@ -43,18 +24,6 @@ struct JournalChangeTests {
     try journal.apply(.discard(id))
     try change(.pause, .cancel, .retry(includesFinal: true), .remove)
     #expect(try journal.job(id) == nil)
-  }
-
-  @Test func `a paused job records outcomes of running URLs and may finish`() throws {
-    try journal.submit(id, lineCount: 2)
-    try change(.pause)
-    try journal.apply([.start(id, at: .now), .record(id, index: 0, done)])
-    #expect(try journal.job(id)?.counts.done == 1)
-    #expect(try journal.job(id)?.startedAt == .now)
-    #expect(try journal.openLines(of: id).map(\.index) == [1])
-    try journal.apply([.record(id, index: 1, done), .finish(id, at: .now(plusSeconds: 3))])
-    #expect(try journal.job(id)?.state == .finished)
-    #expect(try journal.job(id)?.finishedAt == .now(plusSeconds: 3))
   }
 
   @Test func `a removed job leaves nothing`() throws {
@@ -74,87 +43,19 @@ struct JournalChangeTests {
     #expect(try journal.nextJobID() == JobID(rawValue: 2))
   }
 
-  @Test func `an outcome of an ended job has no effect`() throws {
-    try journal.submit(id, lineCount: 2)
-    try journal.apply([.record(id, index: 0, .failed(.passing)), .finish(id, at: .now)])
-    let finished = try journal.job(id)
-    try journal.apply([.record(id, index: 0, done), .record(id, index: 1, done)])
-    #expect(try journal.job(id) == finished)
-    #expect(try journal.outcomes(of: id) == [.failed(.passing), nil])
-  }
-
   // MARK: - Retries
 
   @Test func `a retry reopens temporary failures`() throws {
     try endWithFailures()
     try change(.retry(includesFinal: false))
     #expect(try journal.openLines(of: id).map(\.index) == [1, 4])
-    #expect(
-      try journal.openLines(of: id, order: .lastInFirstOut, limit: 1).map(\.index) == [4, 1])
+    #expect(try journal.openLines(of: id, order: .lastInFirstOut, limit: 1).map(\.index) == [4, 1])
     #expect(try journal.outcomes(of: id) == [done, nil, .failed(.sample), done, nil])
     #expect(try journal.allResults(of: id, isFailedOnly: true).map(\.index) == [2])
     #expect(try journal.job(id)?.lowWater == 1)
     var expected = JobCounts(total: 5)
     for outcome in [done, done, .failed(.sample)] { expected.count(outcome, keep: .thumbnail) }
     #expect(try journal.job(id)?.counts == expected)
-  }
-
-  @Test func `a retry of every failure also reopens permanent ones`() throws {
-    try endWithFailures()
-    try change(.retry(includesFinal: true))
-    #expect(try journal.openLines(of: id).map(\.index) == [1, 2, 4])
-    #expect(try journal.outcomes(of: id) == [done, nil, nil, done, nil])
-    #expect(try journal.job(id)?.counts.failed == 0)
-  }
-
-  @Test func `a reopened line records one new outcome`() throws {
-    try endWithFailures()
-    try change(.retry(includesFinal: false))
-    try journal.apply([
-      .record(id, index: 1, done), .record(id, index: 4, .failed(.passing)),
-      .record(id, index: 1, .failed(.sample)), .record(id, index: 4, done),
-      .record(id, index: 0, .failed(.sample)), .record(id, index: 2, done),
-    ])
-    let outcomes = [done, done, .failed(.sample), done, .failed(.passing)]
-    #expect(try journal.outcomes(of: id) == outcomes)
-    #expect(try journal.openLines(of: id) == [])
-    var expected = JobCounts(total: 5)
-    for outcome in outcomes { expected.count(outcome, keep: .thumbnail) }
-    #expect(try journal.job(id)?.counts == expected)
-    #expect(try journal.job(id)?.lowWater == 5)
-    // The failure of the second round is open again in the third; the final one never was.
-    try journal.apply([.finish(id, at: .now)])
-    try change(.retry(includesFinal: false))
-    #expect(try journal.openLines(of: id).map(\.index) == [4])
-  }
-
-  @Test func `a retry of a cancelled job reopens its unfinished lines`() throws {
-    try journal.submit(id, lineCount: 4)
-    try journal.apply([
-      .record(id, index: 0, done), .record(id, index: 1, .failed(.sample)),
-      .record(id, index: 2, .cancelled), .change(id, .cancel, at: .now),
-    ])
-    #expect(try journal.job(id)?.counts.cancelled == 2)
-    try change(.retry(includesFinal: false))
-    #expect(try journal.openLines(of: id).map(\.index) == [2, 3])
-    try journal.apply([.record(id, index: 2, done), .record(id, index: 3, done)])
-    #expect(try journal.job(id)?.counts.done == 3)
-    #expect(try journal.job(id)?.counts.finished == 4)
-  }
-
-  @Test func `a retry survives being closed and opened`() throws {
-    let path = directory.path + "/other"
-    do {
-      let first = try Journal(directory: path)
-      try first.submit(id, lineCount: 2)
-      try first.apply([
-        .record(id, index: 0, .failed(.passing)), .record(id, index: 1, done),
-        .finish(id, at: .now), .change(id, .retry(includesFinal: false), at: .now),
-      ])
-    }
-    let second = try Journal(directory: path)
-    #expect(try second.unfinishedJobs().map(\.id) == [id])
-    #expect(try second.openLines(of: id).map(\.index) == [0])
   }
 
   @Test func `a retry changes the job's record and no outcome`() throws {
@@ -210,21 +111,17 @@ struct JournalChangeTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct JournalPagingTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct JournalPagingTests {
+  private let directory = TestDirectory()
   private let journal: Journal
   private let id = JobID(rawValue: 7)
 
   init() throws {
-    directory = try TestDirectory()
     journal = try Journal(directory: directory.path)
   }
 
   @Test(arguments: LineOrder.allCases)
-  func `pages of 100,000 lines have each open line once, in the order asked for`(
-    order: LineOrder
-  ) throws {
+  func `pages of 100,000 lines have each open line once, in order`(order: LineOrder) throws {
     try journal.submit(id, lineCount: 100_000)
     // Every third line is done; those of the last page, too.
     try recordOutcomes(stride(from: 0, to: 100_000, by: 3).map { $0 })
@@ -235,9 +132,7 @@ struct JournalPagingTests {
   }
 
   @Test(arguments: LineOrder.allCases)
-  func `scattered positions are read alone, without lines that have outcomes`(
-    order: LineOrder
-  ) throws {
+  func `scattered positions are read alone, without lines that ended`(order: LineOrder) throws {
     try journal.submit(id, lineCount: 5_000)
     try recordOutcomes([order.line(at: 700, of: 5_000)])
     let positions = [3..<4, 300..<303, 700..<702, 4_999..<5_000]
@@ -389,8 +284,7 @@ struct JournalPagingTests {
     #expect(
       try journal.urls(of: unknown, positions: [0..<5], order: .firstInFirstOut, limit: 5)
         == URLPage(next: 5))
-    #expect(
-      try journal.results(of: unknown, from: 0, limit: 5, isFailedOnly: true) == ResultPage())
+    #expect(try journal.results(of: unknown, from: 0, limit: 5, isFailedOnly: true) == ResultPage())
   }
 
   @Test func `lines of neighbouring jobs do not mix`() throws {
@@ -401,8 +295,7 @@ struct JournalPagingTests {
       .appendURLs(neighbour, ["a", "b"]), .seal(neighbour),
       .record(neighbour, index: 0, .failed(.sample)),
     ])
-    #expect(
-      try journal.results(of: id, from: 0, limit: 9, isFailedOnly: true) == ResultPage())
+    #expect(try journal.results(of: id, from: 0, limit: 9, isFailedOnly: true) == ResultPage())
     #expect(try journal.openLines(of: id).count == 3)
     #expect(try journal.openLines(of: neighbour).map(\.url) == ["b"])
   }

@@ -5,8 +5,7 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct OutcomeRecordTests {
+@Suite(.timeLimit(.minutes(20))) struct OutcomeRecordTests {
   @Test(
     arguments: [
       .done(.sample, fromCache: true, bytesFetched: 0),
@@ -88,17 +87,11 @@ struct OutcomeRecordTests {
 }
 
 /// Header values and cookies, which may be secrets: as durable as their job, and gone with it.
-@Suite(.timeLimit(.minutes(20)))
-struct JobHeadersTests {
-  private let directory: TestDirectory
-  private let path: String
+@Suite(.timeLimit(.minutes(20))) struct JobHeadersTests {
+  private let directory = TestDirectory()
+  private var path: String { directory.path + "/journal" }
   private let id = JobID(rawValue: 1)
   private let secret = "c2VjcmV0IG9mIGEgam9i"
-
-  init() throws {
-    directory = try TestDirectory()
-    path = directory.path + "/journal"
-  }
 
   private func open() throws -> Journal { try Journal(directory: path) }
 
@@ -170,8 +163,7 @@ struct JobHeadersTests {
 
   @Test func `header values survive a restart, and leftovers of a crash are erased`() throws {
     do { try submit(to: open()) }
-    try FileManager.default.copyItem(
-      atPath: path + "/headers/1", toPath: path + "/headers/7")
+    try FileManager.default.copyItem(atPath: path + "/headers/1", toPath: path + "/headers/7")
     let journal = try open()
     #expect(try journal.job(id)?.secrets == secrets)
     #expect(try filesWithSecret() == ["headers/1"])

@@ -5,14 +5,12 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct JournalTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct JournalTests {
+  private let directory = TestDirectory()
   private let journal: Journal
   private let id = JobID(rawValue: 1)
 
   init() throws {
-    directory = try TestDirectory()
     journal = try Journal(directory: directory.path + "/journal")
   }
 
@@ -25,21 +23,6 @@ struct JournalTests {
     #expect(job.counts == JobCounts(total: 3))
     #expect(job.submittedAt == .now)
     #expect(try journal.jobs(limit: 10) == [job])
-  }
-
-  @Test func `a job survives being closed and opened`() throws {
-    let path = directory.path + "/other"
-    let submitted: JobRecord?
-    do {
-      let first = try Journal(directory: path)
-      try first.submit(id, lineCount: 300)
-      try first.apply([.start(id, at: .now), .record(id, index: 0, .cancelled)])
-      submitted = try first.job(id)
-    }
-    let second = try Journal(directory: path)
-    #expect(try second.job(id) == submitted)
-    #expect(try second.job(id)?.startedAt == .now)
-    #expect(try second.openLines(of: id).count == 299)
   }
 
   @Test func `lines come back as they were written`() throws {
@@ -147,17 +130,6 @@ struct JournalTests {
     #expect(job.lowWater == 4)
   }
 
-  @Test func `a line keeps its first outcome and counts once`() throws {
-    try journal.submit(id, lineCount: 2)
-    try journal.apply([.record(id, index: 1, .failed(.sample)), .record(id, index: 1, .cancelled)])
-    try journal.apply([
-      .record(id, index: 1, .done(.sample, fromCache: false, bytesFetched: 1))
-    ])
-    #expect(try journal.job(id)?.counts.failed == 1)
-    #expect(try journal.job(id)?.counts.finished == 1)
-    #expect(try journal.outcomes(of: id) == [nil, .failed(.sample)])
-  }
-
   @Test func `the low-water mark stops at the first line without an outcome`() throws {
     try journal.submit(id, lineCount: 10)
     try journal.apply([3, 1, 2].map { .record(id, index: $0, .cancelled) })
@@ -173,35 +145,6 @@ struct JournalTests {
     }
     #expect(try journal.job(id)?.counts.finished == 0)
     #expect(try entryCount(of: journal.tables.outcomes) == 0)
-  }
-
-  @Test
-  func `a cancelled job counts the remaining lines as cancelled and records no more outcomes`()
-    throws
-  {
-    try journal.submit(id, lineCount: 5)
-    try journal.apply([.record(id, index: 4, .failed(.sample))])
-    try journal.apply([
-      .change(id, .cancel, at: .now(plusSeconds: 5)), .record(id, index: 0, .cancelled),
-      .finish(id, at: .now(plusSeconds: 6)), .change(id, .cancel, at: .now(plusSeconds: 7)),
-    ])
-    let job = try #require(try journal.job(id))
-    #expect(job.state == .cancelled)
-    #expect(job.finishedAt == .now(plusSeconds: 5))
-    #expect(job.counts.cancelled == 4)
-    #expect(job.counts.finished == 5)
-    #expect(try journal.outcomes(of: id) == [nil, nil, nil, nil, .failed(.sample)])
-    #expect(try journal.openLines(of: id) == [])
-  }
-
-  @Test func `a finished job stays finished`() throws {
-    try journal.submit(id, lineCount: 1)
-    try journal.apply([.record(id, index: 0, .cancelled), .finish(id, at: .now(plusSeconds: 5))])
-    try journal.apply([
-      .change(id, .cancel, at: .now(plusSeconds: 9)), .finish(id, at: .now(plusSeconds: 9)),
-    ])
-    #expect(try journal.job(id)?.state == .finished)
-    #expect(try journal.job(id)?.finishedAt == .now(plusSeconds: 5))
   }
 
   // MARK: - The environment
@@ -245,16 +188,13 @@ struct JournalTests {
 }
 
 /// The journal against a model that keeps one outcome a line and clears those a retry reopens.
-@Suite(.timeLimit(.minutes(20)))
-struct JournalModelTests {
+@Suite(.timeLimit(.minutes(20))) struct JournalModelTests {
   private let id = JobID(rawValue: 1)
 
   @Test(arguments: UInt64(0)..<8)
-  func `the journal agrees with its model after any sequence of operations`(
-    seed: UInt64
-  ) throws {
+  func `the journal agrees with its model after any sequence of operations`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     var model = JobModel(lineCount: Int.random(in: 1...400, using: &random))
     try Journal(directory: directory.path).submit(id, lineCount: model.outcomes.count)
     // Each round reopens the journal.
@@ -320,9 +260,7 @@ private struct JobModel {
   /// Asks something at random.
   ///
   /// - Returns: the operations that ask the same of the journal.
-  mutating func step(
-    of id: JobID, _ random: inout SeededGenerator
-  ) -> [JournalOperation] {
+  mutating func step(of id: JobID, _ random: inout SeededGenerator) -> [JournalOperation] {
     let change: ImageJobChange
     switch random.next() % 32 {
     case 0..<2: change = .pause

@@ -5,9 +5,8 @@ import Testing
 @testable import ImgStore
 
 /// Which records jobs pin, and that these are not evicted.
-@Suite(.timeLimit(.minutes(20)))
-struct PinTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct PinTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   private static let budget: Int64 = 4 << 20
@@ -18,13 +17,10 @@ struct PinTests {
   private static let other = JobID(rawValue: 9)
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
   }
 
-  @Test func `pinned thumbnails survive any number of others, and go once they are unpinned`()
-    throws
-  {
+  @Test func `pinned thumbnails survive any number of others, and go when unpinned`() throws {
     try put(0..<50, pinnedBy: Self.job)
     try put(100..<600)
     #expect(try present(of: 0..<50).count == 50)
@@ -85,9 +81,7 @@ struct PinTests {
     #expect(try store.defects().isEmpty)
   }
 
-  @Test func `a replaced, renewed or extended thumbnail keeps its pins, a removed one has none`()
-    throws
-  {
+  @Test func `a replaced, renewed or extended thumbnail keeps its pins`() throws {
     try put(0..<4, pinnedBy: Self.job)
     try put(0..<1)
     try store.extend([
@@ -106,8 +100,7 @@ struct PinTests {
     try expectPinned(0, by: nil)
   }
 
-  @Test func `no more is pinned than nine tenths of the budget, all of a group or nothing`() throws
-  {
+  @Test func `no more is pinned than nine tenths of the budget, a whole group at once`() throws {
     let limit = Int(StoreReport.pinLimit(of: Self.budget) / Self.footprint)
     try put(0..<limit, pinnedBy: Self.job)
     let group = try [limit, limit + 1].map(pinned)
@@ -149,8 +142,7 @@ struct PinTests {
       let group = start..<min(start + 20, numbers.upperBound)
       try store.put(
         group.map {
-          try NewThumbnail(
-            large: $0, byteCount: byteCount, pins: [job].compactMap(\.self))
+          try NewThumbnail(large: $0, byteCount: byteCount, pins: [job].compactMap(\.self))
         }, at: .now)
     }
   }

@@ -8,13 +8,11 @@ import Testing
 @testable import ImgStore
 
 /// Look-ups on transactions that are kept and renewed.
-@Suite(.timeLimit(.minutes(20)))
-struct SnapshotPoolTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct SnapshotPoolTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
@@ -153,8 +151,7 @@ struct SnapshotPoolTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct MapLockTests {
+@Suite(.timeLimit(.minutes(20))) struct MapLockTests {
   private let lock = MapLock()
 
   @Test func `the lock returns what the body returns, and throws what it throws`() throws {
@@ -222,20 +219,17 @@ struct MapLockTests {
 }
 
 /// What other processes do to a store. Each exit test is such a process.
-@Suite(.timeLimit(.minutes(20)))
-struct SeveralProcessesTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct SeveralProcessesTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
   @Test func `thumbnails of another process are found at once`() async throws {
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
-      let store = try ThumbnailStore(
-        directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+      let store = try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
       try store.put([NewThumbnail(picture: 1)], at: .now)
       // Without closing anything, as if it were killed.
       _exit(0)
@@ -281,8 +275,7 @@ struct SeveralProcessesTests {
     }
     for group in 0..<80 {
       let numbers = group * 5..<group * 5 + 5
-      try small.put(
-        numbers.map { try NewThumbnail(picture: $0, byteCount: 7_000) }, at: .now)
+      try small.put(numbers.map { try NewThumbnail(picture: $0, byteCount: 7_000) }, at: .now)
     }
     #expect(try small.bytes(ofPicture: 399) != nil)
     #expect(try small.checkReaders() == 0)
@@ -302,12 +295,9 @@ struct SeveralProcessesTests {
     #expect(try store.environment.dataFile.byteCount() < 10 << 20)
   }
 
-  @Test func `a writer that died in a transaction leaves nothing and blocks no other writer`()
-    async throws
-  {
+  @Test func `a writer that died in a transaction leaves nothing and blocks nobody`() async throws {
     await #expect(processExitsWith: .success) { [path = store.environment.directory as String] in
-      let store = try ThumbnailStore(
-        directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+      let store = try ThumbnailStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
       let new = try NewThumbnail(picture: 1)
       try store.environment.write { transaction throws(StoreError) in
         var counters = CacheStatistics.Counters()

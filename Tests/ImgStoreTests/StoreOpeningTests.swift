@@ -9,13 +9,8 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct StoreOpeningTests {
-  private let directory: TestDirectory
-
-  init() throws {
-    directory = try TestDirectory()
-  }
+@Suite(.timeLimit(.minutes(20))) struct StoreOpeningTests {
+  private let directory = TestDirectory()
 
   @Test func `opening a missing store for reading reports that it is absent`() throws {
     let error = #expect(throws: StoreError.self) {
@@ -48,8 +43,7 @@ struct StoreOpeningTests {
       let store = try ThumbnailStore(directory)
       try store.put([NewThumbnail(picture: 1)], at: .now)
     }
-    let store = try ThumbnailStore(
-      directory: directory.path + "/store", access: .readOnly)
+    let store = try ThumbnailStore(directory: directory.path + "/store", access: .readOnly)
     #expect(try store.bytes(ofPicture: 1) != nil)
     #expect(try store.size().budgetByteCount == 64 << 20)
     #expect(try store.statistics(at: .now).mapByteCount == 1 << 30)
@@ -80,8 +74,7 @@ struct StoreOpeningTests {
     }
     async let written: Void = onThread {
       try reader.whileClosed {
-        let writer = try SharedStore(
-          directory: path, access: .readWrite(budgetByteCount: 64 << 20))
+        let writer = try SharedStore(directory: path, access: .readWrite(budgetByteCount: 64 << 20))
         try writer.change { store throws(StoreError) in
           _ = try store.put([second], at: .now)
         }
@@ -113,9 +106,7 @@ struct StoreOpeningTests {
   }
 
   @Test(arguments: [1, 2, 3, 4, 5] as [UInt8])
-  func `a store of an older release is absent to readers, and replaced by a writer`(
-    schema: UInt8
-  ) throws {
+  func `an older store is absent to readers, and replaced by a writer`(schema: UInt8) throws {
     let path = directory.path + "/store"
     do {
       let store = try ThumbnailStore(directory)
@@ -156,8 +147,7 @@ struct StoreOpeningTests {
     }
   }
 
-  @Test func `opening a store that needs nothing written does not wait for a writer`() async throws
-  {
+  @Test func `opening a store with nothing to write does not wait for a writer`() async throws {
     let store = try ThumbnailStore(directory)
     let (isWriting, isOpened) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     async let writer: Void = onThread {
@@ -176,9 +166,7 @@ struct StoreOpeningTests {
 
   /// One of the two stores has made one commit more than the other, so that a process with the data
   /// of one and the locks of the other would look for the last commit where the one before it is.
-  @Test func `all files of an opening are from one directory, even if it is replaced meanwhile`()
-    async throws
-  {
+  @Test func `all files of an opening are of one directory, even if it is replaced`() async throws {
     let paths = [directory.path + "/store", directory.path + "/other"]
     // Open all the time, because opening a store that no process has open recreates its locks.
     let stores = try paths.map { path in
@@ -242,9 +230,7 @@ struct StoreOpeningTests {
     (.truncated, .damaged),
     (.versionMismatch, .newerVersion), (.noSuchFile, .absent), (.keyExists, .failed),
   ])
-  func `every code has its reason and keeps its name`(
-    code: StoreError.Code, reason: StoreError.Reason
-  ) {
+  func `each code has a reason and its name`(code: StoreError.Code, reason: StoreError.Reason) {
     let error = StoreError(code, operation: "mdb_put", path: "/x")
     #expect(error.reason == reason)
     #expect(error.isFull == (reason == .full))
@@ -262,13 +248,9 @@ struct StoreOpeningTests {
 
 /// The files of a release that had the store where now the directory around it is.
 struct EarlierStoreTests {
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private var place: String { directory.file("store") }
   private var path: String { "\(place)/thumbnails" }
-
-  init() throws {
-    directory = try TestDirectory()
-  }
 
   /// A store with a picture, where an earlier release had it.
   private func makeEarlierStore() throws {
@@ -281,9 +263,7 @@ struct EarlierStoreTests {
   }
 
   @Test(arguments: [false, true])
-  func `the store is moved, also on another disk, and what lay beside it is removed`(
-    isLink: Bool
-  ) throws {
+  func `the store is moved, also across disks, and the rest removed`(isLink: Bool) throws {
     if isLink {
       try FileManager.default.createDirectory(
         atPath: directory.file("disk"), withIntermediateDirectories: false)
@@ -327,11 +307,10 @@ struct EarlierStoreTests {
 /// A store's directory that another user could have prepared.
 struct UnsafeDirectoryTests {
   private static let victimBytes = Array("a file that is not the store's\n".utf8)
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private var path: String { directory.path + "/store" }
 
   init() throws {
-    directory = try TestDirectory()
     _ = try ThumbnailStore(directory)
   }
 
@@ -363,9 +342,7 @@ struct UnsafeDirectoryTests {
   }
 
   @Test(arguments: Self.accesses)
-  func `a directory that other users can write is refused`(
-    access: ThumbnailStore.Access
-  ) throws {
+  func `a directory that other users can write is refused`(access: ThumbnailStore.Access) throws {
     #expect(unsafe chmod(path, 0o777) == 0)
     expectRefused(access, because: "run chmod go-w \(path)")
     #expect(unsafe chmod(path, 0o700) == 0)

@@ -206,25 +206,17 @@ struct ContentKeyTests {
     #expect(keys.shuffled().sorted() == keys)
     #expect(keys.sorted { $0.description < $1.description } == keys)
   }
-
-  @Test func `a key can be converted to bytes and back`() {
-    let key = ContentKey(PictureName(url), variant: .standard)
-    let bytes = key.bytes
-    let read = ContentKey(bytes.span)
-    #expect(read == key)
-  }
 }
 
 /// The beginnings of bodies whose transfers broke off.
 @Suite(.timeLimit(.minutes(20))) struct PartialTests {
   private static let budget: Int64 = 16 << 20
   private static let hour: Int64 = 3_600
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let shared: SharedStore
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     shared = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: Self.budget))
     store = try shared.current()
@@ -234,10 +226,11 @@ struct ContentKeyTests {
     PictureName(try ImageURL(parsing: "https://example.org/\(number).jpg"))
   }
 
-  private func partial(_ number: Int, complete: Int64? = 9_000_000) throws -> StoredPartial {
+  private func partial(_ number: Int, complete: Int? = 9_000_000) throws -> StoredPartial {
     StoredPartial(
-      url: try name(number).recordText, validator: "\"v\(number)\"", completeByteCount: complete,
-      receivedByteCount: 1_234)
+      url: try name(number).recordText,
+      state: ResumeState(
+        validator: "\"v\(number)\"", completeByteCount: complete, receivedByteCount: 1_234))
   }
 
   private func put(_ number: Int, byteCount: Int = 100_000, at now: WallTime = .now) throws {
@@ -255,7 +248,7 @@ struct ContentKeyTests {
   private func partialCount() throws -> Int { try store.statistics(at: .now).partialCount }
 
   @Test(arguments: [nil, 9_000_000])
-  func `a stored partial body is returned only for its picture`(complete: Int64?) throws {
+  func `a stored partial body is returned only for its picture`(complete: Int?) throws {
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     try store.putPartial(partial(1, complete: complete), bytes: bytes, at: .now)
     let found = try store.withPartial(of: name(1), at: .now) { ($0, $1.copy()) }
@@ -282,8 +275,9 @@ struct ContentKeyTests {
   @Test func `a record names the URL that issued its validator`() throws {
     let issuer = "https://cdn.example.org:443/1.jpg"
     let partial = StoredPartial(
-      url: try name(1).recordText, validator: "\"v\"", issuer: issuer, completeByteCount: nil,
-      receivedByteCount: 2)
+      url: try name(1).recordText,
+      state: ResumeState(
+        validator: "\"v\"", issuer: issuer, completeByteCount: nil, receivedByteCount: 2))
     let record = PartialRecord.encode(partial, bytes: [7, 8], storedAt: .now)
     #expect(Int(record.span.littleEndian(at: 20, as: UInt32.self)) == issuer.utf8.count)
     #expect(record.dropFirst(48 + 25 + 3).elementsEqual("\(issuer)\u{7}\u{8}".utf8))
@@ -300,9 +294,7 @@ struct ContentKeyTests {
     #expect(try partialCount() == 1)
   }
 
-  @Test func `a partial body is returned for an hour, also for a time just before it was stored`()
-    throws
-  {
+  @Test func `a partial body is returned for an hour, also before it was stored`() throws {
     try put(1)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour - 1)) == 100_000)
     #expect(try count(of: 1, at: .now(plusSeconds: Self.hour)) == nil)
@@ -313,10 +305,7 @@ struct ContentKeyTests {
 
   // MARK: - Room
 
-  @Test
-  func `partial bodies stay within an eighth of the budget, and the oldest are removed first`()
-    throws
-  {
+  @Test func `partial bodies stay within an eighth of the budget, the oldest go first`() throws {
     for number in 0..<20 {
       try put(number, byteCount: 400_000, at: .now(plusSeconds: Int64(number)))
       let statistics = try store.statistics(at: .now)
@@ -393,9 +382,7 @@ struct ContentKeyTests {
   }
 
   @Test(arguments: Damage.allCases)
-  func `a damaged partial body is not returned, is found and is repaired`(
-    damage: Damage
-  ) throws {
+  func `a damaged partial body is not returned, is found and is repaired`(damage: Damage) throws {
     try put(1)
     try put(2)
     let key = ContentKey(partialOf: try name(1)).bytes

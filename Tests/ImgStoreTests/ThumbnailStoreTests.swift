@@ -5,13 +5,11 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct ThumbnailStoreTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct ThumbnailStoreTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
   }
 
@@ -29,11 +27,6 @@ struct ThumbnailStoreTests {
     #expect(facts.storageTime == .now)
     #expect(facts.expiryTime == new.expiresAt)
     #expect(try store.bytes(ofPicture: 1) == new.bytes)
-  }
-
-  @Test func `an unknown key is a miss`() throws {
-    #expect(try store.lookup(ContentKey(picture: 1), at: .now) == .miss)
-    #expect(try store.bytes(ofPicture: 1) == nil)
   }
 
   @Test func `many keys are answered in their order`() throws {
@@ -93,16 +86,6 @@ struct ThumbnailStoreTests {
     #expect(statistics.recordCount == 1)
     #expect(statistics.byteCount == 20)
     #expect(statistics.oldestStorageTime == .now(plusSeconds: 1))
-  }
-
-  @Test(arguments: [(100, 200), (200, 100)] as [(Int64, Int64)])
-  func `of two expiries the later one stays`(first: Int64, second: Int64) throws {
-    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: first))], at: .now)
-    try store.put([NewThumbnail(picture: 1, expiresAt: .now(plusSeconds: second))], at: .now)
-    #expect(try store.bytes(ofPicture: 1, at: .now(plusSeconds: 199)) != nil)
-    #expect(try store.bytes(ofPicture: 1, at: .now(plusSeconds: 200)) == nil)
-    #expect(try store.removeExpired(at: .now(plusSeconds: 199), limit: 10) == 0)
-    #expect(try store.removeExpired(at: .now(plusSeconds: 200), limit: 10) == 1)
   }
 
   @Test func `the expiry of a damaged record is not believed`() throws {
@@ -245,58 +228,20 @@ struct ThumbnailStoreTests {
   }
 
   @Test func `a replaced record may be stored again later in the same group`() throws {
-    try store.put(
-      [NewThumbnail(picture: 3, replaces: 1), NewThumbnail(picture: 1)], at: .now)
+    try store.put([NewThumbnail(picture: 3, replaces: 1), NewThumbnail(picture: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) != nil)
-    try store.put(
-      [NewThumbnail(picture: 1), NewThumbnail(picture: 3, replaces: 1)], at: .now)
+    try store.put([NewThumbnail(picture: 1), NewThumbnail(picture: 3, replaces: 1)], at: .now)
     #expect(try store.bytes(ofPicture: 1) == nil)
     #expect(try store.defects().isEmpty)
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct StoreCountersTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct StoreCountersTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory)
-  }
-
-  @Test func `every look-up counts hits and misses for each key`() throws {
-    try store.put([NewThumbnail(picture: 1)], at: .now)
-    #expect(try counters.hitRate == nil)
-    _ = try store.lookup(ContentKey(picture: 1), at: .now)
-    _ = try store.lookup(ContentKey(picture: 2), at: .now)
-    _ = try store.lookup([1, 2, 3].map { try ContentKey(picture: $0) }, at: .now)
-    _ = try store.bytes(ofPicture: 1)
-    _ = try store.bytes(ofPicture: 2)
-    // Expired.
-    _ = try store.bytes(ofPicture: 1, at: .now(plusSeconds: 60))
-    _ = try store.lookup(ContentKey(picture: 1), at: .now(plusSeconds: 60))
-    #expect(try counters.hits == 3)
-    #expect(try counters.misses == 6)
-    #expect(try counters.hitRate == 1.0 / 3)
-  }
-
-  @Test(
-    arguments: [
-      (.hitsAndMisses, 1, 1), (.hits, 1, 0), (.none, 0, 0),
-    ] as [(AccessRecording, UInt64, UInt64)])
-  func `a read counts as its recordingAccess says`(
-    recording: AccessRecording, hits: UInt64, misses: UInt64
-  ) throws {
-    try store.put([NewThumbnail(picture: 1)], at: .now)
-    for number in [1, 2] {
-      let found = try store.withThumbnail(
-        ContentKey(picture: number), at: .now, recordingAccess: recording
-      ) { facts, _ in facts.name }
-      #expect((found != nil) == (number == 1))
-    }
-    #expect(try counters.hits == hits)
-    #expect(try counters.misses == misses)
   }
 
   @Test func `removals are counted by their reason`() throws {

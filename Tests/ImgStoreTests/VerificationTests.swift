@@ -4,14 +4,12 @@ import Testing
 
 @testable import ImgStore
 
-@Suite(.timeLimit(.minutes(20)))
-struct VerificationTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct VerificationTests {
+  private let directory = TestDirectory()
   private let shared: SharedStore
   private let store: ThumbnailStore
 
   init() throws {
-    directory = try TestDirectory()
     shared = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
     store = try shared.current()
@@ -35,9 +33,7 @@ struct VerificationTests {
   }
 
   @Test(arguments: Damage.allCases)
-  func `every kind of damage is found and repaired without other loss`(
-    damage: Damage
-  ) throws {
+  func `every kind of damage is found and repaired without other loss`(damage: Damage) throws {
     let key = try ContentKey(picture: 500)
     try inflict(damage, on: key)
     let found = try verify()
@@ -101,14 +97,12 @@ struct VerificationTests {
 }
 
 /// Entries of the indexes that are wrong do not keep a store from making room.
-@Suite(.timeLimit(.minutes(20)))
-struct DamagedIndexTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct DamagedIndexTests {
+  private let directory = TestDirectory()
   private let store: ThumbnailStore
   private static let budget: Int64 = 1 << 20
 
   init() throws {
-    directory = try TestDirectory()
     store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
     try store.put(pictures(0..<100), at: .now)
   }
@@ -129,9 +123,7 @@ struct DamagedIndexTests {
   }
 
   @Test(arguments: Damage.allCases, [false, true])
-  func `a full store evicts despite any damaged index entry`(
-    damage: Damage, wasRead: Bool
-  ) throws {
+  func `a full store evicts despite any damaged index entry`(damage: Damage, wasRead: Bool) throws {
     if wasRead { #expect(try store.bytes(ofPicture: 0) != nil) }
     try inflict(damage)
     for group in 1..<12 {

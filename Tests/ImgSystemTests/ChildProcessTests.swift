@@ -2,28 +2,7 @@ import Glibc
 import ImgSystem
 import Testing
 
-@Suite(.timeLimit(.minutes(20)))
-struct ChildProcessTests {
-  @Test func `the exit status can be read repeatedly`() throws {
-    let child = try shell("exit 3")
-    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(3))
-    #expect(child.reap() == .exited(3))
-    child.signal(SIGKILL)
-    #expect(child.waitForExit(until: .now) == .exited(3))
-  }
-
-  @Test func `a poller reports a killed child`() throws {
-    let child = try sleeper()
-    let poller = try Poller()
-    try poller.register(child.descriptor, .read, token: 5)
-    #expect(child.reap() == nil)
-    #expect(child.waitForExit(until: .now) == nil)
-    #expect(try poller.wait(timeout: .zero).isEmpty)
-    child.signal(SIGKILL)
-    #expect(try poller.wait(timeout: .seconds(60)).map(\.token) == [5])
-    #expect(child.reap() == .signalled(SIGKILL))
-  }
-
+@Suite(.timeLimit(.minutes(20))) struct ChildProcessTests {
   @Test func `a missing program is ENOENT`() {
     #expect(throws: SystemError(operation: "posix_spawn /nowhere/worker", code: ENOENT)) {
       _ = try ChildProcess.spawn(
@@ -62,24 +41,6 @@ struct ChildProcessTests {
     let child = try shell(
       "printf one >/proc/self/fd/\(b); printf two >/proc/self/fd/\(a)",
       [(parent: a, child: b), (parent: b, child: a)])
-    #expect(try first.textToEnd() == "one")
-    #expect(try second.textToEnd() == "two")
-    #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
-  }
-
-  @Test func `unused descriptor numbers can be assigned`() throws {
-    var first = try Pipe()
-    var second = try Pipe()
-    // The lowest free numbers, in the order in which the next two descriptors would not get them.
-    let (b, a) = {
-      let (low, high) = (fcntl(0, F_DUPFD_CLOEXEC, 3), fcntl(0, F_DUPFD_CLOEXEC, 3))
-      close(low)
-      close(high)
-      return (low, high)
-    }()
-    let child = try shell(
-      "printf one >/proc/self/fd/\(a); printf two >/proc/self/fd/\(b)",
-      [(parent: first.writerNumber, child: a), (parent: second.writerNumber, child: b)])
     #expect(try first.textToEnd() == "one")
     #expect(try second.textToEnd() == "two")
     #expect(child.waitForExit(until: .now + .seconds(60)) == .exited(0))
@@ -151,8 +112,7 @@ struct ChildProcessTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct OtherProcessTests {
+@Suite(.timeLimit(.minutes(20))) struct OtherProcessTests {
   @Test func `a process can be signalled and awaited`() throws {
     var pipe = try UnixSocket.pair()
     let ours = pipe.takeFirst()
@@ -174,8 +134,7 @@ struct OtherProcessTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct OutputPipeTests {
+@Suite(.timeLimit(.minutes(20))) struct OutputPipeTests {
   @Test func `what is written is read, then nothing, then the end`() throws {
     var pipe = try OutputPipe()
     let reader = pipe.takeReader()
@@ -255,31 +214,12 @@ struct Pipe: ~Copyable {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct ThisProcessTests {
-  @Test func `the process reports its own properties`() throws {
-    #expect(ThisProcess.processID == getpid())
-    #expect(ThisProcess.userID == geteuid())
-    let directory = try #require(ThisProcess.executableDirectory)
-    #expect(directory.hasPrefix("/"))
-    #expect(ThisProcess.environment["PATH"]?.isEmpty == false)
-  }
-
+@Suite(.timeLimit(.minutes(20))) struct ThisProcessTests {
   @Test func `memory use is reported for existing processes only`() throws {
     let use = try #require(ThisProcess.memoryUse(of: ThisProcess.processID))
     #expect(use.residentByteCount > 1 << 20)
     #expect((1...use.residentByteCount).contains(use.privateByteCount))
     #expect(ThisProcess.residentByteCount(of: 1 << 30) == nil)
-  }
-
-  @Test func `the processor time of a process grows with its work`() throws {
-    let before = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
-    let start = ThreadClock.time()
-    while ThreadClock.time() < start + .milliseconds(20) {}
-    let after = try #require(ProcessClock.time(ofProcess: ThisProcess.processID))
-    #expect(after >= before + .milliseconds(20))
-    // No process has a larger number (proc_sys_kernel(5), pid_max).
-    #expect(ProcessClock.time(ofProcess: 1 << 22) == nil)
   }
 
   @Test func `the descriptor limit is raised to the hard one`() throws {
@@ -290,21 +230,6 @@ struct ThisProcessTests {
     let fields = try #require(line).split(separator: " ")
     #expect(fields.count == 6 && fields[3] == fields[4])
     #expect(fields[3] == "\(limit)")
-  }
-
-  @Test func `the process may use at least one core`() {
-    #expect(ThisProcess.usableCoreCount >= 1)
-  }
-
-  @Test func `the monotonic clock does not go back`() {
-    let monotonic = MonotonicClock.nanoseconds()
-    #expect(MonotonicClock.nanoseconds() >= monotonic)
-  }
-
-  @Test func `a pipe is not a terminal`() throws {
-    let output = try Pipe()
-    #expect(!Terminal.isTerminal(output.reader.rawValue))
-    #expect(Terminal.columns(output.reader.rawValue) == nil)
   }
 
   @Test func `a timer ends the process when the time has passed`() async {
@@ -334,8 +259,7 @@ struct ThisProcessTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct SignalSourceTests {
+@Suite(.timeLimit(.minutes(20))) struct SignalSourceTests {
   @Test func `signals become readable`() throws {
     let source = try SignalSource([SIGUSR1, SIGUSR2])
     #expect(source.take() == [])

@@ -4,20 +4,9 @@ import ImgSystem
 import TestFiles
 import Testing
 
-@Suite(.timeLimit(.minutes(20)))
-struct FileIOTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct FileIOTests {
+  private let directory = TestDirectory()
   private var path: String { directory.file("file") }
-
-  init() throws {
-    directory = try TestDirectory()
-  }
-
-  @Test func `a directory is not opened for reading`() {
-    #expect(throws: SystemError(operation: "open \(directory.path)", code: EISDIR)) {
-      _ = try FileIO.open(readingFrom: directory.path)
-    }
-  }
 
   @Test func `reading appends up to the limit and returns 0 at the end`() throws {
     try FileIO.replace(path: path, with: [1, 2, 3])
@@ -58,14 +47,6 @@ struct FileIOTests {
     }
     writer.join()
     #expect(received == bytes)
-  }
-
-  @Test func `text is appended to a file that is created when missing`() throws {
-    for word in ["one ", "two"] {
-      let file = try FileIO.open(appendingTo: path)
-      try FileIO.writeAll(file.rawValue, word)
-    }
-    #expect(try FileIO.contents(of: path, upTo: 100) == Array("one two".utf8))
   }
 
   @Test func `a replaced file has the new content and leaves nothing beside it`() throws {
@@ -152,30 +133,13 @@ struct FileIOTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct FileLengthTests {
+@Suite(.timeLimit(.minutes(20))) struct FileLengthTests {
   private let root: TestDirectory
   private let path: String
 
   init() throws {
-    root = try TestDirectory()
+    root = TestDirectory()
     path = root.file("file")
-  }
-
-  @Test func `opening for update keeps the content`() throws {
-    for content in ["first", "again"] {
-      let file = try FileIO.open(updating: path)
-      try FileIO.writeAll(file.rawValue, Array(content.utf8).span, at: 0)
-      #expect(try FileIO.contents(of: file.rawValue, named: path, upTo: 10) == Array(content.utf8))
-    }
-    #expect(try FileStatus(following: path).permissions == 0o600)
-  }
-
-  @Test func `bytes are written at an offset, also behind the end`() throws {
-    let file = try FileIO.open(updating: path)
-    try FileIO.writeAll(file.rawValue, [1, 2].span, at: 3)
-    try FileIO.writeAll(file.rawValue, [9].span, at: 4)
-    #expect(try FileIO.contents(of: path, upTo: 10) == [0, 0, 0, 1, 9])
   }
 
   @Test func `allocation extends a file and never truncates it`() throws {
@@ -196,14 +160,9 @@ struct FileLengthTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct FileLockTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct FileLockTests {
+  private let directory = TestDirectory()
   private var path: String { directory.file("lock") }
-
-  init() throws {
-    directory = try TestDirectory()
-  }
 
   /// In a process of its own: children of this one, which other tests start, have its files open
   /// from their fork to their exec, and hold its locks as long.
@@ -288,13 +247,8 @@ private func canBeAcquired(_ path: String) throws -> Bool {
 
 /// Files with content that is replaced and perhaps put back.
 struct ProvisionalFileTests {
-  private let directory: TestDirectory
-  private let path: String
-
-  init() throws {
-    directory = try TestDirectory()
-    path = directory.file("a")
-  }
+  private let directory = TestDirectory()
+  private var path: String { directory.file("a") }
 
   private func text() throws -> String {
     String(decoding: try FileIO.contents(of: path, upTo: 100), as: UTF8.self)
@@ -363,7 +317,7 @@ struct ProvisionalFileTests {
 
 @Suite(.timeLimit(.minutes(20))) struct SpoolFileTests {
   @Test func `appended bytes are read in order at any position`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let file = try SpoolFile(in: directory.path)
     let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     try file.append(bytes.span.extracting(..<60_000))
@@ -374,13 +328,13 @@ struct ProvisionalFileTests {
   }
 
   @Test func `reading more bytes than the file has is an error`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let file = try SpoolFile(in: directory.path)
     #expect(throws: SystemError.self) { try file.contents(byteCount: 1) }
   }
 
   @Test func `a spool file has no name and is not inherited`() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let file = try SpoolFile(in: directory.path)
     var status = stat()
     #expect(unsafe fstat(file.descriptor, &status) == 0)

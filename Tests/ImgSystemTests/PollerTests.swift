@@ -3,8 +3,7 @@ import ImgSystem
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(20)))
-struct PollerTests {
+@Suite(.timeLimit(.minutes(20))) struct PollerTests {
   @Test func `bytes to read are reported under the token until they are read`() throws {
     var pair = try UnixSocket.pair()
     let near = pair.takeFirst()
@@ -14,8 +13,7 @@ struct PollerTests {
     #expect(try poller.wait(timeout: .zero).isEmpty)
 
     _ = try UnixSocket.send(far.rawValue, [1])
-    let expected = Poller.Readiness(
-      token: 42, isReadable: true, isWritable: false, isHungUp: false)
+    let expected = Poller.Readiness(token: 42, isReadable: true, isWritable: false, isHungUp: false)
     #expect(try poller.wait(timeout: nil) == [expected])
     #expect(try poller.wait(timeout: nil) == [expected])
 
@@ -139,8 +137,7 @@ extension UnixSocket {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct MailboxTests {
+@Suite(.timeLimit(.minutes(20))) struct MailboxTests {
   @Test func `a wake-up stays set until it is drained`() throws {
     let wakeup = try Wakeup()
     #expect(try !isReadable(wakeup.descriptor))
@@ -157,22 +154,6 @@ struct MailboxTests {
     wakeup.signal()
     wakeup.waitBlocking()
     #expect(try !isReadable(wakeup.descriptor))
-  }
-
-  @Test func `messages arrive once, in the order of posting`() throws {
-    let mailbox = try Mailbox<Int>()
-    mailbox.post(1)
-    mailbox.post(2)
-    #expect(try isReadable(mailbox.descriptor))
-    #expect(mailbox.takeAll() == [1, 2])
-    #expect(mailbox.takeAll() == [])
-    #expect(try !isReadable(mailbox.descriptor))
-    mailbox.post(contentsOf: [])
-    #expect(try !isReadable(mailbox.descriptor))
-    mailbox.post(contentsOf: [3, 4])
-    #expect(try isReadable(mailbox.descriptor))
-    mailbox.post(5)
-    #expect(mailbox.takeAll() == [3, 4, 5])
   }
 
   @Test func `no message is lost while many threads post`() throws {
@@ -205,8 +186,7 @@ struct MailboxTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct BlockingQueueTests {
+@Suite(.timeLimit(.minutes(20))) struct BlockingQueueTests {
   @Test func `a full queue refuses elements until there is room`() throws {
     let queue = try BlockingQueue<Int>(capacity: 2)
     #expect(queue.push(1))
@@ -290,8 +270,7 @@ struct BlockingQueueTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct ServiceThreadTests {
+@Suite(.timeLimit(.minutes(20))) struct ServiceThreadTests {
   @Test func `joining waits for queued jobs`() throws {
     let sum = Atomic(0)
     let thread = try ServiceThread<Int>(name: "sum", capacity: 100) { queue in
@@ -314,8 +293,7 @@ struct ServiceThreadTests {
       name.withLock { $0 = (try? FileIO.contents(of: "/proc/thread-self/comm", upTo: 64)) ?? [] }
       var mask = sigset_t()
       unsafe pthread_sigmask(SIG_BLOCK, nil, &mask)
-      blocksTermination.store(
-        unsafe sigismember(&mask, SIGTERM) == 1, ordering: .relaxed)
+      blocksTermination.store(unsafe sigismember(&mask, SIGTERM) == 1, ordering: .relaxed)
     }
     thread.join()
     #expect(String(decoding: name.withLock { $0 }, as: UTF8.self) == "a-name-of-more-\n")

@@ -166,8 +166,7 @@ enum GoldenMessages {
       "preview": .preview([lease]),
       "progress": .progress([lease]),
       "cancel": .cancel([lease]),
-      "follow_redirects": .followRedirects(
-        [TransferID(startedBy: lease)]),
+      "follow_redirects": .followRedirects([TransferID(startedBy: lease)]),
       "sweep": .sweep(expiredAt: WallTime(rawValue: 1_700_000_000_123)),
       "unpin": .unpin([JobID(rawValue: 7)]),
       "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
@@ -242,11 +241,11 @@ enum GoldenMessages {
 
   static func decoderOrders() throws -> [String: DecoderOrder] {
     [
-      "start": .start(DecoderStart(limits: Limits(), requiresSandbox: true)),
+      "start": .start(Limits(), requiresSandbox: true),
       "input": .input,
       "decode": .decode(
         DecodeRequest(picture: 7, variants: [try variant], isLenient: true, byteCount: 81_920)),
-      "describe": .describe(DescribeRequest(picture: 7, byteCount: 81_920)),
+      "describe": .describe(picture: 7, byteCount: 81_920),
     ]
   }
 
@@ -270,9 +269,8 @@ enum GoldenMessages {
     [
       "described": .described(description(), picture: 7),
       "described_animation": .described(description(frameDelays: [40, 1_320]), picture: 7),
-      "ready": .ready(DecoderReady(processID: 4_713, sandbox: sandbox)),
-      "refused": .refused(
-        DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
+      "ready": .ready(processID: 4_713, sandbox),
+      "refused": .refused(DecoderRefusal(reason: "libvips cannot be started", isLasting: false)),
       "decoded": .decoded(
         RenderedFacts(
           thumbnails: [thumbnail],
@@ -292,20 +290,18 @@ enum GoldenMessages {
       variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
       delay: .milliseconds(250), keep: .original)
     let changes = changes.mapValues { change in
-      ClientMessage.change(request, ChangeRequest(job: job, change: change))
+      ClientMessage.change(request, change, of: job)
     }
     return changes.merging([
       "hello": .hello(hello),
       "submit": .submit(
         request, Submission(name: "holiday", options: options, order: .lastInFirstOut)),
-      "submit_lines": .submitLines(
-        request, ["https://example.com/ü", "not a URL"]),
+      "submit_lines": .submitLines(request, ["https://example.com/ü", "not a URL"]),
       "submit_end": .submitEnd(request),
       "status": .status(request),
       "jobs": .jobs(request, JobsRequest(before: job, isActiveOnly: true)),
-      "job": .job(request, JobRequest(job: job, isWatching: true)),
-      "results": .results(
-        request, ResultsRequest(job: job, from: 500, isFailedOnly: true)),
+      "job": .job(request, job, isWatching: true),
+      "results": .results(request, ResultsRequest(job: job, from: 500, isFailedOnly: true)),
       "limit": .limit(
         request,
         LimitChange(
@@ -321,17 +317,17 @@ enum GoldenMessages {
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(variant: .standard), bypassesStore: true)),
+          options: RequestOptions(ThumbnailRequest(variant: .standard, bypassesStore: true)))),
       "get_incremental": .get(
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(variant: .standard), wantsPreviews: true)),
+          options: RequestOptions(variant: .standard), updates: .previews)),
       "get_progress": .get(
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(variant: .standard), wantsProgress: true)),
+          options: RequestOptions(variant: .standard), updates: .progress)),
       "get_retry_after": .get(
         request,
         GetRequest(
@@ -377,14 +373,12 @@ enum GoldenMessages {
       order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
     return [
       "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
-      "refused": .refused(
-        request, RequestRefusal(code: .unknownJob, message: "there is no job 3")),
-      "submitted": .submitted(request, Submitted(job: job, total: 1_000)),
+      "refused": .refused(request, .unknownJob, message: "there is no job 3"),
+      "submitted": .submitted(request, job, total: 1_000),
       "status": .status(request, cluster),
       "jobs": .jobs(request, JobsPage(jobs: [status], hasMore: false)),
       "job": .job(request, status),
-      "job_waiting": .job(
-        request, ImageJob(record, running: 2, wait: wait)),
+      "job_waiting": .job(request, ImageJob(record, running: 2, wait: wait)),
       "job_delayed": .job(request, ImageJob(delayed, isDelayed: true)),
       "results": .results(
         request,
@@ -393,20 +387,17 @@ enum GoldenMessages {
             .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
             .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
           ], next: 2)),
-      "got": .got(
-        request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
-      "got_timed": .got(
-        request, GotReply(outcome: .failed(failure), timings: timings)),
+      "got": .got(request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
+      "got_timed": .got(request, GotReply(outcome: .failed(failure), timings: timings)),
       "got_uncached": .got(
         request,
         GotReply(
           outcome: .done(thumbnail, fromCache: false, bytesFetched: 81_920),
           uncached: uncached)),
-      "preview": .preview(request, PreviewReply(number: 2, thumbnail: thumbnail)),
+      "preview": .preview(request, number: 2, thumbnail),
       "progress": .progress(
         request, ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
-      "progress_unknown_length": .progress(
-        request, ImageProgress(receivedByteCount: 16_384)),
+      "progress_unknown_length": .progress(request, ImageProgress(receivedByteCount: 16_384)),
       "waiting": .waiting(request, wait),
       "forgotten": .forgotten(request),
       "detached": .detached(request),

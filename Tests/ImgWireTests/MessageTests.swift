@@ -3,15 +3,18 @@ import Testing
 
 @testable import ImgWire
 
+/// A payload, which need not be a message, behind its length in big-endian order.
+func frame(_ payload: [UInt8]) -> [UInt8] {
+  [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: payload.count >> $0) } + payload
+}
+
 @Suite struct FrameTests {
   private static let payloads: [[UInt8]] = [
     Array("{}".utf8), Array(#"{"type":"drain"}"#.utf8), [UInt8](repeating: 0x20, count: 70_000),
   ]
-  private static let stream = payloads.flatMap { Frame.encode($0) }
+  private static let stream = payloads.flatMap(frame)
 
-  private func frames(
-    of stream: [UInt8], inPiecesOf size: Int
-  ) throws(FrameError) -> [[UInt8]] {
+  private func frames(of stream: [UInt8], inPiecesOf size: Int) throws(FrameError) -> [[UInt8]] {
     var decoder = FrameDecoder()
     var frames: [[UInt8]] = []
     for start in stride(from: 0, to: stream.count, by: size) {
@@ -26,19 +29,13 @@ import Testing
     #expect(try frames(of: Self.stream, inPiecesOf: size) == Self.payloads)
   }
 
-  @Test func `the header is the length in big-endian order`() {
-    #expect(Frame.encode([UInt8](repeating: 7, count: 0x0102)).prefix(4) == [0, 0, 1, 2])
-  }
-
   @Test(
     arguments: [
       ([0, 0, 0, 0], FrameError.empty),
       ([0x00, 0x10, 0x00, 0x01], .tooLong(byteCount: Frame.maximumByteCount + 1)),
       ([0xFF, 0xFF, 0xFF, 0xFF], .tooLong(byteCount: 0xFFFF_FFFF)),
     ] as [([UInt8], FrameError)])
-  func `an invalid length is an error before the payload arrives`(
-    header: [UInt8], error: FrameError
-  ) {
+  func `an invalid length is an error before the payload`(header: [UInt8], error: FrameError) {
     var decoder = FrameDecoder()
     decoder.append(header)
     #expect(throws: error) { try decoder.next() }
@@ -46,20 +43,20 @@ import Testing
 
   @Test func `a frame of the maximum length is decoded`() throws {
     let payload = [UInt8](repeating: 0x20, count: Frame.maximumByteCount)
-    #expect(try frames(of: Frame.encode(payload), inPiecesOf: 65_536) == [payload])
+    #expect(try frames(of: frame(payload), inPiecesOf: 65_536) == [payload])
   }
 
   @Test func `memory is held for buffered bytes only`() throws {
-    let frame = Frame.encode([UInt8](repeating: 0x20, count: 100_000))
+    let bytes = frame([UInt8](repeating: 0x20, count: 100_000))
     var decoder = FrameDecoder()
     #expect(!decoder.hasNext && !decoder.isWithinFrame)
-    decoder.append(frame + frame[..<50_000])
+    decoder.append(bytes + bytes[..<50_000])
     #expect(decoder.hasNext && !decoder.isWithinFrame)
     #expect(decoder.heldByteCount >= 150_000)
     _ = try decoder.next()
     #expect(!decoder.hasNext && decoder.isWithinFrame)
     #expect((50_000..<80_000).contains(decoder.heldByteCount))
-    decoder.append(frame[50_000...])
+    decoder.append(bytes[50_000...])
     #expect(decoder.hasNext && !decoder.isWithinFrame)
     _ = try decoder.next()
     #expect(!decoder.hasNext && !decoder.isWithinFrame)
@@ -76,14 +73,14 @@ import Testing
     var decoder = FrameDecoder()
     decoder.append([0, 0, 0, 0])
     #expect(throws: FrameError.empty) { try decoder.next() }
-    decoder.append(Frame.encode(Array("{}".utf8)))
+    decoder.append(frame(Array("{}".utf8)))
     #expect(throws: FrameError.empty) { try decoder.next() }
   }
 
   @Test func `an incomplete frame is not decoded`() throws {
     for count in 0..<6 {
       var decoder = FrameDecoder()
-      decoder.append(Frame.encode(Array("{}".utf8)).prefix(count))
+      decoder.append(frame(Array("{}".utf8)).prefix(count))
       #expect(try decoder.next() == nil || count == 6)
     }
   }
@@ -169,9 +166,7 @@ import Testing
   }
 
   @Test(arguments: ImageVariant.Mode.allCases, ImageVariant.Format.allCases)
-  func `a request comes back as it was sent`(
-    mode: ImageVariant.Mode, format: ImageVariant.Format
-  ) throws {
+  func `a request comes back as sent`(mode: ImageVariant.Mode, format: ImageVariant.Format) throws {
     let variant = try Variant(
       ImageVariant(
         width: 16_383, height: 1, mode: mode, crop: mode.coversBox ? .entropy : nil, format: format,
@@ -256,7 +251,7 @@ import Testing
   }
 
   private func get(_ members: String, isSliding: Bool = false) -> String {
-    #"{"type":"get","id":1,"url":"http://a/","incremental":false,"no_cache":false,"progress":false,"options":"#
+    #"{"type":"get","id":1,"url":"http://a/","no_cache":false,"updates":0,"options":"#
       + #"{"priority":0,\#(members)"#
       + #""expire_on_access":\#(isSliding),"lenient":false,"keep":"thumbnail","#
       + #""fetch":{"headers":[],"ignore_query":[],"cache_policy":"reload","respect_opt_out":false,"#
@@ -310,9 +305,7 @@ import Testing
     (#""expire_at":"2027-01-01T00:00:00.000Z","#, true, "a date cannot slide"),
     (#""expire_at":"tomorrow","#, false, "tomorrow"),
   ])
-  func `an invalid expiry is not decoded`(
-    members: String, isSliding: Bool, reason: String
-  ) throws {
+  func `an invalid expiry is not decoded`(members: String, isSliding: Bool, reason: String) throws {
     let text = get(#""delay_ms":0,"# + members, isSliding: isSliding)
     #expect(try error(of: text).contains(reason))
   }

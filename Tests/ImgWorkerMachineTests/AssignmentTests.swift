@@ -68,8 +68,7 @@ struct AssignmentTests {
   // MARK: - Uploads
 
   @Test mutating func `an upload is decoded at once`() {
-    let upload = Upload(
-      lease: 1, url: nil, request: .sample, retention: Retention(), byteCount: 9)
+    let upload = Upload(lease: 1, url: nil, request: .sample, retention: Retention(), byteCount: 9)
     #expect(driver.handle(.received(.decodeUpload(upload))) == ["decode 1 from upload of 9"])
     #expect(driver.orders[1]?.isUrgent == true)
     #expect(driver.orders[1]?.request.bypassesStore == true)
@@ -168,17 +167,6 @@ private func order(_ lease: LeaseID, _ request: ThumbnailRequest = .sample) thro
 
 /// The leases without a result.
 struct FetchTasksTests {
-  @Test func `a task is found and changed until it is removed`() throws {
-    var tasks = FetchTasks()
-    #expect(tasks.isEmpty)
-    tasks.add(FetchTask(try order(1), stage: .transferring))
-    tasks.update(1) { $0.bytesFetched = 5 }
-    #expect(tasks.contains(1))
-    #expect(tasks[1].bytesFetched == 5)
-    #expect(tasks.remove(1).bytesFetched == 5)
-    #expect(tasks.isEmpty)
-  }
-
   @Test func `a lease without a task ends the process`() async {
     await #expect(processExitsWith: .failure) {
       var tasks = FetchTasks()
@@ -286,8 +274,7 @@ struct RecordMakerTests {
   }
 
   @Test func `each thumbnail is stored with the ThumbHash, an original without`() throws {
-    let hash = try #require(
-      ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)))
+    let hash = try #require(ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19)))
     let maker = try maker(thumbHash: hash)
     #expect(maker.thumbnailRecords(at: Self.now).map(\.source.thumbHash) == [hash, hash])
     #expect(maker.originalRecord.source.thumbHash == nil)

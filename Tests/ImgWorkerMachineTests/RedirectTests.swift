@@ -21,8 +21,7 @@ struct RedirectTests {
 
   private mutating func fetchObediently() {
     driver.fetch([1], TestDriver.url, .obedient)
-    driver.handle(
-      .robotsRead(of: url, KnownRobots(ClosedPath.none, expiresAt: .distantFuture)))
+    driver.handle(.robotsRead(of: url, KnownRobots(ClosedPath.none, expiresAt: .distantFuture)))
     _ = driver.endTurn()
   }
 
@@ -165,9 +164,7 @@ struct RedirectOriginsTests {
       return
     }
     #expect(failure.stage == .fetch && !failure.isRetryable)
-    #expect(
-      failure.detail
-        == "a redirect leads to other.example, to a URL that is not permitted")
+    #expect(failure.detail == "a redirect leads to other.example, to a URL that is not permitted")
   }
 
   // MARK: - Transfers of several requests
@@ -178,8 +175,7 @@ struct RedirectOriginsTests {
     driver.attach([2], TestDriver.url, refused == 2 ? listed : .sample)
     let permitted: LeaseID = refused == 1 ? 2 : 1
     #expect(driver.handle(.redirected(1, away)).isEmpty)
-    #expect(
-      driver.endTurn() == ["redirected [1]", "finished \(refused.rawValue) blocked_origin"])
+    #expect(driver.endTurn() == ["redirected [1]", "finished \(refused.rawValue) blocked_origin"])
     #expect(grantSlot() == ["follow 1"])
     #expect(
       driver.receiveBody(of: 1, wasRedirected: true)
@@ -188,9 +184,7 @@ struct RedirectOriginsTests {
   }
 
   @Test(arguments: [false, true])
-  mutating func `a lease does not attach behind a redirect that it does not permit`(
-    isReceived: Bool
-  ) {
+  mutating func `a lease does not attach behind a redirect it does not permit`(isReceived: Bool) {
     driver.fetch([1])
     driver.handle(.redirected(1, away))
     _ = grantSlot()

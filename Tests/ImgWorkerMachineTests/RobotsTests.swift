@@ -22,8 +22,7 @@ struct RobotsTests {
   // MARK: - Asking
 
   @Test mutating func `the store is read once for all that waits for an origin`() {
-    #expect(
-      driver.fetch([1, 2], TestDriver.url, .obedient) == ["read robots http://example.com"])
+    #expect(driver.fetch([1, 2], TestDriver.url, .obedient) == ["read robots http://example.com"])
     #expect(driver.handle(.robotsRead(of: url, known(.none))) == ["start 1", "start 2"])
     #expect(driver.endTurn() == ["host updates"])
     #expect(driver.hostUpdates == [HostUpdates(robotsKnown: [1, 2])])
@@ -145,15 +144,6 @@ struct RobotsCacheTests {
     #expect(cache.verdict(of: url, at: now).summary == "asked")
   }
 
-  @Test mutating func `rules decide what waited and what comes after`() {
-    wait()
-    wait()
-    #expect(learn(ClosedPath(path: "/a")) == 2)
-    #expect(cache.verdict(of: url, at: now).summary == "refused")
-    #expect(learn(.none) == 0)
-    #expect(cache.verdict(of: url, at: now).summary == "permitted")
-  }
-
   @Test mutating func `rules are forgotten after a minute, or when they expire`() {
     _ = learn(.none)
     let later = now.advanced(by: RobotsCache.memoryTime)
@@ -194,8 +184,7 @@ struct RobotsCacheTests {
 
       func permits(_ url: ImageURL) throws(Failure) -> Bool { throw Failure.broken }
     }
-    _ = cache.learn(
-      KnownRobots(Unreadable(), expiresAt: .distantFuture), of: url.origin, at: now)
+    _ = cache.learn(KnownRobots(Unreadable(), expiresAt: .distantFuture), of: url.origin, at: now)
     #expect(cache.verdict(of: url, at: now).summary == "permitted")
   }
 }

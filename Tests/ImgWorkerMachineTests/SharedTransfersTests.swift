@@ -6,8 +6,7 @@ import Testing
 
 /// Which lease is attached to which transfer, and what becomes of transfers and bodies.
 struct SharedTransfersTests {
-  private static let key = TransferKey(
-    name: PictureName(text: TestDriver.url), part: .whole)
+  private static let key = TransferKey(name: PictureName(text: TestDriver.url), part: .whole)
   private static let other = TransferKey(name: PictureName(text: "other"), part: .whole)
   private static let body = SharedTransfer.Body(
     facts: .sample, freshByteCount: 30, timings: Timings(), wasRedirected: false)
@@ -30,15 +29,6 @@ struct SharedTransfersTests {
     let shares = transfers.receive(Self.body, by: 1)
     #expect(shares.map(\.lease) == [1, 2, 3])
     #expect(shares.map(\.bytesFetched) == [30, 0, 0])
-  }
-
-  @Test mutating func `a lease that attaches to a held body gets its share at once`() throws {
-    try start(1)
-    _ = transfers.receive(Self.body, by: 1)
-    let share = transfers.attach(2, key: Self.key).share
-    #expect(share?.lease == 2)
-    #expect(share?.bytesFetched == 0)
-    #expect(transfers.transfer(of: 2) == 1)
   }
 
   @Test mutating func `the first of the leases that stay counts the bytes`() throws {
@@ -91,19 +81,6 @@ struct SharedTransfersTests {
 
   // MARK: - The end of a body
 
-  @Test mutating func `a body is free once, after its last lease`() throws {
-    try start(1)
-    _ = transfers.attach(2, key: Self.key)
-    _ = transfers.receive(Self.body, by: 1)
-    #expect(transfers.detach(1) == nil)
-    _ = transfers.attach(3, key: Self.key)
-    #expect(transfers.detach(2) == nil)
-    #expect(transfers.detach(3) == 1)
-    #expect(transfers.detach(3) == nil)
-    #expect(!transfers.contains(1))
-    #expect(transfers.attach(4, key: Self.key).isNone)
-  }
-
   @Test mutating func `each of two transfers of a name frees its own body`() throws {
     try start(1)
     try start(2)
@@ -113,36 +90,6 @@ struct SharedTransfersTests {
     #expect(transfers.attach(3, key: Self.key).share != nil)
     #expect(transfers.detach(2) == nil)
     #expect(transfers.detach(3) == 2)
-  }
-
-  @Test mutating func `a body waits to be stored until a lease has stored it`() throws {
-    try start(1)
-    #expect(transfers.bodyToStore(of: 1) == nil)
-    _ = transfers.receive(Self.body, by: 1)
-    #expect(transfers.bodyToStore(of: 1) == 1)
-    transfers.update(1) { $0.bodyStored() }
-    #expect(transfers.bodyToStore(of: 1) == nil)
-    #expect(transfers.bodyToStore(of: 9) == nil)
-  }
-
-  // MARK: - Failures and leases that leave
-
-  @Test mutating func `a transfer's failure ends every lease of it that has not left`() throws {
-    try start(1)
-    _ = transfers.attach(2, key: Self.key)
-    _ = transfers.attach(3, key: Self.key)
-    #expect(transfers.leave(1) == nil)
-    #expect(transfers.end(1) == [2, 3])
-    #expect(transfers.attach(4, key: Self.key).isNone)
-    #expect(transfers.detach(2) == nil)
-  }
-
-  @Test mutating func `a transfer is over when its last lease leaves, whichever it is`() throws {
-    try start(1)
-    _ = transfers.attach(2, key: Self.key)
-    #expect(transfers.leave(1) == nil)
-    #expect(transfers.leave(2) == 1)
-    #expect(!transfers.contains(1))
   }
 
   // MARK: - Slots

@@ -78,8 +78,7 @@ struct StoringTests {
       driver.endTurn() == ["transferred [1, 2, 3]", "released [2]", "finished 1 done, 3 done"])
   }
 
-  @Test mutating func `what cannot be pinned has no result, whatever it was stored or renewed for`()
-  {
+  @Test mutating func `what cannot be pinned has no result, stored or renewed`() {
     #expect(fetchAndDecode(1, .sample(keep: .all)) == ["put 1 [thumbnail, original] of body 1"])
     #expect(driver.handle(.unpinned([1])) == ["release body 1"])
     #expect(driver.endTurn() == ["unpinned [1]"])
@@ -171,8 +170,7 @@ struct StoringTests {
   ) {
     _ = fetchAndDecode(1, .sample(bypassesStore: !isRefused))
     if isRefused {
-      driver.handle(
-        .stored(1, .refused(StoreRefusal(failure: .storeFull, isStoreDegraded: false))))
+      driver.handle(.stored(1, .refused(StoreRefusal(failure: .storeFull, isStoreDegraded: false))))
     }
     driver.handle(.uncachedFailed(1, detail: "EMFILE"))
     #expect(driver.hasReport)

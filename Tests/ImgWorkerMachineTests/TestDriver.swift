@@ -26,9 +26,7 @@ struct TestDriver {
   }
 
   mutating func advance(by duration: Duration) {
-    now = Moment(
-      instant: now.instant + duration,
-      wall: now.wall.advanced(by: duration))
+    now = Moment(instant: now.instant + duration, wall: now.wall.advanced(by: duration))
   }
 
   // MARK: - Events

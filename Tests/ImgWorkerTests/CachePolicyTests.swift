@@ -10,13 +10,12 @@ import Testing
 
 /// Which records answer under each cache policy, and when the origin is asked.
 @Suite(.timeLimit(.minutes(20))) struct CachePolicyTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let pictures: [[UInt8]]
   private let worker: RunningWorker
   private let url: ImageURL
 
   init() throws {
-    origin = try TestOrigin()
     let maker = try PictureMaker.start()
     pictures = try [maker.card(index: 1), maker.card(index: 2, width: 200, height: 100)]
     worker = try RunningWorker()
@@ -87,9 +86,7 @@ import Testing
   }
 
   @Test(arguments: [CachePolicy.byProtocol, .reload])
-  func `an original that the policy does not accept is not decoded`(
-    policy: CachePolicy
-  ) throws {
+  func `an original that the policy does not accept is not decoded`(policy: CachePolicy) throws {
     serve("max-age=0")
     _ = try fetch(batch(1, keep: .all))
     try worker.send(.decode(batch(2, policy, width: 32)))
@@ -157,9 +154,7 @@ import Testing
   }
 
   @Test(arguments: [CachePolicy.byProtocol, .reload, .cacheElseLoad])
-  func `an attached lease without a record is released after a 304`(
-    policy: CachePolicy
-  ) throws {
+  func `an attached lease without a record is released after a 304`(policy: CachePolicy) throws {
     serve("max-age=0")
     _ = try fetch(batch(1))
     // No body follows a 304, so the answer is held back as a whole.

@@ -70,17 +70,6 @@ import Testing
     #expect(try running.end(of: 1)?.thumbnail?.width == 256)
   }
 
-  @Test func `the spare decodes the picture of a decoder that hangs`() throws {
-    var limits = Limits()
-    // The spare needs a fraction of that on the slowest machine.
-    limits.decodeTimeout = .seconds(5)
-    let running = try RunningDecodeThread(limits: limits)
-    try running.run { running.isReady }
-    running.host.signal(DecoderID(rawValue: 1), SIGSTOP)
-    #expect(try running.decode(picture)?.thumbnail?.width == 256)
-    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
-  }
-
   /// A GIF of 100 megapixels, whose loader allocates 4 bytes for each before it reads one. GLib
   /// ends the process when an allocation of its own is refused.
   private static let largeCanvas: [UInt8] = {
@@ -326,12 +315,6 @@ import Testing
     #expect(try running.decode(picture, lease: 2)?.thumbnail?.width == 32)
   }
 
-  @Test func `what a decoder says of the pixels is taken`() throws {
-    let running = try RunningDecodeThread(scripts: [Self.says(Self.described())])
-    _ = try running.pixelFacts(of: picture)
-    #expect(try running.lastRecord()?.pixels?.dominant?.cssText == "#0000ff")
-  }
-
   @Test func `a decoder tells the frames of an animated JPEG XL, and of no other picture`() throws {
     let card = Card(index: 1, width: 16, height: 12).raster
     let animation = JXLWriter.file([JXLWriter.Frame(card), JXLWriter.Frame(card)])
@@ -347,9 +330,7 @@ import Testing
     }
   }
 
-  @Test func `a decoder that makes up a hash or a colour is ended, and its picture tried again`()
-    throws
-  {
+  @Test func `a decoder that makes up a hash or colour is ended, its picture tried again`() throws {
     let lies = [
       Self.described(thumbHash: "IAgCBwAA"), Self.described(thumbHash: "<b>"),
       Self.described(blurHash: "LIGY"), Self.described(blurHash: Self.blurHash + "0"),
@@ -368,13 +349,13 @@ import Testing
 
   @Test func `a decoder that makes a thumbnail unasked is ended`() throws {
     let script: Script = { role in
-      let request = try role.takeDescription()
+      let picture = try role.takeDescription()
       let hash = ThumbHash(bytes: [32, 8, 2, 7, 0] + Array(repeating: 0, count: 19))
       guard let hash else { throw ScriptedDecoder.Unexpected() }
       let facts = RenderedFacts(
         thumbnails: [Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: 1)],
         source: SourceFacts(format: .png, width: 32, height: 24, frames: 1), thumbHash: hash)
-      try role.channel.send(.decoded(facts, picture: request.picture))
+      try role.channel.send(.decoded(facts, picture: picture))
       role.waitForClose()
       return .exited(0)
     }

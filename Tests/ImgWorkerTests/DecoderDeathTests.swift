@@ -50,6 +50,34 @@ import Testing
     }
   }
 
+  /// Answers its first picture with that thumbnail and those bytes in place of a report.
+  private func sends(_ bytes: [UInt8], passing file: CInt? = nil) -> Script {
+    { [thumbnail] role in
+      _ = try role.takePicture()
+      role.thumbnail.put(thumbnail.span)
+      _ = try UnixSocket.send(role.channel.descriptor, bytes[...], passing: file)
+      role.waitForClose()
+      return .exited(0)
+    }
+  }
+
+  /// The frame of a message that only a liar sends.
+  private static func frame(_ text: String) -> [UInt8] {
+    let payload = Array(text.utf8)
+    return (0..<4).reversed().map { UInt8(truncatingIfNeeded: payload.count >> ($0 * 8)) } + payload
+  }
+
+  /// Expects that the first decoder is ended, and its picture decoded by the next.
+  private func expectEnded(
+    _ script: @escaping Script, _ comment: Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let running = try RunningDecodeThread(scripts: [script])
+    let width = try running.decode(picture)?.thumbnail?.width
+    #expect(width == 256, comment, sourceLocation: sourceLocation)
+    #expect(running.endedDecoders == [1], comment, sourceLocation: sourceLocation)
+  }
+
   /// Finds every picture damaged.
   private static let findsDamage: Script = { role in
     var request = try role.takePicture()
@@ -119,9 +147,7 @@ import Testing
   }
 
   @Test(arguments: [SIGALRM, SIGPROF])
-  func `a picture over which two decoders run out of time fails with decode_timeout`(
-    signal: CInt
-  ) throws {
+  func `a picture over which two decoders run out of time times out`(signal: CInt) throws {
     let late = Self.dies(of: .signalled(signal))
     #expect(try end(with: [late, late])?.failure?.code == .decodeTimeout)
   }
@@ -149,19 +175,7 @@ import Testing
     #expect(failure?.detail == "decoding took longer than 0.1 seconds")
   }
 
-  @Test func `four decoders that are killed are no evidence against the picture`() throws {
-    let killed = Self.dies(of: .signalled(SIGKILL))
-    #expect(
-      try end(with: [killed, killed, killed, killed, Self.says(decoded(), thumbnail)])?.thumbnail
-        != nil)
-    let failure = try end(with: [killed, killed, killed, killed, killed])?.failure
-    #expect(failure?.code == .outOfMemory)
-  }
-
-  @Test
-  func `a decoder that closes its channel and lives on has crashed, and was not out of memory`()
-    throws
-  {
+  @Test func `a decoder that closes its channel and lives on has crashed`() throws {
     // It ends only when it is told to.
     let script: Script = { role in
       _ = try role.takePicture()
@@ -182,7 +196,7 @@ import Testing
     }
     let processID = busy.processID
     let script: Script = { role in
-      try role.channel.send(.ready(ScriptedDecoder.ready(processID: processID)))
+      try role.channel.send(ScriptedDecoder.ready(processID: processID))
       role.waitForClose()
       return .exited(0)
     }
@@ -204,8 +218,7 @@ import Testing
   }
 
   @Test func `a decoder that was refused memory is replaced, and its picture tried again`() throws {
-    let refused = Self.says(
-      .failed(.outOfMemory(decoderMemory: 1 << 20), picture: 1), thumbnail)
+    let refused = Self.says(.failed(.outOfMemory(decoderMemory: 1 << 20), picture: 1), thumbnail)
     let running = try RunningDecodeThread(scripts: [refused])
     #expect(try running.decode(picture)?.thumbnail?.width == 256)
     #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
@@ -229,11 +242,7 @@ import Testing
       (decoded(format: .svg, byteCount: drawing.count), drawing),
       (decoded(width: 257), thumbnail), (decoded(sourceFormat: .png), thumbnail),
     ]
-    for (report, bytes) in lies {
-      let running = try RunningDecodeThread(scripts: [Self.says(report, bytes)])
-      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(report)")
-      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
-    }
+    for (report, bytes) in lies { try expectEnded(Self.says(report, bytes), "\(report)") }
   }
 
   @Test func `a decoder cannot announce pixels of another size or another picture`() throws {
@@ -263,15 +272,7 @@ import Testing
   }
 
   @Test func `a decoder that sends no frames is ended, and its picture tried again`() throws {
-    let script: Script = { role in
-      _ = try role.takePicture()
-      _ = try UnixSocket.send(role.channel.descriptor, [0xFF, 0xFF, 0xFF, 0xFF, 0])
-      role.waitForClose()
-      return .exited(0)
-    }
-    let running = try RunningDecodeThread(scripts: [script])
-    #expect(try running.decode(picture)?.thumbnail?.width == 256)
-    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+    try expectEnded(sends([0xFF, 0xFF, 0xFF, 0xFF, 0]))
   }
 
   @Test func `a decoder that says what none says is ended, and its picture tried again`() throws {
@@ -283,32 +284,17 @@ import Testing
       decoded(picture: 0), decoded(picture: 2), decoded(isDamaged: true),
       .failed(Failure(stage: .decode, code: .corruptImage, detail: ""), picture: 2),
       .failed(Failure(stage: .decode, code: .storeFull, detail: ""), picture: 1),
-      .ready(ScriptedDecoder.ready()),
+      ScriptedDecoder.ready(),
       .refused(DecoderRefusal(reason: "no", isLasting: true)),
     ]
-    for report in reports {
-      let running = try RunningDecodeThread(scripts: [Self.says(report, thumbnail)])
-      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(report)")
-      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(report)")
-    }
+    for report in reports { try expectEnded(Self.says(report, thumbnail), "\(report)") }
   }
 
   @Test func `a decoder that makes up a ThumbHash is ended, and its picture tried again`() throws {
     let report = String(decoding: try WireCoding.frame(decoded()).dropFirst(4), as: UTF8.self)
     for text in ["", "2BcCA", "not base64", String(repeating: "A", count: 60)] {
       let lie = report.replacing(/"thumbhash":"[^"]*"/, with: #""thumbhash":"\#(text)""#)
-      let payload = Array(lie.utf8)
-      let script: Script = { [thumbnail] role in
-        _ = try role.takePicture()
-        role.thumbnail.put(thumbnail.span)
-        let length = (0..<4).reversed().map { UInt8(truncatingIfNeeded: payload.count >> ($0 * 8)) }
-        _ = try UnixSocket.send(role.channel.descriptor, (length + payload)[...])
-        role.waitForClose()
-        return .exited(0)
-      }
-      let running = try RunningDecodeThread(scripts: [script])
-      #expect(try running.decode(picture)?.thumbnail?.width == 256, "\(text)")
-      #expect(running.endedDecoders == [DecoderID(rawValue: 1)], "\(text)")
+      try expectEnded(sends(Self.frame(lie)), "\(text)")
     }
   }
 
@@ -348,17 +334,7 @@ import Testing
   }
 
   @Test func `a decoder that passes a file on is ended, and its picture tried again`() throws {
-    let frame = try WireCoding.frame(decoded())
-    let script: Script = { [thumbnail] role in
-      _ = try role.takePicture()
-      role.thumbnail.put(thumbnail.span)
-      _ = try UnixSocket.send(role.channel.descriptor, frame[...], passing: 0)
-      role.waitForClose()
-      return .exited(0)
-    }
-    let running = try RunningDecodeThread(scripts: [script])
-    #expect(try running.decode(picture)?.thumbnail?.width == 256)
-    #expect(running.endedDecoders == [DecoderID(rawValue: 1)])
+    try expectEnded(sends(WireCoding.frame(decoded()), passing: 0))
   }
 
   @Test func `a decoder finds nothing of earlier pictures behind its picture`() throws {
@@ -369,8 +345,7 @@ import Testing
         let rest = role.picture.withPicture(byteCount: end + 100) { bytes in
           (end..<(end + 100)).contains { bytes[$0] != 0 }
         }
-        let failure = Failure(
-          stage: .decode, code: rest ? .internal : .corruptImage, detail: "")
+        let failure = Failure(stage: .decode, code: rest ? .internal : .corruptImage, detail: "")
         try role.channel.send(.failed(failure, picture: picture))
         if picture == 1 { request = try role.nextPicture() }
       }
@@ -386,16 +361,9 @@ import Testing
   @Test func `a failure that a decoder reports is cut to what a failure may say`() throws {
     // As a decoder would have to encode it by itself.
     let detail = String(repeating: "x", count: 1_000)
-    let frame = Array(
+    let report =
       #"{"type":"failed","picture":1,"stage":"fetch","code":"corrupt_image","retryable":true,"detail":"\#(detail)"}"#
-        .utf8)
-    let script: Script = { role in
-      _ = try role.takePicture()
-      _ = try UnixSocket.send(role.channel.descriptor, Frame.encode(frame)[...])
-      role.waitForClose()
-      return .exited(0)
-    }
-    let failure = try end(with: [script])?.failure
+    let failure = try end(with: [sends(Self.frame(report))])?.failure
     #expect(failure?.stage == .decode)
     #expect(failure?.detail.utf8.count == Failure.maximumDetailByteCount)
   }
@@ -424,7 +392,7 @@ import Testing
 
   @Test func `spares that die after they were ready are no failed starts`() throws {
     let spare: Script = { role in
-      try role.channel.send(.ready(ScriptedDecoder.ready()))
+      try role.channel.send(ScriptedDecoder.ready())
       return .signalled(SIGTERM)
     }
     let spares = Array(repeating: spare, count: 10)

@@ -48,9 +48,7 @@ import Testing
     ("data:,hello", Failure.Code.notAnImage), ("data:;base64,a", .invalidURL),
     ("data:,", .notAnImage),
   ])
-  func `a URL that holds no picture fails with its code`(
-    url: String, code: Failure.Code
-  ) throws {
+  func `a URL that holds no picture fails with its code`(url: String, code: Failure.Code) throws {
     #expect(try decode(1, url)?.failureCode == code)
   }
 
@@ -120,11 +118,10 @@ import Testing
 
 /// Pictures in files that URLs name.
 @Suite(.timeLimit(.minutes(20))) struct FileTests {
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let picture: [UInt8]
 
   init() throws {
-    directory = try TestDirectory()
     picture = try PictureMaker.start().card(index: 1)
   }
 

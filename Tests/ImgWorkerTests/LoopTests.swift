@@ -10,14 +10,12 @@ import Testing
 @testable import ImgWorker
 
 /// The removal of expired records.
-@Suite(.timeLimit(.minutes(20)))
-struct ExpirySweepTests {
-  private let directory: TestDirectory
+@Suite(.timeLimit(.minutes(20))) struct ExpirySweepTests {
+  private let directory = TestDirectory()
   private let store: SharedStore
   private let now = WallTime(rawValue: 1_800_000_000_000)
 
   init() throws {
-    directory = try TestDirectory()
     store = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 64 << 20))
   }
@@ -29,8 +27,7 @@ struct ExpirySweepTests {
       return NewThumbnail(
         key: ContentKey(PictureName(url), variant: .standard), url: url.text,
         thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 100),
-        source: SourcePicture(
-          format: .jpeg, width: 640, height: 480, byteCount: 10_000),
+        source: SourcePicture(format: .jpeg, width: 640, height: 480, byteCount: 10_000),
         retention: Retention(until: moment), bytes: [UInt8](repeating: 7, count: 100))
     }
     try store.current().put(thumbnails, at: moment.advanced(by: .seconds(-10)))
@@ -45,8 +42,7 @@ struct ExpirySweepTests {
     try store.current().size().recordCount
   }
 
-  @Test func `expired records go in batches with pauses between them, and the others stay`() throws
-  {
+  @Test func `expired records go in batches with pauses, and the others stay`() throws {
     try put(0..<600, expiringAt: now)
     try put(600..<610, expiringAt: now.advanced(by: .milliseconds(1)))
     var sweep = ExpirySweep()
@@ -133,9 +129,7 @@ struct ExpirySweepTests {
     #expect(try entryCount() == 0)
   }
 
-  @Test func `the store thread sweeps when it is idle, and ends without delay`()
-    throws
-  {
+  @Test func `the store thread sweeps when it is idle, and ends without delay`() throws {
     try put(0..<300, expiringAt: now)
     let credits = Credits(lookups: 1, leases: 8, decodeQueueTarget: 1)
     var driver = try StoreDriver(store, credits: credits, inbox: Mailbox())
@@ -207,12 +201,9 @@ struct ExpirySweepTests {
   }
 
   /// libcurl reads the file of the authorities for each connection, and waits for a pipe.
-  @Test
-  func `the heartbeat page names the transfer in which the loop hangs, until libcurl returns`()
-    throws
-  {
-    let origin = try TestOrigin()
-    let directory = try TestDirectory()
+  @Test func `the heartbeat page names the transfer in which the loop hangs`() throws {
+    let origin = TestOrigin()
+    let directory = TestDirectory()
     let pipe = try NamedPipe(path: directory.file("authority.pem"))
     let worker = try RunningWorker(authorityFile: pipe.path)
     #expect(worker.heartbeat.transferringLease == nil)

@@ -9,15 +9,14 @@ import Testing
 
 @testable import ImgWorker
 
-/// Keeping originals, and making thumbnails of them.
+/// Keeping originals, making thumbnails of them, and several sizes from one fetch.
 @Suite(.timeLimit(.minutes(20))) struct OriginalTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
   private let worker: RunningWorker
   private let url: ImageURL
 
   init() throws {
-    origin = try TestOrigin()
     picture = try PictureMaker.start().card(index: 1)
     origin.serve("/a", .body(picture))
     worker = try RunningWorker()
@@ -81,37 +80,63 @@ import Testing
     #expect(found[3].hits.first?.thumbnail.byteCount == picture.count)
   }
 
-  @Test func `a thumbnail of a kept original asks the origin nothing`() throws {
-    _ = try fetch(1, keep: .all)
-    let outcome = try worker.outcome(of: .decode(batch(2, width: 32)))
-    #expect(outcome?.width == 32)
-    #expect(outcome?.bytesFetched == 0)
-    #expect(outcome?.isFromCache == true)
-    #expect(origin.counters("/a").requests == 1)
-    #expect(try worker.entryCount() == 3)
-  }
-
   @Test(arguments: [false, true])
-  func `an original that is not an image is removed and its lease released`(
-    isCutOff: Bool
-  ) throws {
+  func `an original that is not an image is removed and its lease released`(isCutOff: Bool) throws {
     try worker.keepOriginal(of: url, isCutOff ? Array(picture.prefix(100)) : [1, 2, 3])
     try worker.send(.decode(batch(1)))
     #expect(try worker.messages(untilEnded: 1).released == [1])
     #expect(try worker.entryCount() == 0)
   }
+
+  // MARK: - Several sizes
+
+  private func batch(_ lease: LeaseID, sides: [Int], keep: Keep = .thumbnail) throws -> Batch {
+    let variants = try sides.map { try Variant(ImageVariant(width: $0, height: $0)) }
+    return Batch(
+      ThumbnailRequest(
+        variant: variants[0], otherVariants: Array(variants.dropFirst()), keep: keep),
+      retention: Retention(after: .seconds(60)), isUrgent: false,
+      items: [Assignment(lease: lease, url: url.text)])
+  }
+
+  private func fetch(_ sides: [Int], keep: Keep = .thumbnail) throws {
+    let outcome = try worker.outcome(of: .fetch(batch(1, sides: sides, keep: keep)))
+    #expect(outcome?.width == sides[0])
+  }
+
+  private func isHit(_ sides: [Int], keep: Keep = .thumbnail) throws -> Bool {
+    try worker.send(.lookup(batch(2, sides: sides, keep: keep)))
+    return try worker.lookupResults().hits.map(\.thumbnail.width) == [sides[0]]
+  }
+
+  @Test func `a hit needs all sizes`() throws {
+    try fetch([64, 32])
+    #expect(try isHit([64, 32]))
+    #expect(try isHit([32, 64]))
+    #expect(try isHit([32]))
+    #expect(try !isHit([64, 32, 16]))
+    #expect(try !isHit([64, 32], keep: .all))
+  }
+
+  @Test func `with the original, missing sizes need no request`() throws {
+    try fetch([64], keep: .all)
+    try worker.send(.lookup(batch(2, sides: [64, 32])))
+    #expect(try worker.lookupResults().originals == [2])
+    #expect(try worker.outcome(of: .decode(batch(3, sides: [64, 32])))?.width == 64)
+    #expect(try isHit([64, 32]))
+    #expect(origin.counters("/a").requests == 1)
+  }
 }
 
 /// Damaged pictures, for requests that accept damage and for others.
 @Suite(.timeLimit(.minutes(20))) struct LenientTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
   private let damaged: [UInt8]
   private let worker: RunningWorker
   private let url: ImageURL
 
   init() throws {
-    origin = try TestOrigin()
     picture = try PictureMaker.start().scene(width: 320, height: 240, format: .jpeg)
     damaged = Array(picture.prefix(picture.count / 2))
     worker = try RunningWorker()
@@ -155,9 +180,7 @@ import Testing
     #expect(try lookUp(isLenient: true).hits.count == 1)
   }
 
-  @Test func `the thumbnail of an undamaged picture answers all, and replaces a damaged one`()
-    throws
-  {
+  @Test func `the thumbnail of an undamaged picture answers all and replaces others`() throws {
     #expect(try worker.outcome(of: .fetch(batch(1, isLenient: true)))?.isDamaged == true)
     serve(picture, entityTag: "\"2\"")
     #expect(try worker.outcome(of: .fetch(batch(2, isLenient: false)))?.isDamaged == false)
@@ -220,58 +243,5 @@ import Testing
     let said = try worker.messages(untilEnded: 2)
     #expect(said.outcomes[2]?.isDamaged == true)
     #expect(said.released == [3])
-  }
-}
-
-/// Thumbnails of several sizes from one fetch.
-@Suite(.timeLimit(.minutes(20))) struct SeveralSizesTests {
-  private let origin: TestOrigin
-  private let picture: [UInt8]
-  private let worker: RunningWorker
-  private let url: ImageURL
-
-  init() throws {
-    origin = try TestOrigin()
-    picture = try PictureMaker.start().card(index: 1)
-    origin.serve("/a", .body(picture))
-    worker = try RunningWorker()
-    url = try ImageURL(parsing: origin.baseURL + "/a")
-  }
-
-  private func batch(_ lease: LeaseID, sides: [Int], keep: Keep = .thumbnail) throws -> Batch {
-    let variants = try sides.map { try Variant(ImageVariant(width: $0, height: $0)) }
-    return Batch(
-      ThumbnailRequest(
-        variant: variants[0], otherVariants: Array(variants.dropFirst()), keep: keep),
-      retention: Retention(after: .seconds(60)), isUrgent: false,
-      items: [Assignment(lease: lease, url: url.text)])
-  }
-
-  private func fetch(_ sides: [Int], keep: Keep = .thumbnail) throws {
-    let outcome = try worker.outcome(of: .fetch(batch(1, sides: sides, keep: keep)))
-    #expect(outcome?.width == sides[0])
-  }
-
-  private func isHit(_ sides: [Int], keep: Keep = .thumbnail) throws -> Bool {
-    try worker.send(.lookup(batch(2, sides: sides, keep: keep)))
-    return try worker.lookupResults().hits.map(\.thumbnail.width) == [sides[0]]
-  }
-
-  @Test func `a hit needs all sizes`() throws {
-    try fetch([64, 32])
-    #expect(try isHit([64, 32]))
-    #expect(try isHit([32, 64]))
-    #expect(try isHit([32]))
-    #expect(try !isHit([64, 32, 16]))
-    #expect(try !isHit([64, 32], keep: .all))
-  }
-
-  @Test func `with the original, missing sizes need no request`() throws {
-    try fetch([64], keep: .all)
-    try worker.send(.lookup(batch(2, sides: [64, 32])))
-    #expect(try worker.lookupResults().originals == [2])
-    #expect(try worker.outcome(of: .decode(batch(3, sides: [64, 32])))?.width == 64)
-    #expect(try isHit([64, 32]))
-    #expect(origin.counters("/a").requests == 1)
   }
 }

@@ -9,14 +9,13 @@ import Testing
 
 /// What a worker does with pictures that jobs pin while pinned thumbnails use up the store.
 @Suite(.timeLimit(.minutes(20))) struct PinTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let worker: RunningWorker
 
   private static let full = JobID(rawValue: 1)
   private static let job = JobID(rawValue: 2)
 
   init() throws {
-    origin = try TestOrigin()
     var limits = Limits()
     limits.storeBudgetByteCount = 1 << 20
     worker = try RunningWorker(limits: limits)
@@ -37,8 +36,7 @@ import Testing
     return NewThumbnail(
       key: ContentKey(name, ThumbnailRequest(variant: .standard)), url: name.text,
       thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: byteCount),
-      source: SourcePicture(
-        format: .jpeg, width: 8, height: 8, byteCount: 0),
+      source: SourcePicture(format: .jpeg, width: 8, height: 8, byteCount: 0),
       retention: Retention(after: .seconds(60), pins: [full]),
       bytes: [UInt8](repeating: 0, count: byteCount))
   }
@@ -58,8 +56,7 @@ import Testing
     pins: [JobID] = [job]
   ) -> Batch {
     Batch(
-      ThumbnailRequest(
-        variant: .standard, keep: keep, fetch: FetchOptions(cachePolicy: policy)),
+      ThumbnailRequest(variant: .standard, keep: keep, fetch: FetchOptions(cachePolicy: policy)),
       retention: Retention(after: .seconds(60), pins: pins), isUrgent: false,
       items: [Assignment(lease: lease, url: origin.baseURL + "/a")])
   }

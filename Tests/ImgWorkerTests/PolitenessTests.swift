@@ -8,44 +8,23 @@ import Testing
 
 /// Leases that respect an opt-out or a robots.txt, beside others on the same transfer.
 @Suite(.timeLimit(.minutes(20))) struct PolitenessTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
   private let worker: RunningWorker
-  private let respectful = FetchOptions(respectsOptOut: true)
   private let obedient = FetchOptions(respectsRobots: true)
-  private static let tag = Header("X-Robots-Tag", "noai")
 
   init() throws {
-    origin = try TestOrigin()
     picture = try PictureMaker.start().card(index: 1)
     worker = try RunningWorker()
   }
 
-  private func batch(
-    _ lease: LeaseID, _ fetch: FetchOptions, path: String = "/a"
-  ) throws -> Batch {
+  private func batch(_ lease: LeaseID, _ fetch: FetchOptions, path: String = "/a") throws -> Batch {
     try Batch(lease, origin.baseURL + path, fetch: fetch)
   }
 
   /// Serves a robots.txt that waits until the test releases it.
   private func holdRobots(_ text: String) {
     origin.serve("/robots.txt", .body(Array(text.utf8), contentType: "text/plain", delivery: .hold))
-  }
-
-  // MARK: - X-Robots-Tag
-
-  @Test func `an opt-out ends a transfer that respects it, and releases the other leases`() throws {
-    origin.serve("/a", .body(picture, headers: [Self.tag], delivery: .hold))
-    try worker.send(.fetch(batch(1, respectful)))
-    try worker.send(.attach(batch(2, .standard)))
-    try worker.send(.attach(batch(3, respectful)))
-    try worker.waitUntilHandled()
-    origin.release("/a")
-    let said = try worker.messages(untilEnded: 3)
-    #expect(said.outcomes[1]?.failureCode == .optedOut)
-    #expect(said.outcomes[3]?.failureCode == .optedOut)
-    #expect(said.released == [2])
-    #expect(said.transferred.isEmpty)
   }
 
   // MARK: - robots.txt
@@ -79,9 +58,7 @@ import Testing
   }
 
   @Test(arguments: [503, 429])
-  func `an origin whose robots.txt is unavailable allows nothing, and is asked again`(
-    status: Int
-  ) throws {
+  func `an unavailable robots.txt allows nothing, and is asked for again`(status: Int) throws {
     origin.serve("/robots.txt", .sequence([.status(status), .status(404)]))
     origin.serve("/a", .body(picture))
     let failure = try #require(try worker.outcome(of: .fetch(batch(1, obedient)))?.failure)
@@ -99,10 +76,8 @@ import Testing
   private static let closed = Behaviour.body(Array("User-agent: *\nDisallow: /b\n".utf8))
 
   @Test(arguments: [true, false])
-  func `a redirect to another origin is checked by the robots.txt there`(
-    isClosed: Bool
-  ) throws {
-    let other = try TestOrigin()
+  func `a redirect to another origin is checked by the robots.txt there`(isClosed: Bool) throws {
+    let other = TestOrigin()
     other.serve("/robots.txt", isClosed ? Self.closed : .status(404))
     other.serve("/b", .body(picture))
     origin.serve("/robots.txt", .status(404))
@@ -121,7 +96,7 @@ import Testing
   }
 
   @Test func `nothing is sent to another host before the transfer has a slot there`() throws {
-    let other = try TestOrigin()
+    let other = TestOrigin()
     other.serve("/robots.txt", .status(404))
     other.serve("/b", .body(picture))
     origin.serve("/robots.txt", .status(404))
@@ -134,19 +109,6 @@ import Testing
     try worker.send(.followRedirects([TransferID(startedBy: 1)]))
     #expect(try worker.messages(untilEnded: 1).outcomes[1]?.width == 64)
     #expect(other.startOrder() == ["/robots.txt", "/b"])
-  }
-
-  @Test(arguments: [false, true])
-  func `a redirect on the same host is reported as an extra request`(
-    respectsRobots: Bool
-  ) throws {
-    origin.serve("/robots.txt", .status(404))
-    origin.serve("/a", .redirect(to: "/b"))
-    origin.serve("/b", .body(picture))
-    let outcome = try worker.outcome(of: .fetch(batch(1, respectsRobots ? obedient : .standard)))
-    #expect(outcome?.width == 64)
-    let count = respectsRobots ? 2 : 1
-    #expect(worker.hostUpdates.extraRequests == Array(repeating: "127.0.0.1", count: count))
   }
 
   // MARK: - Host updates
@@ -166,21 +128,6 @@ import Testing
     _ = try worker.messages(untilEnded: 1)
     #expect(worker.hostUpdates.robotsKnown == [1, 2])
     #expect(worker.hostUpdates.extraRequests.count == 1)
-  }
-
-  @Test func `leases of a host in a cooldown are released without a request`() throws {
-    origin.serve("/a", .status(429, retryAfter: "60"))
-    let first = try worker.outcome(of: .fetch(batch(1, .standard)))
-    #expect(first?.failure?.httpStatus == 429)
-    #expect(
-      worker.hostUpdates.cooldowns == [
-        HostCooldown(host: "127.0.0.1", origin: origin.baseURL, seconds: 60, httpStatus: 429)
-      ])
-    try worker.send(.fetch(batch(2, .standard)))
-    try worker.send(.attach(batch(3, .standard)))
-    try worker.send(.fetch(batch(4, obedient)))
-    #expect(try Set(worker.messages(untilEnded: 3).released) == [2, 3, 4])
-    #expect(origin.totals().requests == 1)
   }
 
   // MARK: - Rules that are known

@@ -9,12 +9,11 @@ import Testing
 
 /// Previews of a body that is arriving.
 @Suite(.timeLimit(.minutes(20))) struct PreviewTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   /// Of the size of the pictures, and lossless.
   private let variant: Variant
 
   init() throws {
-    origin = try TestOrigin()
     variant = try Variant(ImageVariant(width: 320, height: 320, format: .png))
   }
 
@@ -61,40 +60,6 @@ import Testing
     #expect(origin.counters("/a").requests == 1)
   }
 
-  @Test func `previews change neither the thumbnail nor what is stored`() throws {
-    let picture = try ArrivingPicture(.interlacedPNG)
-    origin.serve("/a", .body(picture.bytes, delivery: .steps(picture.steps)))
-    origin.serve("/b", .body(picture.bytes))
-    let worker = try RunningWorker()
-    try worker.send(.fetch(fetch([1], bypassesStore: false)))
-    try want([1], of: worker)
-    _ = try worker.messages { $0.previews[1] != nil }
-    #expect(try worker.lookUp([Assignment(lease: 9, url: origin.baseURL + "/a")]).misses == [9])
-    for step in picture.steps.indices { origin.release("/a", step: step) }
-    _ = try worker.messages(untilEnded: 1)
-    try worker.send(.fetch(fetch([2], "/b", bypassesStore: false)))
-    _ = try worker.messages(untilEnded: 1)
-    #expect(try stored("/a", in: worker) == stored("/b", in: worker))
-  }
-
-  private func stored(_ path: String, in worker: RunningWorker) throws -> [UInt8]? {
-    try worker.thumbnail(of: origin.baseURL + path, as: variant)
-  }
-
-  @Test func `a body that is cut after a preview leaves nothing in the store`() throws {
-    let picture = try ArrivingPicture(.progressiveJPEG)
-    origin.serve(
-      "/a", .body(picture.bytes, delivery: .steps([picture.steps[0]])))
-    let worker = try RunningWorker()
-    try worker.send(.fetch(fetch([1], bypassesStore: false)))
-    try want([1], of: worker)
-    var said = try worker.messages { $0.previews[1] != nil }
-    origin.stop()
-    said = try worker.messages(after: said) { $0.outcomes[1] != nil }
-    #expect(said.outcomes[1]?.failureCode == .truncatedBody)
-    #expect(try worker.lookUp([Assignment(lease: 9, url: origin.baseURL + "/a")]).misses == [9])
-  }
-
   @Test func `a body in a file is shown, too`() throws {
     let picture = try ArrivingPicture(.interlacedPNG, width: 2_000, height: 1_500)
     try #require(picture.bytes.count > 4 << 20, "bodies of that length are in memory")
@@ -119,12 +84,11 @@ import Testing
 
 /// How much of a body has arrived.
 @Suite(.timeLimit(.minutes(20))) struct ProgressTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let worker: RunningWorker
   private let picture: [UInt8]
 
   init() throws {
-    origin = try TestOrigin()
     worker = try RunningWorker()
     picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
   }
@@ -135,28 +99,6 @@ import Testing
 
   private func want(_ lease: LeaseID) throws {
     try worker.send(.progress([lease]))
-  }
-
-  @Test func `each part of a body is reported, and last the whole`() throws {
-    let steps = [100_000, 200_000, 300_000]
-    origin.serve("/a", .body(picture, delivery: .steps(steps)))
-    try fetch(1)
-    try want(1)
-    var said = RunningWorker.Said()
-    for (step, byteCount) in steps.enumerated() {
-      said = try worker.messages(after: said) {
-        $0.progress[1]?.last?.receivedByteCount == byteCount
-      }
-      origin.release("/a", step: step)
-    }
-    said = try worker.messages(after: said) { $0.outcomes[1] != nil }
-    let progress = said.progress[1] ?? []
-    #expect(progress.allSatisfy { $0.expectedByteCount == picture.count })
-    #expect(
-      zip(progress, progress.dropFirst()).allSatisfy {
-        $0.receivedByteCount < $1.receivedByteCount
-      })
-    #expect(progress.last?.receivedByteCount == picture.count)
   }
 
   @Test func `a resumed download counts the bytes that were there before`() throws {
@@ -183,11 +125,10 @@ import Testing
 
 /// Thumbnails that are not in the store: the worker sends their bytes to the coordinator.
 @Suite(.timeLimit(.minutes(20))) struct UncachedResultTests {
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
 
   init() throws {
-    origin = try TestOrigin()
     picture = try PictureMaker.start().card(index: 1)
     origin.serve("/a", .body(picture))
   }
@@ -209,9 +150,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a thumbnail larger than the budget is sent uncached`(isUrgent: Bool)
-    throws
-  {
+  func `a thumbnail larger than the budget is sent uncached`(isUrgent: Bool) throws {
     let worker = try workerOfTinyStore()
     try worker.send(.fetch(batch([1], isUrgent: isUrgent)))
     let said = try worker.messages(untilEnded: 1)
@@ -225,24 +164,6 @@ import Testing
     #expect(result.made.failure?.isRetryable == true)
     #expect(!result.isStoreDegraded, "the store has room for others")
     #expect(said.outcomes.isEmpty)
-  }
-
-  @Test func `a request that bypasses the store is fetched, sent uncached and not stored`() throws {
-    let worker = try RunningWorker()
-    for lease in [1, 2] as [LeaseID] {
-      try worker.send(.fetch(batch([lease], bypassesStore: true)))
-      let said = try worker.messages(untilEnded: 1)
-      #expect(said.uncached[lease]?.made.failure == nil)
-      #expect(said.uncached[lease]?.isStoreDegraded == false)
-      #expect(said.pictures[lease]?.isEmpty == false)
-    }
-    #expect(origin.counters("/a").requests == 2)
-    let found = try worker.lookUp([Assignment(lease: 3, url: origin.baseURL + "/a")])
-    #expect(found.misses == [3])
-
-    try worker.send(.fetch(batch([4])))
-    #expect(try worker.messages(untilEnded: 1).outcomes.keys.contains(4))
-    #expect(try worker.lookUp([Assignment(lease: 5, url: origin.baseURL + "/a")]).hits.count == 1)
   }
 
   @Test func `a coordinator that is slow to read gets every picture`() throws {

@@ -29,11 +29,10 @@ final class RunningDecodeThread {
   private let poller: Poller
   private let commands: Mailbox<DecoderCommand>
   private let inbox: Mailbox<Input>
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
 
   /// - Parameter scripts: what the first decoders are; later ones are the program.
   init(limits: Limits = Limits(), scripts: [ScriptedDecoder.Script] = []) throws {
-    directory = try TestDirectory()
     let store = try SharedStore(
       directory: directory.file("store"), access: .readWrite(budgetByteCount: 10 << 20))
     poller = try Poller()
@@ -261,8 +260,8 @@ final class ScriptedDecoder {
   static let noProcess: Int32 = 1 << 30
 
   /// - Parameter processID: the process whose time counts as the decoder's.
-  static func ready(processID: Int32 = noProcess) -> DecoderReady {
-    DecoderReady(processID: processID, sandbox: SandboxReport())
+  static func ready(processID: Int32 = noProcess) -> DecoderReport {
+    .ready(processID: processID, SandboxReport())
   }
 
   /// The decoder's side of the connection.
@@ -276,25 +275,29 @@ final class ScriptedDecoder {
       channel = try Channel(descriptor)
       let first = try channel.nextDelivery(until: nil)
       let second = try channel.nextDelivery(until: nil)
-      guard case .start(let start) = first.message, let thumbnailFile = first.file,
+      guard case .start(let limits, _) = first.message, let thumbnailFile = first.file,
         let pictureFile = second.file
       else { throw Unexpected() }
-      limits = start.limits
+      self.limits = limits
       thumbnail = try ThumbnailMemory(mapping: thumbnailFile)
       picture = try PictureMemory(mapping: pictureFile)
     }
 
     /// Says that it is ready, and waits for a picture.
     func takePicture() throws -> DecodeRequest {
-      try channel.send(.ready(ScriptedDecoder.ready()))
+      try channel.send(ScriptedDecoder.ready())
       return try nextPicture()
     }
 
     /// Says that it is ready, and waits for a picture whose pixels it describes.
-    func takeDescription() throws -> DescribeRequest {
-      try channel.send(.ready(ScriptedDecoder.ready()))
-      guard case .describe(let request) = try channel.next(until: nil) else { throw Unexpected() }
-      return request
+    ///
+    /// - Returns: the number of the picture.
+    func takeDescription() throws -> UInt64 {
+      try channel.send(ScriptedDecoder.ready())
+      guard case .describe(let picture, _) = try channel.next(until: nil) else {
+        throw Unexpected()
+      }
+      return picture
     }
 
     func nextPicture() throws -> DecodeRequest {

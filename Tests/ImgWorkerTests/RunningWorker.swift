@@ -40,7 +40,7 @@ final class RunningWorker {
     // A test may be kept waiting for long while the origin holds its picture back.
     limits.transferTimeout = .seconds(600)
     limits.stallTimeout = .seconds(600)
-    directory = try TestDirectory()
+    directory = TestDirectory()
     var pair = try UnixSocket.pair()
     let channel = try Channel<WorkerMessage, CoordinatorMessage>(pair.takeFirst())
     let descriptor = pair.takeSecond().release()
@@ -213,18 +213,9 @@ final class RunningWorker {
     let facts = Thumbnail(format: .jpeg, width: 1, height: 1, byteCount: bytes.count)
     let new = NewThumbnail(
       key: ContentKey(originalOf: PictureName(url)), url: url.text, thumbnail: facts,
-      source: SourcePicture(
-        format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
+      source: SourcePicture(format: .jpeg, width: 1, height: 1, byteCount: bytes.count),
       retention: Retention(after: .seconds(60)), bytes: bytes)
     try store.current().put([new], at: now)
-  }
-
-  /// The stored thumbnail of a URL; `nil` if there is none.
-  func thumbnail(of url: String, as variant: Variant) throws -> [UInt8]? {
-    let key = ContentKey(PictureName(try ImageURL(parsing: url)), variant: variant)
-    return try store.current().withThumbnail(key, at: now) { _, bytes in
-      unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
-    }
   }
 
   struct Said {

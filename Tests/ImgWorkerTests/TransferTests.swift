@@ -7,91 +7,29 @@ import Testing
 
 @testable import ImgWorker
 
-/// Several leases on one transfer, from their assignment to their results.
-@Suite(.timeLimit(.minutes(20))) struct SingleFlightTests {
-  private let origin: TestOrigin
-  private let picture: [UInt8]
-  private let worker: RunningWorker
-  private let url: String
-
-  init() throws {
-    origin = try TestOrigin()
-    picture = try PictureMaker.start().card(index: 1)
-    origin.serve("/a", .body(picture, delivery: .hold))
-    worker = try RunningWorker()
-    url = origin.baseURL + "/a"
-  }
-
-  private func batch(_ lease: LeaseID, width: Int = 64) throws -> Batch {
-    try Batch(lease, url, width: width)
-  }
-
-  @Test func `one transfer serves several variants, and its bytes are counted once`() throws {
-    try worker.send(.fetch(batch(1, width: 64)))
-    try worker.send(.attach(batch(2, width: 32)))
-    try worker.waitUntilHandled()
-    origin.release("/a")
-    let said = try worker.messages(untilEnded: 2)
-    #expect(said.transferred == [1, 2])
-    #expect(said.outcomes[1]?.width == 64)
-    #expect(said.outcomes[2]?.width == 32)
-    #expect(said.outcomes[1]?.bytesFetched == picture.count)
-    #expect(said.outcomes[2]?.bytesFetched == 0)
-    #expect(origin.counters("/a").requests == 1)
-  }
-
-  @Test func `the transfer is aborted when its last lease is cancelled`() throws {
-    try worker.send(.fetch(batch(1)))
-    try worker.send(.attach(batch(2)))
-    #expect(origin.waitUntil { $0["/a"].inFlight == 1 })
-    try worker.send(.cancel([1, 2]))
-    try worker.send(.attach(batch(3)))
-    let said = try worker.messages(untilEnded: 3)
-    #expect(said.outcomes == [1: .cancelled, 2: .cancelled])
-    #expect(said.released == [3])
-    #expect(origin.waitUntil { $0["/a"].aborted == 1 })
-  }
-
-  @Test func `a body that served several leases gives back its memory`() throws {
-    origin.release("/a")
-    var limits = Limits()
-    limits.workerMemoryByteCount = 2
-    let worker = try RunningWorker(limits: limits)
-    for first in stride(from: LeaseID.RawValue(1), to: 9, by: 2) {
-      try worker.send(.fetch(batch(LeaseID(rawValue: first))))
-      try worker.send(.attach(batch(LeaseID(rawValue: first + 1))))
-      let said = try worker.messages(untilEnded: 2)
-      #expect(said.outcomes[LeaseID(rawValue: first)]?.bytesFetched == picture.count)
-    }
-  }
-}
-
 /// Pictures whose transfers break off, from one attempt to the next.
 @Suite(.timeLimit(.minutes(20))) struct ResumedPictureTests {
   private static let tag = "\"v1\""
   private static let cut = 300_000
-  private let origin: TestOrigin
+  private let origin = TestOrigin()
   private let picture: [UInt8]
   private let worker: RunningWorker
   private let url: ImageURL
 
   init() throws {
-    origin = try TestOrigin()
     picture = try PictureMaker.start().noise(seed: 1, width: 700, height: 480, format: .png)
     worker = try RunningWorker()
     url = try ImageURL(parsing: origin.baseURL + "/a")
   }
 
   private func resource(_ delivery: BodyDelivery = .whole) -> Behaviour {
-    .resource(
-      Resource(picture, contentType: "image/png", entityTag: Self.tag, delivery: delivery))
+    .resource(Resource(picture, contentType: "image/png", entityTag: Self.tag, delivery: delivery))
   }
 
   private func fetch(
     _ lease: LeaseID, keep: Keep = .thumbnail, bypassesStore: Bool = false
   ) throws -> Outcome? {
-    try worker.outcome(
-      of: .fetch(Batch(lease, url.text, keep: keep, bypassesStore: bypassesStore)))
+    try worker.outcome(of: .fetch(Batch(lease, url.text, keep: keep, bypassesStore: bypassesStore)))
   }
 
   private func partialByteCount() throws -> Int? {
@@ -118,9 +56,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a request that stores nothing leaves no partial body and continues none`(isBypass: Bool)
-    throws
-  {
+  func `a request that stores nothing leaves and continues no partial body`(isBypass: Bool) throws {
     origin.serve("/a", resource(.cut(after: Self.cut)))
     let keep = isBypass ? Keep.thumbnail : .none
     let failed = try fetch(1, keep: keep, bypassesStore: isBypass)
@@ -147,19 +83,17 @@ import Testing
   }
 }
 
-/// Pictures that are too long for memory, from the origin to the store.
-@Suite(.timeLimit(.minutes(20))) struct LongBodyTests {
-  private let origin: TestOrigin
+/// Bodies that serve several leases, and those that are too long for memory.
+@Suite(.timeLimit(.minutes(20))) struct SharedBodyTests {
+  private let origin = TestOrigin()
   private let worker: RunningWorker
 
   init() throws {
-    origin = try TestOrigin()
     worker = try RunningWorker()
   }
 
   @Test func `a long picture serves several variants, and is kept byte by byte`() throws {
-    let picture = try PictureMaker.start().noise(
-      seed: 1, width: 1_400, height: 1_100, format: .png)
+    let picture = try PictureMaker.start().noise(seed: 1, width: 1_400, height: 1_100, format: .png)
     #expect(picture.count > 4 << 20)
     origin.serve("/a", .body(picture, delivery: .hold))
     let url = try ImageURL(parsing: origin.baseURL + "/a")
@@ -173,5 +107,20 @@ import Testing
     #expect(said.outcomes[1]?.bytesFetched == picture.count)
     let original = try worker.original(of: url)
     #expect(original == picture)
+  }
+
+  @Test func `a body that served several leases gives back its memory`() throws {
+    let picture = try PictureMaker.start().card(index: 1)
+    origin.serve("/a", .body(picture))
+    var limits = Limits()
+    limits.workerMemoryByteCount = 2
+    let worker = try RunningWorker(limits: limits)
+    for first in stride(from: LeaseID.RawValue(1), to: 9, by: 2) {
+      let leases = [first, first + 1].map { LeaseID(rawValue: $0) }
+      try worker.send(.fetch(Batch(leases[0], origin.baseURL + "/a")))
+      try worker.send(.attach(Batch(leases[1], origin.baseURL + "/a")))
+      let said = try worker.messages(untilEnded: 2)
+      #expect(said.outcomes[leases[0]]?.bytesFetched == picture.count)
+    }
   }
 }

@@ -313,9 +313,7 @@ struct Scene {
       port: port)
   }
 
-  private init(
-    processID: Int32, address: UInt, coreLimit: UInt, directory: String, port: UInt16
-  ) {
+  private init(processID: Int32, address: UInt, coreLimit: UInt, directory: String, port: UInt16) {
     self.processID = processID
     self.address = address
     self.coreLimit = coreLimit
@@ -343,9 +341,9 @@ enum Lock: String {
       _ = try Sandbox(start: .worker(keeping: Self.streams))
         .lock(.worker(places), isRequired: false)
     case .gateway:
-      let places = GatewayPlaces(
+      let profile = SandboxProfile.gateway(
         storePlace: scene.storePlace, listeningPath: nil, hasAbstractManager: false)
-      _ = try Sandbox(start: .gateway).lock(.gateway(places), isRequired: false)
+      _ = try Sandbox(start: .gateway).lock(profile, isRequired: false)
     case .coordinator:
       _ = try Sandbox(start: .coordinator)
         .lock(.coordinator(writablePaths: [scene.dataDirectory]), isRequired: false)

@@ -101,9 +101,7 @@ struct DecodeRun {
     }
   }
 
-  private func decode(
-    _ pictures: [(path: String, bytes: [UInt8])], runtime: VipsRuntime
-  ) throws {
+  private func decode(_ pictures: [(path: String, bytes: [UInt8])], runtime: VipsRuntime) throws {
     let thumbnailer = Thumbnailer(runtime: runtime, limits: Limits())
     let began = ContinuousClock.now
     for round in 1...count {

@@ -49,9 +49,7 @@ struct SimulationInvocation {
     }
   }
 
-  private static func workers(
-    _ text: String?
-  ) throws(UsageError) -> Simulation.WorkerKind {
+  private static func workers(_ text: String?) throws(UsageError) -> Simulation.WorkerKind {
     guard let kind = text.flatMap({ Simulation.WorkerKind(rawValue: $0) }) else {
       throw UsageError(message: "--workers needs modelled or real")
     }

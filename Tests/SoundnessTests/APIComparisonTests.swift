@@ -25,9 +25,7 @@ struct APIComparisonTests {
   /// - Parameters:
   ///   - line: of the library above.
   ///   - replacement: what the line becomes; `nil` removes it.
-  private func comparison(
-    replacing line: String, with replacement: String?
-  ) -> APIComparison {
+  private func comparison(replacing line: String, with replacement: String?) -> APIComparison {
     let lines = Self.former.split(separator: "\n").map(String.init)
     let changed = lines.compactMap { $0 == line ? replacement : $0 }
     #expect(lines.contains(line))
@@ -116,8 +114,7 @@ struct APIComparisonTests {
         "Source.wait() was added: `requirement: func wait()`. Types that conform to Source lack it; "
           + "give it a default implementation"
       ])
-    let implemented = comparison(
-      adding: "Source.wait() | requirement with a default: func wait()")
+    let implemented = comparison(adding: "Source.wait() | requirement with a default: func wait()")
     #expect(implemented.breakingChanges == [])
     #expect(implemented.additions.count == 1)
   }

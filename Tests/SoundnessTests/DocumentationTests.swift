@@ -106,8 +106,7 @@ struct DocumentationTests {
   }
 
   @Test func `the settings guide names every setting and its variable`() throws {
-    let flags = try names(
-      in: "Sources/ImgSettings/Settings/Setting.swift", /"(--[a-z-]+)", "/)
+    let flags = try names(in: "Sources/ImgSettings/Settings/Setting.swift", /"(--[a-z-]+)", "/)
     #expect(flags.count > 20)
     let guide = try guide("Settings")
     for flag in flags {
@@ -217,9 +216,7 @@ struct UnitTests {
     "RestrictNamespaces=user net ipc", "NoNewPrivileges=true", "RuntimeDirectoryMode=0700",
     "CacheDirectoryMode=0700", "UMask=0077", "Environment=\(Self.places)",
   ])
-  func `the coordinator's service is sandboxed and notifies readiness`(
-    assignment: String
-  ) throws {
+  func `the coordinator's service is sandboxed and notifies readiness`(assignment: String) throws {
     #expect(try assignments(in: "imgcoordinator.service").contains(assignment))
   }
 
@@ -242,9 +239,7 @@ struct UnitTests {
     #expect(!gateway.contains { $0.hasPrefix("RuntimeDirectory") })
   }
 
-  @Test func `reverse proxies connect to the socket that systemd opens, and show no metrics`()
-    throws
-  {
+  @Test func `proxies connect to the socket of systemd, and show no metrics`() throws {
     let socket = try assignments(in: "imggateway.socket")
     #expect(socket.isSuperset(of: ["ListenStream=/run/imggateway.sock", "SocketMode=0660"]))
     let nginx = try Repository.text("deploy/nginx-imgctl.conf")

@@ -137,8 +137,7 @@ struct LayeringTests {
     #expect(manifest.targets.map(\.isSystemLibrary) == [true, false, false, false])
     let directories = ["Sources/CThing", "Sources/Thing", "Tests/ThingTests", "Tests/Helper"]
     #expect(manifest.targets.map(\.directory) == directories)
-    #expect(
-      manifest.targets.map(\.dependencies) == [[], ["CThing", "Other"], ["Thing"], []])
+    #expect(manifest.targets.map(\.dependencies) == [[], ["CThing", "Other"], ["Thing"], []])
   }
 }
 
@@ -170,9 +169,7 @@ struct LinkageTests {
     #expect(libraries.filter(isOneOf: Self.imageLibraries).count == Self.imageLibraries.count)
   }
 
-  @Test func `imggateway links libmicrohttpd and LMDB, and neither libcurl nor an image library`()
-    throws
-  {
+  @Test func `imggateway links libmicrohttpd and LMDB, no libcurl and no image library`() throws {
     let libraries = try neededLibraries(of: "imggateway")
     #expect(libraries.filter(isOneOf: ["libmicrohttpd", "liblmdb"]).count == 2)
     #expect(libraries.filter(isOneOf: Self.imageLibraries + ["libcurl"]) == [])

@@ -175,10 +175,8 @@ package final class PictureStore: Sendable {
   private static func thumbnail(_ picture: Picture) -> NewThumbnail {
     NewThumbnail(
       key: key(picture.number), url: "\(urlPrefix)\(picture.number)",
-      thumbnail: Thumbnail(
-        format: .webp, width: 256, height: 171, byteCount: picture.byteCount),
-      source: SourcePicture(
-        format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
+      thumbnail: Thumbnail(format: .webp, width: 256, height: 171, byteCount: picture.byteCount),
+      source: SourcePicture(format: .jpeg, width: 4_000, height: 2_667, byteCount: 3_141_592),
       retention: Retention(until: time(picture.expiresAt)), bytes: picture.bytes)
   }
 }
@@ -219,8 +217,7 @@ package struct Picture: Hashable, Codable, Sendable {
 
   /// Something under this number that is no picture of it.
   package static func unrecognised(_ number: Int, expiresAt: Int) -> Picture {
-    Picture(
-      number: number, generation: -1, byteCount: Self.minimumByteCount, expiresAt: expiresAt)
+    Picture(number: number, generation: -1, byteCount: Self.minimumByteCount, expiresAt: expiresAt)
   }
 
   package func expiring(at expiresAt: Int) -> Picture {

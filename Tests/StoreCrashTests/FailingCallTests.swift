@@ -8,8 +8,7 @@ import TestFiles
 import Testing
 
 /// Every call that an operation makes, made to fail in its turn.
-@Suite(.timeLimit(.minutes(20)))
-struct FailingCallTests {
+@Suite(.timeLimit(.minutes(20))) struct FailingCallTests {
   /// Each call fails with one of these, by its position.
   private static let libraryFaults: [CallScript.Fault] = [
     .code(MDB_MAP_FULL), .code(ENOSPC), .code(ENOMEM), .code(EIO), .code(MDB_READERS_FULL),
@@ -20,9 +19,7 @@ struct FailingCallTests {
   ]
 
   @Test(arguments: StoreOperation.allCases)
-  func `a failing LMDB call is an error and leaves the store intact`(
-    operation: StoreOperation
-  ) throws {
+  func `a failing LMDB call is an error, and the store stays`(operation: StoreOperation) throws {
     try failEachCall(of: operation, level: .library, faults: Self.libraryFaults)
   }
 
@@ -66,7 +63,7 @@ struct FailingSweep {
     self.operation = operation
     self.level = level
     base = try StoreBase()
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try Self.begin(operation, base, in: directory)
     let store = try PictureStore(directory: path, budgetByteCount: operation.budgetByteCount)
     before = try StoreState(of: store)
@@ -86,7 +83,7 @@ struct FailingSweep {
   ///
   /// - Returns: whether there was such a call.
   func fail(_ position: Int, with fault: CallScript.Fault) throws -> Bool {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = try Self.begin(operation, base, in: directory)
     let script = CallScript()
     return try script.run {
@@ -262,7 +259,7 @@ struct StoreBase {
   private let data: [UInt8]
 
   init() throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     do {
       let store = try PictureStore(directory: directory.file("store"), budgetByteCount: 64 << 20)
       try store.put(Self.numbers.map(Self.picture), at: 0)
@@ -290,15 +287,12 @@ struct StoreBase {
 }
 
 /// A store on a disk that is full from the beginning.
-@Suite(.timeLimit(.minutes(20)))
-struct FullDiskTests {
+@Suite(.timeLimit(.minutes(20))) struct FullDiskTests {
   @Test(
     .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() },
     arguments: [0, 8, 40])
-  func `creating a store without disk space is an error, not a crash`(
-    freeKibibytes: Int
-  ) throws {
-    let directory = try TestDirectory()
+  func `creating a store without disk space is an error, not a crash`(freeKibibytes: Int) throws {
+    let directory = TestDirectory()
     let disk = SmallDisk(directory: directory.path, kibibytes: 128)
     let program = try Programs.path(of: "imgcrashtest")
     let script = "head -c \((128 - freeKibibytes) << 10) /dev/zero > \"$0\"/ballast; exec \"$@\""
@@ -306,7 +300,7 @@ struct FullDiskTests {
       "/bin/sh", "-c", script, directory.path, program, "serve", directory.file("store"),
       "\(1 << 24)",
     ])
-    let outside = try TestDirectory()
+    let outside = TestDirectory()
     let run = try ProgramRun(
       command[0], Array(command.dropFirst()),
       environment: ["PATH": "/usr/bin:/bin", "SWIFT_BACKTRACE": "enable=no"], in: outside)

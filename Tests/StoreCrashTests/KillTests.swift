@@ -8,8 +8,7 @@ import TestFiles
 import Testing
 
 /// Writers killed at random points of their writing. `IMGCTL_TEST_KILLS=500` kills more of them.
-@Suite(.timeLimit(.minutes(20)))
-struct KillTests {
+@Suite(.timeLimit(.minutes(20))) struct KillTests {
   private static let killsInOneStore = 10
 
   @Test func `a killed writer loses no commit and leaves an intact store`() throws {
@@ -49,7 +48,7 @@ struct KillRun {
     var findings: [String] = []
   }
 
-  private let directory: TestDirectory
+  private let directory = TestDirectory()
   private let budgetByteCount: Int64
   private var writers: [Writer]
 
@@ -61,7 +60,6 @@ struct KillRun {
   private static let generationsInRound = 1_000_000
 
   init(isEvicting: Bool) throws {
-    directory = try TestDirectory()
     budgetByteCount = isEvicting ? 128 << 10 : 64 << 20
     writers = (0..<2).map { index in
       Writer(
@@ -115,8 +113,7 @@ struct KillRun {
   // MARK: - Checks
 
   private mutating func findings(seeds: [UInt64], commitCounts: [Int]) throws -> [String] {
-    let store = try PictureStore(
-      directory: storeDirectory, budgetByteCount: budgetByteCount)
+    let store = try PictureStore(directory: storeDirectory, budgetByteCount: budgetByteCount)
     var findings = try store.defects()
     let contents = try store.contents().values
     for (index, seed) in seeds.enumerated() {
@@ -125,8 +122,7 @@ struct KillRun {
         contents: contents.filter { writers[index].numbers.contains($0.number) })
     }
     // It goes on from there.
-    let probe = Picture(
-      number: Self.numberCount * writers.count, generation: 1, byteCount: 5_000)
+    let probe = Picture(number: Self.numberCount * writers.count, generation: 1, byteCount: 5_000)
     try store.put([probe], at: 0)
     if try store.picture(probe.number, at: 0) != probe { findings.append("nothing can be put") }
     try store.remove([probe.number])
@@ -284,8 +280,7 @@ final class StoreChild {
 
 /// What a reader costs that does not end: it keeps what was freed since it began from being reused,
 /// and nothing else, and that only while it lives.
-@Suite(.timeLimit(.minutes(20)))
-struct LongReaderTests {
+@Suite(.timeLimit(.minutes(20))) struct LongReaderTests {
   private static let pictureCount = 50
   private static let pictureByteCount = 8_000
   private static let cycleCount = 20
@@ -293,10 +288,8 @@ struct LongReaderTests {
   private static let overhead = 2.0
 
   @Test(arguments: [false, true])
-  func `the file grows during a long read and is reused afterwards`(
-    isKilled: Bool
-  ) throws {
-    let directory = try TestDirectory()
+  func `the file grows during a long read and is reused afterwards`(isKilled: Bool) throws {
+    let directory = TestDirectory()
     let store = try PictureStore(directory: directory.file("store"), budgetByteCount: 64 << 20)
     let kept = Picture(number: Self.pictureCount, generation: 1, byteCount: 5_000)
     try store.put([kept], at: 0)
@@ -325,11 +318,9 @@ struct LongReaderTests {
   }
 
   @Test(arguments: [false, true])
-  func `a stopped reader does not grow the file beyond its limit`(
-    isStopped: Bool
-  ) throws {
+  func `a stopped reader does not grow the file beyond its limit`(isStopped: Bool) throws {
     let budgetByteCount: Int64 = 10 << 20
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let store = try PictureStore(
       directory: directory.file("store"), budgetByteCount: budgetByteCount)
     try store.put([Picture(number: 0, generation: 1, byteCount: 5_000)], at: 0)

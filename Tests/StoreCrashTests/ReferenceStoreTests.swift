@@ -8,8 +8,7 @@ import TestFiles
 import Testing
 
 /// A random sequence of everything that can be done to a store, beside a dictionary.
-@Suite(.timeLimit(.minutes(20)))
-struct ReferenceStoreTests {
+@Suite(.timeLimit(.minutes(20))) struct ReferenceStoreTests {
   private static let stepCount = 150
   private static let stepsBetweenLooks = 10
   private static let seeds: [UInt64] = Array(0..<8)
@@ -18,7 +17,7 @@ struct ReferenceStoreTests {
   func `the store agrees with a dictionary in one process`(
     kind: StorePlan.Kind, seed: UInt64
   ) throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     var trial = ModelTrial(kind, seed: seed)
     var store = try SteppedStore(
       directory: directory.file("store"), budgetByteCount: trial.budgetByteCount)
@@ -33,7 +32,7 @@ struct ReferenceStoreTests {
   func `the store agrees with a dictionary across three processes with kills`(
     kind: StorePlan.Kind, seed: UInt64
   ) throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     var trial = ModelTrial(kind, seed: seed)
     var random = SeededGenerator(seed: seed &+ 1_000)
     let start = { [budgetByteCount = trial.budgetByteCount] in
@@ -74,9 +73,7 @@ struct ModelTrial {
   }
 
   /// Takes a step, and compares what it found; and all there is, when looking.
-  mutating func step(
-    isLooking: Bool, _ take: (StoreStep) throws -> StepAnswer
-  ) throws {
+  mutating func step(isLooking: Bool, _ take: (StoreStep) throws -> StepAnswer) throws {
     let step = plan.next()
     let answer = try take(step)
     model.apply(step)
@@ -94,13 +91,10 @@ struct ModelTrial {
 }
 
 /// Readers and writers at once; `scripts/soak` does it for a minute, under the thread sanitiser.
-@Suite(.timeLimit(.minutes(20)))
-struct SoakTests {
+@Suite(.timeLimit(.minutes(20))) struct SoakTests {
   @Test(arguments: [1, 2])
-  func `eight readers and four writers a process see no inconsistency`(
-    processCount: Int
-  ) throws {
-    let directory = try TestDirectory()
+  func `eight readers and four writers a process see no inconsistency`(processCount: Int) throws {
+    let directory = TestDirectory()
     let run = try ProgramRun(
       try Programs.path(of: "imgcrashtest"),
       [
@@ -117,8 +111,7 @@ struct SoakTests {
 
 /// What is left of the data file when everything ends between any two writes: of a killed process,
 /// all that it wrote; of a power cut, all that the disk was waited for, and of the rest anything.
-@Suite(.timeLimit(.minutes(20)))
-struct CrashImageTests {
+@Suite(.timeLimit(.minutes(20))) struct CrashImageTests {
   private static let seeds: [UInt64] = [1, 2, 3]
 
   @Test(arguments: seeds)
@@ -157,7 +150,7 @@ struct StoreRecording {
   private static let budgetByteCount: Int64 = 64 << 20
 
   init(seed: UInt64) throws {
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let path = directory.file("store")
     let script = CallScript(isRecording: true)
     var store = try SteppedStore(directory: path, budgetByteCount: Self.budgetByteCount)
@@ -221,10 +214,8 @@ struct StoreRecording {
 
   /// Opens a store that is left with this file, and expects it to hold what it held after one of
   /// the commits, and to go on from there.
-  func check(
-    _ image: [UInt8], allowing commitCounts: ClosedRange<Int>, _ name: String
-  ) throws {
-    let directory = try TestDirectory()
+  func check(_ image: [UInt8], allowing commitCounts: ClosedRange<Int>, _ name: String) throws {
+    let directory = TestDirectory()
     let path = directory.file("store")
     try DataFile.write(image, to: path)
     let trial = "seed \(seed), \(name) of \(events.count)"

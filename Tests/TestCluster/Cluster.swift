@@ -41,7 +41,7 @@ package final class Cluster {
     executableDirectory: String? = nil, isStarted: Bool = true,
     variables: [String: String] = [:]
   ) throws {
-    directory = try TestDirectory()
+    directory = TestDirectory()
     socketPath = directory.file(socketName)
     self.executableDirectory = executableDirectory
     var environment = [
@@ -146,7 +146,7 @@ package final class Cluster {
   /// directories above them.
   package static func canRun(as userID: UInt32) throws -> Bool {
     let command = command([try Programs.path(of: "imgcoordinator"), "--version"], as: userID)
-    let directory = try TestDirectory()
+    let directory = TestDirectory()
     let run = try ProgramRun(
       command[0], Array(command.dropFirst()), environment: [:], in: directory)
     return try ThisProcess.userID == 0 && run.wait().exitCode == 0
@@ -278,9 +278,9 @@ package struct SmallDisk {
 
   /// Whether this machine allows it.
   package static func isAvailable() throws -> Bool {
-    let mountPoint = try TestDirectory()
+    let mountPoint = TestDirectory()
     let command = SmallDisk(directory: mountPoint.path, kibibytes: 64).command(["/bin/true"])
-    let outside = try TestDirectory()
+    let outside = TestDirectory()
     let run = try ProgramRun(
       command[0], Array(command.dropFirst()), environment: ["PATH": "/usr/bin:/bin"], in: outside)
     return try run.wait().exitCode == 0

@@ -98,7 +98,7 @@ package final class TLSFront {
   ///   - host: the address to listen on. The certificate is for 127.0.0.1 whatever it is.
   package init(port: UInt16, originPort: UInt16, host: String = "127.0.0.1") throws {
     self.port = port
-    directory = try TestDirectory()
+    directory = TestDirectory()
     try Self.certify(in: directory)
     let configuration = try directory.write(
       Array(

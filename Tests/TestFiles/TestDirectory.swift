@@ -11,11 +11,11 @@ package final class TestDirectory: Sendable {
   package static let standardParent =
     ProcessInfo.processInfo.environment["IMGCTL_TEST_DIRECTORY"] ?? "/tmp"
 
-  package init(in parent: String = standardParent) throws {
+  /// Ends the process where it cannot be made: there is no test without its files.
+  package init(in parent: String = standardParent) {
     var template = Array("\(parent)/imgctl-XXXXXX".utf8CString)
-    guard unsafe mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
-    path = String(
-      decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    guard unsafe mkdtemp(&template) != nil else { fatalError("\(parent) takes no directory") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   deinit {

@@ -19,10 +19,16 @@ package struct RawClient: ~Copyable {
   /// What has arrived and is not read.
   private var received: [UInt8] = []
 
-  package init(to address: HTTPServer.Address) throws {
+  package init(to address: HTTPServer.Address, sending text: String = "") throws {
+    let socket = try Self.connect(to: address)
+    try Self.send(Array(text.utf8), on: socket.rawValue)
+    self.socket = socket
+  }
+
+  private static func connect(to address: HTTPServer.Address) throws -> OwnedDescriptor {
     switch address {
-    case .unix(let path): socket = try UnixSocket.connect(path: path)
-    case .tcp(let host, let port): socket = try Self.connect(host: host, port: port)
+    case .unix(let path): try UnixSocket.connect(path: path)
+    case .tcp(let host, let port): try connect(host: host, port: port)
     }
   }
 
@@ -64,9 +70,13 @@ package struct RawClient: ~Copyable {
   }
 
   package func send(_ bytes: [UInt8]) throws {
+    try Self.send(bytes, on: socket.rawValue)
+  }
+
+  private static func send(_ bytes: [UInt8], on socket: CInt) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
-      guard let count = try UnixSocket.send(socket.rawValue, rest) else { continue }
+      guard let count = try UnixSocket.send(socket, rest) else { continue }
       rest = rest.dropFirst(count)
     }
   }

@@ -123,8 +123,7 @@ private let onRequest: MHD_AccessHandlerCallback = {
   let server = unsafe Unmanaged<OriginServer>.fromOpaque(context).takeUnretainedValue()
   let request = unsafe Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue()
   if request.request == nil {
-    unsafe request.start(
-      method: String(cString: method), headers: Connection(connection).headers)
+    unsafe request.start(method: String(cString: method), headers: Connection(connection).headers)
     return .YES
   }
   if unsafe uploadedByteCount.pointee > 0 {
@@ -228,8 +227,7 @@ final class BodyReader {
   /// Writes the bytes from `position` on and returns their number, or one of libmicrohttpd's two
   /// codes for an end (microhttpd.h, `MHD_ContentReaderCallback`).
   func read(at position: Int, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
-    let step = response.delivery.step(
-      at: position, of: response.body.count, room: buffer.count)
+    let step = response.delivery.step(at: position, of: response.body.count, room: buffer.count)
     switch step {
     case .send(let byteCount):
       return unsafe copy(byteCount, from: position, to: buffer)
@@ -263,8 +261,7 @@ final class BodyReader {
   }
 
   private func waited(for latch: Latch?, atMost duration: Duration?) -> Bool {
-    let end = wait(
-      for: latch, atMost: duration, socket: connection.descriptor, stopping: stopping)
+    let end = wait(for: latch, atMost: duration, socket: connection.descriptor, stopping: stopping)
     if end == .originStopped { exchange.land() }
     return end == .opened || end == .elapsed
   }
@@ -327,9 +324,7 @@ enum WaitEnd {
 
 /// Waits for a latch, for a time, or for both, whichever comes first; always also for the client of
 /// the socket to leave and for the origin to stop.
-func wait(
-  for latch: Latch?, atMost duration: Duration?, socket: CInt, stopping: Latch
-) -> WaitEnd {
+func wait(for latch: Latch?, atMost duration: Duration?, socket: CInt, stopping: Latch) -> WaitEnd {
   let deadline = duration.map { ContinuousClock.now + $0 }
   // poll(2) passes over an entry with a negative descriptor.
   var entries = [

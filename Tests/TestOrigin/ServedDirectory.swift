@@ -31,8 +31,7 @@ package struct ServedDirectory: Sendable {
       let content = FileManager.default.contents(atPath: file)
     else { return nil }
     let suffix = file.split(separator: ".").last.map { $0.lowercased() } ?? ""
-    return .body(
-      Array(content), contentType: Self.mediaTypes[suffix] ?? "application/octet-stream")
+    return .body(Array(content), contentType: Self.mediaTypes[suffix] ?? "application/octet-stream")
   }
 
   /// The percent-encoded paths of all files, in order.

@@ -23,12 +23,16 @@ package final class TestOrigin: Sendable {
   /// - Parameters:
   ///   - port: 0 for a free one.
   ///   - fallback: Must not hold the origin strongly, or it never ends.
-  package init(port: UInt16 = 0, fallback: @escaping Fallback = { _, _ in nil }) throws(OriginError)
-  {
+  package init(port: UInt16, fallback: @escaping Fallback = { _, _ in nil }) throws(OriginError) {
     server = OriginServer(fallback: fallback)
     let daemon = try Daemon(port: port, server: server)
     self.port = daemon.port
     self.daemon = Mutex(daemon)
+  }
+
+  /// Listens on a free port. Ends the process without one: there is no test without its origin.
+  package convenience init(fallback: @escaping Fallback = { _, _ in nil }) {
+    do { try self.init(port: 0, fallback: fallback) } catch { fatalError("\(error)") }
   }
 
   deinit {
@@ -82,9 +86,7 @@ package final class TestOrigin: Sendable {
   ///
   /// - Parameter condition: Must not ask the origin, which waits for it.
   /// - Returns: False when they did not within `seconds`.
-  package func waitUntil(
-    seconds: Double = 240, _ condition: (OriginSnapshot) -> Bool
-  ) -> Bool {
+  package func waitUntil(seconds: Double = 240, _ condition: (OriginSnapshot) -> Bool) -> Bool {
     server.ledger.wait(seconds: seconds, until: condition)
   }
 }

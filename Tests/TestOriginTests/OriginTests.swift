@@ -3,13 +3,8 @@ import Glibc
 import TestOrigin
 import Testing
 
-@Suite(.timeLimit(.minutes(20)))
-struct OriginTests {
-  private let origin: TestOrigin
-
-  init() throws {
-    origin = try TestOrigin()
-  }
+@Suite(.timeLimit(.minutes(20))) struct OriginTests {
+  private let origin = TestOrigin()
 
   @Test func `an unknown path is not found`() throws {
     #expect(try RawClient.fetch("/nowhere", from: origin.port).header.contains(" 404 "))
@@ -131,10 +126,9 @@ struct OriginTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(20)))
-struct LogTests {
+@Suite(.timeLimit(.minutes(20))) struct LogTests {
   @Test func `the log has every start and every end in its order`() throws {
-    let origin = try TestOrigin()
+    let origin = TestOrigin()
     origin.serve("/held", .body(Array("late".utf8), delivery: .hold))
     origin.serve("/free", .body(Array("soon".utf8)))
     var patient = try RawClient(port: origin.port)
@@ -173,8 +167,7 @@ struct ServedDirectoryTests: ~Copyable {
     let manager = FileManager.default
     parent = manager.temporaryDirectory.appending(path: "served-\(UUID().uuidString)")
     let root = parent.appending(path: "root")
-    try manager.createDirectory(
-      at: root.appending(path: "sub"), withIntermediateDirectories: true)
+    try manager.createDirectory(at: root.appending(path: "sub"), withIntermediateDirectories: true)
     try Data("outside".utf8).write(to: parent.appending(path: "secret.txt"))
     try Data("picture".utf8).write(to: root.appending(path: "sub/a b%.JPG"))
     try Data("plain".utf8).write(to: root.appending(path: "unknown"))

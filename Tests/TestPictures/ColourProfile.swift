@@ -52,8 +52,7 @@ package enum ColourProfile {
       (name: name, data: tag("XYZ ") + colour.flatMap(fixed))
     }
     let curves = ["rTRC", "gTRC", "bTRC"].map { (name: $0, data: curve.data) }
-    return profile(
-      space: "RGB ", connection: "XYZ ", tags: [("wtpt", white)] + colours + curves)
+    return profile(space: "RGB ", connection: "XYZ ", tags: [("wtpt", white)] + colours + curves)
   }
 
   /// An RGB profile that has a table for the perceptual intent alone, and in it takes red for blue and

@@ -35,8 +35,7 @@ extension PictureMaker {
     }
     // An error ends the process; the input is the test's own.
     unsafe encoder.pointee.err = jpeg_std_error(errors)
-    unsafe jpeg_CreateCompress(
-      encoder, JPEG_LIB_VERSION, MemoryLayout<jpeg_compress_struct>.size)
+    unsafe jpeg_CreateCompress(encoder, JPEG_LIB_VERSION, MemoryLayout<jpeg_compress_struct>.size)
     unsafe encoder.pointee.image_width = JDIMENSION(stored.width)
     unsafe encoder.pointee.image_height = JDIMENSION(stored.height)
     unsafe encoder.pointee.input_components = 4

@@ -61,8 +61,7 @@ package struct SequenceWriter {
   /// What comes before the frames: the still, or the type of the file.
   private var head: [UInt8] {
     guard var still = options.still else {
-      return ISOBox.box(
-        "ftyp", Array(brand.utf8) + ISOBox.long(0) + Array("\(brand)msf1iso8".utf8))
+      return ISOBox.box("ftyp", Array(brand.utf8) + ISOBox.long(0) + Array("\(brand)msf1iso8".utf8))
     }
     still.replaceSubrange(8..<12, with: brand.utf8)
     return still
@@ -101,9 +100,7 @@ package struct SequenceWriter {
         + media(of: track, at: start, size))
   }
 
-  private func header(
-    of track: Track, _ size: (width: UInt16, height: UInt16)
-  ) -> [UInt8] {
+  private func header(of track: Track, _ size: (width: UInt16, height: UInt16)) -> [UInt8] {
     let duration = options.repeats ? UInt32.max : duration(of: track)
     let times = ISOBox.long(0) + ISOBox.long(0) + ISOBox.long(track.number) + ISOBox.long(0)
     let numbers = options.matrix.map { ISOBox.long(UInt32(bitPattern: $0 << 16)) }
@@ -126,20 +123,16 @@ package struct SequenceWriter {
         + ISOBox.long(duration(of: track)) + ISOBox.long(0))
     let handler = ISOBox.full(
       "hdlr", ISOBox.long(0) + Array(track.handler.utf8) + [UInt8](repeating: 0, count: 13))
-    let table = ISOBox.box(
-      "stbl", descriptions(of: track, size) + places(of: track, at: start))
+    let table = ISOBox.box("stbl", descriptions(of: track, size) + places(of: track, at: start))
     return ISOBox.box("mdia", header + handler + ISOBox.box("minf", table))
   }
 
-  private func descriptions(
-    of track: Track, _ size: (width: UInt16, height: UInt16)
-  ) -> [UInt8] {
+  private func descriptions(of track: Track, _ size: (width: UInt16, height: UInt16)) -> [UInt8] {
     let lengths = ISOBox.short(size.width) + ISOBox.short(size.height)
     let fields =
       [UInt8](repeating: 0, count: 7) + [1] + [UInt8](repeating: 0, count: 16) + lengths
       + [UInt8](repeating: 0, count: 50)
-    let kind = ISOBox.full(
-      "auxi", Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
+    let kind = ISOBox.full("auxi", Array("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha".utf8) + [0])
     let entry = ISOBox.box(
       options.sampleType ?? codec.sampleType,
       fields + (track.pictures.first?.configuration ?? [])

@@ -22,9 +22,7 @@ package final class SimulatedOrigins {
   /// Whether every request succeeds from now on.
   package var isCalm = false
 
-  package init(
-    hosts: [String] = ["a.example", "other.example"], brokenHost: String? = nil
-  ) {
+  package init(hosts: [String] = ["a.example", "other.example"], brokenHost: String? = nil) {
     self.hosts = hosts
     self.brokenHost = brokenHost
   }

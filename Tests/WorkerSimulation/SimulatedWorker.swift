@@ -174,9 +174,7 @@ package final class SimulatedWorker {
   }
 
   /// - Returns: the answers that are known at once.
-  private func perform(
-    _ effect: WorkerMachine.Effect, at now: Moment
-  ) -> [WorkerMachine.Event] {
+  private func perform(_ effect: WorkerMachine.Effect, at now: Moment) -> [WorkerMachine.Event] {
     switch effect {
     case .send(let message): send(message)
     case .sendUncached: return sendUncached()
@@ -198,8 +196,7 @@ package final class SimulatedWorker {
 
     case .readRobots(let url):
       let isKnown = store.hasRobots(of: url.origin)
-      let known = KnownRobots(
-        SimulatedRobots(), expiresAt: now.wall.advanced(by: .seconds(3_600)))
+      let known = KnownRobots(SimulatedRobots(), expiresAt: now.wall.advanced(by: .seconds(3_600)))
       return [.robotsRead(of: url, isKnown ? known : nil)]
     case .fetchRobots(let url): operations.append(.robots(url))
     case .storeRobots(_, let origin): operations.append(.robotsRecord(origin))

@@ -132,9 +132,7 @@ extension PeerBench {
     return Self.figures(idle, loaded)
   }
 
-  private static func figures(
-    _ idle: [LatencyTrial], _ loaded: [LatencyTrial]
-  ) -> [PeerFigure] {
+  private static func figures(_ idle: [LatencyTrial], _ loaded: [LatencyTrial]) -> [PeerFigure] {
     let kinds: [(name: String, samples: (LatencyTrial) -> Samples, bounds: [Double])] = [
       ("new picture", \.new, [2, 4]), ("stored picture", \.cached, [1.5, 3]),
     ]
@@ -162,7 +160,8 @@ struct LatencyTrial {
     let options = RequestOptions(variant: .standard)
     func milliseconds(_ url: String) throws -> Double {
       try Bench.microseconds {
-        guard case .done = try client.answer(.get(url, options: options)).outcome else {
+        guard case .done = try client.answer(.get(GetRequest(url: url, options: options))).outcome
+        else {
           throw BenchError("\(url) has no thumbnail")
         }
       } / 1_000

@@ -14,8 +14,7 @@ extension PeerBench {
       try bench.decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
     }
     let pictures = "\(list.pictureCount) pictures"
-    var figures = figuresBesidePeer(
-      .small, pictures, rounds, urlCount: count, target: .atLeast(2))
+    var figures = figuresBesidePeer(.small, pictures, rounds, urlCount: count, target: .atLeast(2))
     figures.append(
       figureBesideLimit(
         .small, pictures, rounds, urlCount: count, limit: "the same calls from memory",
@@ -34,8 +33,7 @@ extension PeerBench {
         target: .atLeast(0.9),
         command: "tjDecompress2 of as many from memory to twice the thumbnail's size or more")
     ]
-    figures += figuresBesidePeer(
-      .large, pictures, rounds, urlCount: count, target: .atLeast(5))
+    figures += figuresBesidePeer(.large, pictures, rounds, urlCount: count, target: .atLeast(5))
     figures.append(
       PeerFigure(
         .large, "peak memory of a decoder", "MiB", own: rounds.map(\.own.decoderPeakMiB),
@@ -80,8 +78,7 @@ extension PeerBench {
     of format: PictureFormat, _ name: String, _ cuts: PhotographCuts
   ) throws -> [PeerFigure] {
     let directory = "\(bench.options.workDirectory)/\(name)-pictures"
-    try cuts.write(
-      count: Self.distinctCount, as: format, extension: name, to: directory)
+    try cuts.write(count: Self.distinctCount, as: format, extension: name, to: directory)
     let decoding = try BareDecoding(pictureDirectory: directory)
     let list = try PictureList(
       name, directory: directory, origin: origin,
@@ -165,8 +162,7 @@ extension PeerBench {
   }
 
   private func makeOwn(_ pictures: [String], in directory: String) throws {
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     let cluster = try bench.start("quality")
     defer { try? cluster.stop() }
     for (number, path) in pictures.enumerated() {
@@ -175,8 +171,7 @@ extension PeerBench {
   }
 
   private func makeLibvips(_ pictures: [String], in directory: String) throws {
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     for (number, path) in pictures.enumerated() {
       try bench.imgctl.run(
         program: "/usr/bin/vipsthumbnail",

@@ -185,8 +185,7 @@ extension PeerBench {
     let directory = bench.options.workDirectory + "/tiny-pictures"
     try PhotographCuts.writeTiny(to: directory)
     let trials = try bench.options.listLineCounts.map { length in
-      let list = try PictureList(
-        "tiny", directory: directory, origin: origin, urlCount: length)
+      let list = try PictureList("tiny", directory: directory, origin: origin, urlCount: length)
       try bench.note("a list of \(list.urls.count) tiny pictures")
       return (count: list.urls.count, cost: try ScaleTrial(bench, list))
     }

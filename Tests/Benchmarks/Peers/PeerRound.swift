@@ -259,8 +259,7 @@ struct Img2dataset {
     // Its libraries leave directories behind.
     let temporary = imgctl.workDirectory + "/img2dataset-temporary"
     try? FileManager.default.removeItem(atPath: output)
-    try FileManager.default.createDirectory(
-      atPath: temporary, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
     let shardLineCount = (lineCount + Self.shardCount - 1) / Self.shardCount
     let duration = try imgctl.run(
       program: "/usr/bin/env",

@@ -46,9 +46,7 @@ extension FuzzTarget {
   }
 
   /// - Returns: `nil` for what is no body of that coding, or not a whole one.
-  private static func decoded(
-    _ body: [UInt8], _ coding: String, chunkByteCount: Int
-  ) -> [UInt8]? {
+  private static func decoded(_ body: [UInt8], _ coding: String, chunkByteCount: Int) -> [UInt8]? {
     var fields = HeadFields()
     fields.take(line: Array("Content-Encoding: \(coding)".utf8))
     let head = ResponseHead(status: 200, fields: fields, receivedAt: .distantPast)

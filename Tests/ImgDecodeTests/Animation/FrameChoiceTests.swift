@@ -128,11 +128,6 @@ import Testing
     #expect(shown.meanSquaredError(against: blank(40)) < 1)
   }
 
-  @Test func `the poster of a picture is the picture`() throws {
-    let picture = try fixture.maker.card(index: 3, width: 64, height: 48, format: .png)
-    #expect(try shows(.poster, of: picture, 3))
-  }
-
   // MARK: - All frames
 
   @Test(arguments: animated, [ImageVariant.Format.auto, .webp, .gif])
@@ -257,18 +252,6 @@ import Testing
     let file = try animation(encoding, delays: [200, 65_535_000, 100])
     let facts = try PictureFacts.reading(WholeBytes(file), .all)
     #expect(facts.frameDelays == [200, longest, 100])
-  }
-
-  @Test(arguments: [AnimationEncoding(.webp), AnimationEncoding(.gif)])
-  func `frames are written in their order`(encoding: AnimationEncoding) throws {
-    let file = try animation(encoding)
-    let frames = try unsafe file.withUnsafeBufferPointer { buffer in
-      try VipsFrames(unsafe PictureInput(buffer), in: encoding.format).rasters()
-    }
-    for (index, frame) in frames.enumerated() {
-      let card = Card(index: index, width: 64, height: 48).raster
-      #expect(frame.meanSquaredError(against: card) < 200, "frame \(index)")
-    }
   }
 
   @Test(arguments: [AnimationEncoding(.webp), AnimationEncoding(.gif)])

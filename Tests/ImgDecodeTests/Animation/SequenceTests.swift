@@ -7,6 +7,7 @@ import Testing
 
 /// The frames of AVIF and HEIC sequences.
 @Suite(.timeLimit(.minutes(20))) struct SequenceTests {
+  private var options = SequenceWriter.Options()
   private static let formats: [PictureFormat] = [.avif, .heif]
 
   private let fixture = ThumbnailFixture()
@@ -64,9 +65,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `a frame is chosen by its time, and there is none behind the last`(
-    format: PictureFormat
-  ) throws {
+  func `a frame is chosen by its time, with none behind the last`(format: PictureFormat) throws {
     let file = try file(format)
     expectCard(2, try raster(of: file, .time(.milliseconds(250))))
     expectCard(4, try raster(of: file, .time(.milliseconds(60_000))))
@@ -82,8 +81,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `a still is the picture, and no frame`(format: PictureFormat) throws {
-    var options = SequenceWriter.Options()
+  mutating func `a still is the picture, and no frame`(format: PictureFormat) throws {
     options.still = try fixture.maker.encode(card(4), as: format)
     let file = try file(format, options)
     expectCard(4, try raster(of: file, .first))
@@ -109,9 +107,7 @@ import Testing
   @Test(arguments: [
     (ImageVariant.Format.webp, [33, 34, 33, 33, 34]), (.gif, [30, 40, 30, 30, 40]),
   ])
-  func `delays that are no whole units do not drift`(
-    output: ImageVariant.Format, delays: [Int]
-  ) throws {
+  func `delays of no whole units do not drift`(output: ImageVariant.Format, delays: [Int]) throws {
     var options = SequenceWriter.Options()
     // 166.8 ms for the five frames.
     (options.timescale, options.delay) = (30_000, 1_001)
@@ -161,9 +157,7 @@ import Testing
     ([1, 0, 0, 1], 1), ([-1, 0, 0, 1], 2), ([-1, 0, 0, -1], 3), ([1, 0, 0, -1], 4),
     ([0, 1, 1, 0], 5), ([0, 1, -1, 0], 6), ([0, -1, -1, 0], 7), ([0, -1, 1, 0], 8),
   ])
-  func `frames are turned upright by the matrix of the track`(
-    matrix: [Int32], orientation: Int
-  ) throws {
+  func `the matrix of the track turns frames upright`(matrix: [Int32], orientation: Int) throws {
     var options = SequenceWriter.Options()
     options.matrix = matrix
     try expectUpright(options, orientation: orientation)
@@ -182,8 +176,7 @@ import Testing
     try expectUpright(options, orientation: orientation)
   }
 
-  @Test func `the matrix turns what the description of the samples has turned`() throws {
-    var options = SequenceWriter.Options()
+  @Test mutating func `the matrix turns what the description of the samples has turned`() throws {
     // Against the clock and with it; mirrored, and then turned with the clock.
     (options.transformations, options.matrix) = ([("irot", [1])], [0, 1, -1, 0])
     try expectUpright(options, orientation: 1)
@@ -192,9 +185,7 @@ import Testing
   }
 
   /// Expects that a frame that is stored in that orientation is shown upright.
-  private func expectUpright(
-    _ options: SequenceWriter.Options, orientation: Int
-  ) throws {
+  private func expectUpright(_ options: SequenceWriter.Options, orientation: Int) throws {
     let upright = Card(index: 1, width: 128, height: 64).raster
     let stored = upright.stored(forOrientation: orientation)
     let frame = try fixture.maker.encode(stored, as: .heif)
@@ -210,8 +201,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `only the clean aperture is shown`(format: PictureFormat) throws {
-    var options = SequenceWriter.Options()
+  mutating func `only the clean aperture is shown`(format: PictureFormat) throws {
     // 32 × 16 pixels, 16 to the left of the centre and 8 above it.
     options.transformations = [("clap", fractions(32, 16, -16, -8)), ("irot", [1])]
     let file = try file(format, options)
@@ -227,14 +217,12 @@ import Testing
     #expect(shown.meanSquaredError(against: part) < 300)
   }
 
-  @Test func `a clean aperture that leaves the picture is ignored`() throws {
-    var options = SequenceWriter.Options()
+  @Test mutating func `a clean aperture that leaves the picture is ignored`() throws {
     options.transformations = [("clap", fractions(32, 16, -17, -8))]
     expectCard(2, try raster(of: file(.avif, options), .number(2)))
   }
 
-  @Test func `pixels outside the clean aperture count for the limit`() throws {
-    var options = SequenceWriter.Options()
+  @Test mutating func `pixels outside the clean aperture count for the limit`() throws {
     options.transformations = [("clap", fractions(8, 8, 0, 0))]
     let limited = ThumbnailFixture(maxPixels: 64 * 64 - 1)
     let code = limited.failureCode(
@@ -261,10 +249,7 @@ import Testing
   // MARK: - What is refused
 
   @Test(arguments: formats)
-  func `of a sequence with several sample descriptions only the still is decoded`(
-    format: PictureFormat
-  ) throws {
-    var options = SequenceWriter.Options()
+  mutating func `several sample descriptions leave only the still`(format: PictureFormat) throws {
     options.descriptionNumber = 2
     #expect(try failureCode(file(format, options), .first) == .unsupportedAnimation)
     options.still = try fixture.maker.encode(card(2), as: format)
@@ -283,8 +268,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `a sequence that is cut before its tables is damaged`(format: PictureFormat) throws {
-    var options = SequenceWriter.Options()
+  mutating func `a sequence cut before its tables is damaged`(format: PictureFormat) throws {
     for still in [nil, try fixture.maker.encode(card(4), as: format)] {
       options.still = still
       let whole = try file(format, options)
@@ -301,8 +285,7 @@ import Testing
     }
   }
 
-  @Test func `the still is the poster of a sequence whose tables are damaged`() throws {
-    var options = SequenceWriter.Options()
+  @Test mutating func `the still is the poster of a sequence whose tables are damaged`() throws {
     options.still = try fixture.maker.encode(card(4), as: .avif)
     var file = try file(.avif, options)
     let table = try #require(file.indices.last { file[$0...].starts(with: "stsc".utf8) })
@@ -313,8 +296,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `of a sequence in another codec only the still is decoded`(format: PictureFormat) throws {
-    var options = SequenceWriter.Options()
+  mutating func `another codec leaves only the still`(format: PictureFormat) throws {
     options.sampleType = "avc1"
     #expect(try failureCode(file(format, options), .first) == .unsupportedAnimation)
     options.still = try fixture.maker.encode(card(2), as: format)
@@ -349,9 +331,7 @@ import Testing
   }
 
   @Test(arguments: formats)
-  func `a sequence whose tables are damaged at any byte is refused or decoded`(
-    format: PictureFormat
-  ) throws {
+  func `a sequence with damaged tables is refused or decoded`(format: PictureFormat) throws {
     let whole = try file(format, alpha: [255, 128, 0, 9, 7])
     let movie = try #require(whole.indices.last { whole[$0...].starts(with: "moov".utf8) })
     for index in stride(from: movie, to: whole.count, by: 3) {

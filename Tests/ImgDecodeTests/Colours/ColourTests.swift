@@ -40,9 +40,7 @@ import Testing
   }
 
   @Test(arguments: [PictureFormat.jpeg, .tiff])
-  func `a profile with a table for one intent is used with that intent`(
-    format: PictureFormat
-  ) throws {
+  func `a profile with one intent's table is used with that intent`(format: PictureFormat) throws {
     let picture = try raster(
       of: fixture.maker.card(index: 2, format: format, profile: ColourProfile.swappedPerceptual))
     let corner = picture[5, 5]
@@ -257,8 +255,7 @@ import Testing
 
   /// 128 of 255 are 94 cd/m² in PQ and 51 in HLG, of a white of 203.
   @Test(arguments: [(UInt8(16), UInt8(181)), (18, 137)])
-  func `gray HDR becomes a JPEG in the three colours of sRGB`(transfer: UInt8, level: UInt8) throws
-  {
+  func `gray HDR becomes a JPEG in the colours of sRGB`(transfer: UInt8, level: UInt8) throws {
     let chunks = [PNGChunk("cICP", [9, transfer, 0, 1])]
     let gray = try picture(chunks, of: .init(128, 128, 128), as: .grayPNG)
     let variant = try Variant(ImageVariant(width: 8, height: 8, format: .jpeg))
@@ -377,8 +374,7 @@ import Testing
   @Test(arguments: [PictureFormat.jpeg, .png])
   func `a profile with code points of PQ is HDR`(format: PictureFormat) throws {
     let codePoints = ColourCodePoints(primaries: 1, transfer: 16, matrix: 0, isFullRange: true)
-    let profile = ICCProfile.rgb(
-      RGBSpace.sRGB.colorants, .sRGB, codePoints: codePoints)
+    let profile = ICCProfile.rgb(RGBSpace.sRGB.colorants, .sRGB, codePoints: codePoints)
     let picture = try fixture.maker.card(index: 2, format: format, profile: profile)
     // 148 of 255 is about white.
     let plain = try raster(of: fixture.maker.card(index: 2, format: format))
@@ -388,8 +384,7 @@ import Testing
   @Test func `a profile of one's own says what it was made of`() throws {
     let made = try #require(ICCProfile(ICCProfile.rgb(RGBSpace.sRGB.colorants, .sRGB)))
     #expect(made.isSRGB && made.codePoints == nil && made.intent == .relativeColorimetric)
-    let gamma = try #require(
-      ICCProfile(ICCProfile.rgb(RGBSpace.sRGB.colorants, .power(2.2))))
+    let gamma = try #require(ICCProfile(ICCProfile.rgb(RGBSpace.sRGB.colorants, .power(2.2))))
     #expect(!gamma.isSRGB && gamma.evened == nil)
     let linear = try #require(ICCProfile(ICCProfile.gray(.power(1))))
     #expect(linear.colourSpace == .gray && linear.evened != nil)

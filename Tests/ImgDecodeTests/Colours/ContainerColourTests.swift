@@ -77,8 +77,7 @@ import Testing
     let name = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
     let packet = "<x:xmpmeta xmlns:x='adobe:ns:meta/'><rdf:RDF/></x:xmpmeta>"
     let gains = Raster(width: 32, height: 32) { _, _ in Raster.Pixel(255, 255, 255) }
-    let base = JPEGSegments.insert(
-      name + packet.utf8, marker: 0xE1, into: try flat(maker, .jpeg))
+    let base = JPEGSegments.insert(name + packet.utf8, marker: 0xE1, into: try flat(maker, .jpeg))
     let version = Array("urn:iso:std:iso:ts:21496:-1\0".utf8) + [0, 0, 0, 0]
     return JPEGSegments.insert(version, marker: 0xE2, into: base)
       + (try maker.encode(gains, as: .grayJPEG))
@@ -163,8 +162,7 @@ import Testing
       Sample(name: "HEIC sequence, \(frames)", isConverted: true, frames: frames) {
         try sequence($0, .heif)
       },
-      Sample(
-        name: "animated PNG, \(frames)", isConverted: true, frames: frames, file: animatedPNG),
+      Sample(name: "animated PNG, \(frames)", isConverted: true, frames: frames, file: animatedPNG),
       Sample(name: "animated JPEG XL, \(frames)", isConverted: true, frames: frames) { _ in
         animatedJXL()
       },
@@ -191,7 +189,6 @@ extension PictureMaker {
   fileprivate func profiled(flat colour: Raster.Pixel, _ profile: [UInt8]) throws -> [UInt8] {
     let name = Array("ICC_PROFILE\0".utf8) + [1, 1]
     let picture = Raster(width: 320, height: 240) { _, _ in colour }
-    return JPEGSegments.insert(
-      name + profile, marker: 0xE2, into: try encode(picture, as: .jpeg))
+    return JPEGSegments.insert(name + profile, marker: 0xE2, into: try encode(picture, as: .jpeg))
   }
 }

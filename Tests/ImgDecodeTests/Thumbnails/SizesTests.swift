@@ -112,9 +112,7 @@ import Testing
   }
 
   @Test(arguments: [PictureFormat.gif, .webp])
-  func `each animation has the size that its request and its picture plan`(
-    format: PictureFormat
-  ) throws {
+  func `each animation has the size that its request plans`(format: PictureFormat) throws {
     for seed in 0..<UInt64(2) {
       var random = SeededGenerator(seed: seed)
       let size = Self.size(upTo: 500, pixelCount: 1_000, &random)

@@ -17,9 +17,7 @@ import Testing
     (Size(width: 1, height: 5000), Size(width: 256, height: 256), Size(width: 1, height: 256)),
     (Size(width: 1, height: 1), Size(width: 1, height: 1), Size(width: 1, height: 1)),
   ])
-  func `fit gives the largest picture inside the box`(
-    source: Size, box: Size, expected: Size
-  ) throws {
+  func `fit gives the largest picture in the box`(source: Size, box: Size, expected: Size) throws {
     let variant = try Variant(ImageVariant(width: box.width, height: box.height, mode: .fit))
     let geometry = ThumbnailGeometry(source: source, variant: variant)
     #expect(geometry.scaled == expected)
@@ -71,17 +69,14 @@ import Testing
     // across, from the left
     (0, 0), (374, 0), (376, 0), (400, 13), (500, 66), (625, 133), (1_000, 133),
   ])
-  func `a crop around a point keeps it in the middle as far as the picture goes`(
-    across: Int, left: Int
-  ) throws {
+  func `a crop around a point keeps it in the middle if it can`(across: Int, left: Int) throws {
     let point = ImageVariant.Crop.point(x: Thousandths(count: across), y: .one)
     let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fill, crop: point))
     let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
     #expect(geometry.keptOrigin == .init(left: left, top: 0))
   }
 
-  @Test func `the pixels decide where a crop by interest begins, unless nothing is cut off`() throws
-  {
+  @Test func `the pixels decide where a crop by interest begins, if something is cut off`() throws {
     for crop in [ImageVariant.Crop.attention, .entropy] {
       let variant = try Variant(ImageVariant(width: 400, height: 400, mode: .fill, crop: crop))
       let geometry = ThumbnailGeometry(source: Size(width: 640, height: 480), variant: variant)
@@ -238,8 +233,7 @@ import Testing
       width: box.width, height: box.height, mode: mode, crop: mode.coversBox ? .centre : nil,
       enlarges: enlarges)
     variant.sizing = Sizing(density: Thousandths(count: density))
-    return ThumbnailGeometry(
-      source: source, isDrawing: isDrawing, variant: try Variant(variant))
+    return ThumbnailGeometry(source: source, isDrawing: isDrawing, variant: try Variant(variant))
   }
 
   @Test(

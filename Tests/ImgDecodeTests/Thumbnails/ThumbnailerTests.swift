@@ -79,23 +79,6 @@ import Testing
     }
   }
 
-  @Test func `a stretched picture has the shape of the box`() throws {
-    let picture = try fixture.maker.card(index: 5, width: 320, height: 240)
-    let variant = try Variant(ImageVariant(width: 50, height: 200, mode: .stretch))
-    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (50, 200))
-    #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard())
-  }
-
-  @Test func `colours of another profile are brought into sRGB`() throws {
-    let picture = try fixture.maker.card(index: 8, format: .displayP3PNG)
-    let variant = try Variant(ImageVariant(width: 256, height: 256, format: .png))
-    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    // The green of the corner is stronger than sRGB can show, so its red falls to nothing.
-    let corner = try fixture.reader.raster(of: rendered.bytes)[250, 5]
-    #expect(Card.topRight.red > 20 && corner.red < 5)
-  }
-
   @Test func `no metadata is left`() throws {
     let picture = try fixture.maker.card(index: 8, format: .jpeg, orientation: 6)
     #expect(try fixture.reader.metadata(of: picture).contains("exif-data"))
@@ -121,29 +104,6 @@ import Testing
       #expect(rendered.thumbnail.width == min(width, 64), "\(format)")
       #expect(rendered.thumbnail.height == min(height, 64), "\(format)")
     }
-  }
-
-  @Test func `a small picture is not enlarged`() throws {
-    let picture = try fixture.maker.card(index: 2, width: 64, height: 48)
-    for mode in ImageVariant.Mode.allCases {
-      let variant = try Variant(ImageVariant(width: 400, height: 400, mode: mode))
-      let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-      // The box is square, and so is what these modes keep.
-      let expected = [.fillDown, .stretchDown].contains(mode) ? (48, 48) : (64, 48)
-      #expect((rendered.thumbnail.width, rendered.thumbnail.height) == expected, "\(mode)")
-    }
-  }
-
-  @Test(arguments: [PictureFormat.gif, .webp])
-  func `an animation becomes its first frame`(format: PictureFormat) throws {
-    let picture = try fixture.maker.animation(index: 4, frameCount: 5, format: format)
-    let variant = try Variant(ImageVariant(width: 64, height: 64, format: .png))
-    let rendered = try fixture.thumbnailer.thumbnail(of: picture, as: variant)
-    #expect(
-      rendered.source
-        == SourceFacts(format: format.imageFormat, width: 64, height: 48, frames: 5))
-    #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (64, 48))
-    #expect(try fixture.reader.raster(of: rendered.bytes).isUprightCard())
   }
 
   /// A red half and a transparent one, so that the edge between them shows how it was drawn.
@@ -173,9 +133,7 @@ import Testing
     #expect((own.width, own.height) == (300, 200))
   }
 
-  @Test func `what every program reads is PNG for a transparent picture and JPEG for others`()
-    throws
-  {
+  @Test func `what every program reads is PNG if transparent and JPEG otherwise`() throws {
     let variant = try Variant(ImageVariant(width: 30, height: 30, format: .compatible))
     let transparent = Array("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>".utf8)
     let opaque = try fixture.maker.card(index: 1, format: .jpeg)
@@ -211,8 +169,7 @@ import Testing
     #expect(bytes.count == thumbnail.width * thumbnail.height * 4)
     return Raster(width: thumbnail.width, height: thumbnail.height) { x, y in
       let start = (y * thumbnail.width + x) * 4
-      return Raster.Pixel(
-        bytes[start], bytes[start + 1], bytes[start + 2], alpha: bytes[start + 3])
+      return Raster.Pixel(bytes[start], bytes[start + 1], bytes[start + 2], alpha: bytes[start + 3])
     }
   }
 
@@ -243,9 +200,7 @@ import Testing
     #expect(raster.isUprightCard(encodedIn: format))
   }
 
-  @Test func `pixels of a lossless picture are exact, and its colours are not multiplied by alpha`()
-    throws
-  {
+  @Test func `lossless pixels are exact, and colours are not multiplied by alpha`() throws {
     let colour = Raster.Pixel(200, 100, 50, alpha: 128)
     let drawn = Raster(width: 3, height: 2) { x, _ in
       x == 0 ? colour : Raster.Pixel(1, 2, 3, alpha: x == 1 ? 255 : 0)
@@ -328,8 +283,7 @@ import Testing
         + "TIFF_SETGET_UNDEFINED and thus tag is not read from file\n"
     }
     let lines = tags + ["ZIPDecode: Decoding error at scanline 0\n", "tiff2vips: read error\n"]
-    #expect(
-      VipsError.summary(of: lines.joined()) == "ZIPDecode: Decoding error at scanline 0")
+    #expect(VipsError.summary(of: lines.joined()) == "ZIPDecode: Decoding error at scanline 0")
     #expect(VipsError.summary(of: "tiff2vips: read error\n") == "tiff2vips: read error")
   }
 

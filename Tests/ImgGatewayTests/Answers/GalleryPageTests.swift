@@ -175,9 +175,7 @@ struct ListedPictureTests {
   }
 
   @Test(arguments: ["", "/40/30", "/64.jpg?grayscale"])
-  func `a client asks for the picture of a line each time, and gets 304`(path: String)
-    async throws
-  {
+  func `a client asks for a line's picture each time, and gets 304`(path: String) async throws {
     let client = ImageClient(transport: fixture.cluster)
     let job = try await client.jobs.submit([url])
     for try await _ in client.jobs.updates(of: job) {}

@@ -23,21 +23,13 @@ struct MemoryTests {
   }
 
   private func answer(byteCount: Int) -> TimedAnswer {
-    let image = PreparedImage(
-      GatewayFixture.image(bytes: [UInt8](repeating: 1, count: byteCount)))
+    let image = PreparedImage(GatewayFixture.image(bytes: [UInt8](repeating: 1, count: byteCount)))
     let now = WallTime.now
     let response = image.response(to: HTTPRequest(.get, "/"), for: ImageQuery("a"), at: now)
     return TimedAnswer(response, of: image, from: now, until: now.advanced(by: .seconds(1)))
   }
 
   private static func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 1, count: count) }
-
-  @Test func `an answer is kept with its request`() {
-    let known = KnownRequests()
-    known.insert(value(byteCount: 1), as: Self.key("a"))
-    #expect(known.value(of: Self.key("a"))?.answer.byteCount == 1)
-    #expect(known.value(of: Self.key("b")) == nil)
-  }
 
   @Test func `requests take the room of their targets, which hold URLs of any length`() {
     let known = KnownRequests()
@@ -240,9 +232,7 @@ struct SharedImageTests {
   }
 
   @Test(arguments: [1_000, 3 << 20])
-  func `a picture that stands in for others is shared with its own answers`(
-    byteCount: Int
-  ) async throws {
+  func `a picture that stands in for others has shared answers`(byteCount: Int) async throws {
     let fixture = try GatewayFixture()
     fixture.cluster.serve(Self.url, Self.image(byteCount: byteCount))
     let target = "/image?url=https://b.example/none.jpg&default=\(Self.url)"
@@ -280,10 +270,8 @@ struct SharedImageTests {
   @Test func `a large picture that is evicted before it is copied is loaded again`() async throws {
     let cluster = InMemoryCluster()
     cluster.serve(Self.url, Self.image(byteCount: 3 << 20))
-    let client = ImageClient(
-      transport: EvictingTransport(cluster: cluster), memoryCache: nil)
-    let loader = PictureLoader(
-      client: client, images: PreparedImages(client), limit: LoadLimit(1))
+    let client = ImageClient(transport: EvictingTransport(cluster: cluster), memoryCache: nil)
+    let loader = PictureLoader(client: client, images: PreparedImages(client), limit: LoadLimit(1))
     let request = ImageRequest(url: Self.url)
     guard case .image(let image) = try await loader.image(for: request, within: .seconds(20)) else {
       Issue.record("there is no image")
@@ -415,11 +403,7 @@ struct SharedImageTests {
     }
   }
 
-  @Test
-  func
-    `among many slow groups, a host is refused only until they are known to be slow`()
-    async
-  {
+  @Test func `among many slow groups, a host is refused only until they are known slow`() async {
     let clock = Mutex(ContinuousClock.now)
     let limit = LoadLimit(8) { clock.withLock(\.self) }
     func beginSlowOnes() async {
@@ -464,17 +448,6 @@ struct SharedImageTests {
     _ = await begin("b", in: limit)
     clock.withLock { $0 += .seconds(10) }
     #expect(await begin("a", in: limit) != nil)
-  }
-
-  @Test func `a load that has ended makes room for one of its host`() async {
-    let limit = LoadLimit(8)
-    let loads = await fill(limit, "a")
-    for load in loads {
-      load.end()
-      #expect(await load.isWhole)
-    }
-    #expect(limit.count == 0)
-    #expect(await fill(limit, "a").count == loads.count)
   }
 
   @Test func `a load that fails ends, too`() async {

@@ -9,9 +9,7 @@ import Testing
 @Suite struct ImgproxyRequestTests {
   private let now = WallTime(rawValue: 1_800_000_000_000)
 
-  private func query(
-    _ path: String, presets: [String] = []
-  ) throws -> ImageQuery {
+  private func query(_ path: String, presets: [String] = []) throws -> ImageQuery {
     let queries = ImageQueries(presets: try ImgproxyPresets(parsing: presets))
     return try queries.imgproxy(RequestTarget(path), now: now)
   }
@@ -80,9 +78,7 @@ import Testing
     ("/_/plain/https://h.example/\u{FC}", "https://h.example/%C3%BC"),
     ("/_/w:1/plain/https://h.example/a?v=2&utm_source=x&_=1", "https://h.example/a"),
   ])
-  func `an address is read as a client wrote it, whatever a proxy made of it`(
-    path: String, url: String
-  ) throws {
+  func `an address is read as a client wrote it`(path: String, url: String) throws {
     #expect(try query(path).request.url == url)
   }
 
@@ -234,8 +230,7 @@ import Testing
   }
 
   @Test func `a fallback is an address in base64`() throws {
-    #expect(
-      try query(options: "fiu:aHR0cHM6Ly9oL2E").fallback == .picture(url: "https://h/a"))
+    #expect(try query(options: "fiu:aHR0cHM6Ly9oL2E").fallback == .picture(url: "https://h/a"))
   }
 
   // MARK: - Presets

@@ -23,9 +23,7 @@ import Testing
       "520f986b998545b4785e0defbc4f3c1203f22de2374a3d53cb7a7fe9fea309c5")
   }
 
-  private func imgproxy(
-    _ path: String, _ signatures: RequestSignatures
-  ) throws -> ImageQuery {
+  private func imgproxy(_ path: String, _ signatures: RequestSignatures) throws -> ImageQuery {
     try ImageQueries(signatures: signatures).imgproxy(
       RequestTarget(path), now: WallTime(rawValue: 0))
   }
@@ -56,8 +54,7 @@ import Testing
       + "/rs:fill:300:400:0/g:sm/aHR0cDovL2V4YW1w/bGUuY29tL2ltYWdl/cy9jdXJpb3NpdHku/anBn.png"
     let query = try imgproxy(path, RequestSignatures(keys: [secretHello()]))
     #expect(query.request.url == "http://example.com/images/curiosity.jpg")
-    var variant = ImageVariant(
-      width: 300, height: 400, mode: .fill, crop: .attention, format: .png)
+    var variant = ImageVariant(width: 300, height: 400, mode: .fill, crop: .attention, format: .png)
     variant.keptData.copyright = true
     #expect(query.request.variant == variant)
   }

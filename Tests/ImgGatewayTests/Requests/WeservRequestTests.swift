@@ -274,8 +274,7 @@ import Testing
     #expect(rejection.code == "unknown_option")
     #expect(rejection.message.contains("did you mean output?"))
     #expect(try self.rejection("url=h.example&W=3").code == "unknown_option")
-    #expect(
-      try self.rejection("url=h.example&wdith=3").message.contains("did you mean width?"))
+    #expect(try self.rejection("url=h.example&wdith=3").message.contains("did you mean width?"))
   }
 
   @Test(arguments: [

@@ -56,8 +56,7 @@ import Testing
     #expect(worker.hasMessage && !worker.isWithinMessage)
     #expect(try worker.takeMessage()?.message == .drain)
     #expect(worker.hasMessage)
-    #expect(
-      try worker.takeMessage()?.message == .cancel([LeaseID(rawValue: 1)]))
+    #expect(try worker.takeMessage()?.message == .cancel([LeaseID(rawValue: 1)]))
     #expect(!worker.hasMessage)
     #expect(worker.heldByteCount == 0)
     #expect(try worker.takeMessage() == nil)
@@ -141,8 +140,8 @@ import Testing
 
   @Test(
     arguments: [
-      [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], Frame.encode(Array("no JSON".utf8)),
-      Frame.encode(Array(#"{"type":"hello"}"#.utf8)),
+      [0, 0, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF], frame(Array("no JSON".utf8)),
+      frame(Array(#"{"type":"hello"}"#.utf8)),
     ] as [[UInt8]])
   func `garbage is an error of this connection`(bytes: [UInt8]) throws {
     var pair = try UnixSocket.pair()

@@ -54,8 +54,7 @@ struct Gallery {
 
   private func load(_ picture: Picture, _ onUpdate: (Tile) -> Void) async {
     // In so few pixels, a lossy encoding shows.
-    let variant = ImageVariant(
-      width: grid.pictureWidth, height: grid.pictureHeight, format: .png)
+    let variant = ImageVariant(width: grid.pictureWidth, height: grid.pictureHeight, format: .png)
     let request = ImageRequest(url: picture.url, variant: variant)
     do throws(ImageError) {
       let image = try await client.image(for: request)

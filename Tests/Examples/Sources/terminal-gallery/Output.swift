@@ -19,9 +19,7 @@ enum Output {
   /// - Parameters:
   ///   - number: tells images apart, so that one can be replaced.
   ///   - size: in characters.
-  func text(
-    of pixels: ImagePixels, number: Int, size: (columns: Int, rows: Int)
-  ) -> String {
+  func text(of pixels: ImagePixels, number: Int, size: (columns: Int, rows: Int)) -> String {
     switch self {
     case .halfBlocks: HalfBlocks.text(of: pixels)
     case .sixel: Sixel.text(of: pixels) + "\n"
