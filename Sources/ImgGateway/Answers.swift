@@ -22,6 +22,15 @@ struct FailureReport: Encodable {
     self.failure = failure
   }
 
+  /// The failure of a picture in a list, which people see who may know what the cluster knows.
+  init(ofListed failure: ImageError) {
+    status = HTTPStatus(failure)
+    code = failure.code.rawValue
+    message = failure.message.withoutPasswords
+    isRetryable = failure.isRetryable
+    self.failure = failure
+  }
+
   init(_ rejection: RequestRejection) {
     status = rejection.status
     code = rejection.code
@@ -31,12 +40,16 @@ struct FailureReport: Encodable {
   }
 
   func encode(to encoder: any Encoder) throws {
-    let details = JSONObject([
+    try JSONObject(["error": details]).encode(to: encoder)
+  }
+
+  /// The object that describes it.
+  var details: JSONObject {
+    JSONObject([
       "code": code, "message": message, "retryable": isRetryable,
       "url": failure?.url?.withoutPasswords, "http_status": failure?.httpStatus,
       "retry_at": failure?.retryTime,
     ])
-    try JSONObject(["error": details]).encode(to: encoder)
   }
 
   /// This failure, with the message of the failure of the picture in its place.
@@ -63,11 +76,29 @@ struct FailureReport: Encodable {
 }
 
 /// How far the load of a picture is, as clients of the gateway are told.
-enum LoadPhase: String {
-  /// Nothing of the picture is there. The answer has something else in its place.
+enum LoadPhase: String, Encodable {
+  /// Nothing of the picture is there. An answer has something else in its place.
   case empty
+  /// The picture is arriving.
+  case loading
+  /// The picture is arriving, and a preview of it is there.
+  case preview
   case success
   case failure
+
+  init(_ phase: ImagePhase) {
+    self =
+      switch phase {
+      case .empty: .empty
+      case .loading: .loading
+      case .preview: .preview
+      case .success: .success
+      case .failure: .failure
+      }
+  }
+
+  /// Whether another phase follows.
+  var isLoading: Bool { self != .success && self != .failure }
 
   /// The field that every answer to a request for a picture has.
   static let fieldName = "X-Phase"
@@ -157,12 +188,14 @@ extension HTTPAnswer {
 }
 
 extension HTTPResponse {
-  /// The fields that weserv sends, which let pages of all sites use an answer: in scripts (Fetch, CORS protocol), where
-  /// they isolate themselves (`Cross-Origin-Resource-Policy`), and in measurements (Resource Timing).
+  /// The fields that let pages of all sites use an answer: in scripts (Fetch, CORS protocol), where they isolate
+  /// themselves (`Cross-Origin-Resource-Policy`), and in measurements (Resource Timing). weserv sends the same three.
   static func addFieldsForAllPages(to fields: inout HTTPFields) {
     fields.add("Access-Control-Allow-Origin", "*")
     fields.add("Cross-Origin-Resource-Policy", "cross-origin")
     fields.add("Timing-Allow-Origin", "*")
+    // Scripts ask again for a picture that is loading.
+    fields.add("Access-Control-Expose-Headers", "Retry-After, \(LoadPhase.fieldName)")
   }
 
   /// The answer to a request that asks what other requests may have (Fetch, CORS-preflight request).

@@ -55,6 +55,7 @@ struct GalleryAssets: Sendable {
     ("notices.js", PackageResources.notices_js),
     ("picture-list.js", PackageResources.picture_list_js),
     ("picture.js", PackageResources.picture_js),
+    ("previews.js", PackageResources.previews_js),
     ("requests.js", PackageResources.requests_js),
     ("rows.js", PackageResources.rows_js),
     ("throttle.js", PackageResources.throttle_js),

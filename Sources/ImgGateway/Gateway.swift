@@ -47,10 +47,12 @@ package final class Gateway: HTTPHandler {
     pictures = PictureService(
       client, maximumLoads: settings.maximumLoads, timeout: settings.requestTimeout)
     let cluster = transport as? ClusterTransport
+    let pictureLists = PictureLists(transport)
+    jobs = JobService(client: client, lists: pictureLists, timeout: settings.requestTimeout)
     lists = ListService(
-      lists: PictureLists(transport), pictures: pictures, sides: queries.sides,
+      lists: pictureLists, random: RandomPictures(pictureLists), pictures: pictures,
+      sides: queries.sides,
       origins: queries.origins, cluster: cluster)
-    jobs = JobService(client: client, timeout: settings.requestTimeout)
     measurements = Measurements(
       of: pictures, probe: ClusterProbe(transport: cluster),
       showsReasons: isLocal && servesGallery)
@@ -74,7 +76,7 @@ package final class Gateway: HTTPHandler {
     do throws(RequestRejection) {
       try hosts.check(request)
       guard let route, servesGallery || !route.belongsToGallery else {
-        throw Route.isRandomPicture(request.target) ? .noRandomPicture : .nothingThere
+        throw .nothingThere
       }
       if route.hasPictures, request.method == .other("OPTIONS") {
         return .response(.preflight(isShared: route == .image && servesOtherSites))
@@ -125,10 +127,11 @@ package final class Gateway: HTTPHandler {
       return try pictures.answer(to: request) { () throws(RequestRejection) in
         try queries.imgproxy(RequestTarget(request.target), now: .now)
       }
-    case .list: return try lists.list(RequestTarget(request.target))
+    case .list: return try lists.list(RequestTarget(request.target), at: PublicAddress(of: request))
     case .picture: return try lists.picture(request, RequestTarget(request.target))
+    case .random(let path): return try lists.random(path)
     case .jobs: return jobs.list()
-    case .job(let id): return jobs.job(id)
+    case .job(let id): return jobs.job(id, at: PublicAddress(of: request))
     case .retry(let id): return jobs.retry(id)
     case .events(let id): return jobs.events(id)
     case .gallery:
@@ -144,9 +147,6 @@ package final class Gateway: HTTPHandler {
 
 extension RequestRejection {
   fileprivate static let nothingThere = notFound("the gateway has nothing at this path")
-
-  fileprivate static let noRandomPicture = notFound(
-    "there is no random picture; /v2/list names those that there are, such as /id/1-0/300/200")
 
   fileprivate static func wrongMethod(_ route: Route) -> RequestRejection {
     RequestRejection(

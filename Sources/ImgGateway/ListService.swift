@@ -7,6 +7,7 @@ package import ImgModel
 /// Answers requests for lists and for the pictures in them.
 struct ListService: Sendable {
   let lists: PictureLists
+  let random: RandomPictures
   let pictures: PictureService
   let sides: SideLimit
   /// The origins that pictures may come from.
@@ -15,11 +16,15 @@ struct ListService: Sendable {
   let cluster: ClusterTransport?
 
   /// `/v2/list`
-  func list(_ target: RequestTarget) throws(RequestRejection) -> HTTPAnswer {
+  ///
+  /// - Parameter address: under which the client reaches the gateway.
+  func list(
+    _ target: RequestTarget, at address: PublicAddress
+  ) throws(RequestRejection) -> HTTPAnswer {
     let query = try ListQuery(target.parameters())
     return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
       let page = try await lists.page(query, now: .now)
-      var response = HTTPResponse.json(page.entries)
+      var response = HTTPResponse.json(page.entries.map { $0.at(address) })
       if let link = page.link { response.fields.add("Link", link) }
       return response
     }
@@ -32,15 +37,55 @@ struct ListService: Sendable {
     switch try PicsumPath(target) {
     case .info(let id, let hasMetadata):
       return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
-        guard let info = try await lists.info(of: id, now: .now) else { return .noPicture }
+        guard var info = try await lists.info(of: id, now: .now) else { return .noPicture }
+        info.entry.address = PublicAddress(of: request)
         return hasMetadata ? try await details(of: info) : .json(info)
       }
+    case .events(let query):
+      try requireSides(of: query)
+      return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
+        try await events(of: query, target, at: PublicAddress(of: request))
+      }
     case .picture(let query):
-      if let size = query.size { try sides.require(max(size.width, size.height)) }
+      try requireSides(of: query)
       return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
         try await picture(query, request)
       }
     }
+  }
+
+  /// `/seed/…`, `/300/200`: leads to a picture of the store, in the size that is asked for.
+  ///
+  /// - Throws: as the path of that picture does.
+  func random(_ path: RandomPath) throws(RequestRejection) -> HTTPAnswer {
+    // Any picture tells whether the rest of the path is right.
+    _ = try PicsumPath(RequestTarget(path.target(of: .line(job: 1, index: 0))))
+    return .laterOrFailure(within: pictures.timeout) { () throws(ImageError) in
+      let seed = path.seed ?? "\(UInt64.random(in: 0...UInt64.max))"
+      guard let id = try await random.picture(for: seed, now: .now) else { return .noPicture }
+      return .redirect(to: path.target(of: .record(id)))
+    }
+  }
+
+  private func requireSides(of query: PictureQuery) throws(RequestRejection) {
+    if let size = query.size { try sides.require(max(size.width, size.height)) }
+  }
+
+  /// - Parameter target: that of the picture, with `/events` at the end of its path.
+  private func events(
+    of query: PictureQuery, _ target: RequestTarget, at address: PublicAddress
+  ) async throws(ImageError) -> HTTPResponse {
+    guard let wanted = try await wanted(by: query) else { return .noPicture }
+    let path = target.path.split(separator: "/").dropLast().joined(separator: "/")
+    let picture = "/\(path)\(target.query.map { "?\($0)" } ?? "")"
+    return pictures.events(of: wanted, at: address.url(ofPath: picture))
+  }
+
+  /// - Returns: `nil` if there is no such picture.
+  private func wanted(by query: PictureQuery) async throws(ImageError) -> ImageRequest? {
+    guard var wanted = try await lists.request(for: query) else { return nil }
+    wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)
+    return wanted
   }
 
   /// The facts of a picture with its metadata, whose fetch is a load.
@@ -74,8 +119,7 @@ struct ListService: Sendable {
       stored.format = .fixed
       return try await pictures.response(to: request, for: stored, with: image)
     }
-    guard var wanted = try await lists.request(for: query) else { return .noPicture }
-    wanted.redirectOrigins = origins.redirectOrigins(ofListed: wanted.url)
+    guard let wanted = try await wanted(by: query) else { return .noPicture }
     var asked = ImageQuery(wanted, service: .picsum(id: "\(query.id)"))
     asked.format = .fixed
     // Picsum's name of the file has the size.
@@ -93,6 +137,12 @@ struct ListService: Sendable {
 }
 
 extension HTTPResponse {
+  /// Leads elsewhere for now, as Picsum does with 302 (RFC 9110, section 15.4.3).
+  fileprivate static func redirect(to target: String) -> HTTPResponse {
+    HTTPResponse(
+      HTTPStatus(rawValue: 302), fields: ["Location": target, "Cache-Control": "no-store"])
+  }
+
   /// The same picture, which a client may keep if it asks each time whether it is still the one.
   ///
   /// Another data directory has other jobs with the same numbers, maybe later at the same address.
@@ -111,7 +161,7 @@ extension HTTPResponse {
 
 /// The facts of a picture in a list. In JSON it has the keys of a ``ListEntry``, and `source` and `origin`.
 package struct PictureInfo: Hashable, Sendable, Encodable {
-  package let entry: ListEntry
+  package fileprivate(set) var entry: ListEntry
   /// The picture that the thumbnail was made from; `nil` if that is not known.
   package let source: SourcePicture?
 
@@ -150,6 +200,14 @@ package struct ListEntry: Hashable, Sendable, Encodable {
   /// How far the thumbnail is.
   package enum State: String, Hashable, Sendable, Encodable {
     case done, failed, cancelled, waiting
+
+    fileprivate var phase: LoadPhase {
+      switch self {
+      case .waiting: .empty
+      case .done: .success
+      case .failed, .cancelled: .failure
+      }
+    }
   }
 
   package let id: PictureID
@@ -163,8 +221,12 @@ package struct ListEntry: Hashable, Sendable, Encodable {
   /// Only of a picture that has failed.
   package var error: ImageError?
   package var thumbHash: ThumbHash?
+  /// The picture that the thumbnail was made from; `nil` if that is not known any more.
+  package var source: SourcePicture?
   package var storedAt: WallTime?
   package var expiresAt: WallTime?
+  /// The server in the links to the picture.
+  var address = PublicAddress.none
 
   init(_ id: PictureID, url: String, state: State) {
     self.id = id
@@ -179,12 +241,33 @@ package struct ListEntry: Hashable, Sendable, Encodable {
     return url.host
   }
 
+  /// The same entry, for clients that reach the server at an address.
+  func at(_ address: PublicAddress) -> ListEntry {
+    var entry = self
+    entry.address = address
+    return entry
+  }
+
+  /// Why there is no picture and none will come; also of a line that was cancelled.
+  private var failure: ImageError? {
+    guard state == .cancelled else { return error }
+    return ImageError(
+      code: .cancelled, url: url, message: "the job was cancelled before the picture was there")
+  }
+
   /// Writes all keys; what is not known is `null`, except for sides, which are 0.
   package func encode(to encoder: any Encoder) throws {
+    let link = address.url(of: id)
     try JSONObject(
       [
-        "id": id.description, "author": author, "width": thumbnail?.width ?? 0,
-        "height": thumbnail?.height ?? 0, "url": url.withoutPasswords, "download_url": "/id/\(id)",
+        "id": id.description, "author": author,
+        "width": source?.width ?? thumbnail?.width ?? 0,
+        "height": source?.height ?? thumbnail?.height ?? 0,
+        "thumbnail_width": thumbnail?.width ?? 0, "thumbnail_height": thumbnail?.height ?? 0,
+        "url": url.withoutPasswords, "download_url": link,
+        "phase": state.phase, "is_loading": state.phase.isLoading,
+        "image": state == .done ? link : nil,
+        "error": failure.map { FailureReport(ofListed: $0).details },
         "thumb_hash": thumbHash, "state": state, "code": error?.code.rawValue,
         "message": error?.message.withoutPasswords, "retryable": error?.isRetryable,
         "http_status": error?.httpStatus, "type": thumbnail?.format.mediaType,
@@ -217,6 +300,7 @@ extension ListEntry {
     self.init(.record(record.id), url: record.url, state: .done)
     thumbnail = record.thumbnail
     isFromCache = true
+    source = record.source
     thumbHash = record.source.thumbHash
     storedAt = record.storageTime
     expiresAt = record.expiryTime

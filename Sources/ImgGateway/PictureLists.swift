@@ -106,6 +106,7 @@ extension PictureLists {
     guard entry.state == .done, let request = request.request(of: entry.url) else { return nil }
     // A list is also of use where the store cannot be read; the picture itself says what is wrong.
     guard let image = try? cache.facts(for: request) else { return nil }
+    entry.source = image.source
     entry.thumbHash = image.source.thumbHash
     entry.storedAt = image.storedAt.map { WallTime($0) }
     entry.expiresAt = image.expiresAt.map { WallTime($0) }
@@ -196,6 +197,21 @@ extension PictureLists {
         .first, result.index == index
     else { return nil }
     return (job, result)
+  }
+
+  /// The first picture of a job that is there; `nil` if there is none among the lines that one question has.
+  func firstPicture(of job: ImageJob) async throws(ImageError) -> PictureID? {
+    guard job.done > 0 else { return nil }
+    let lines = try await transport.jobResults(of: job.id, from: 0, failedOnly: false).results
+    return lines.first { if case .done = $0.outcome { true } else { false } }
+      .map { .line(job: job.id, index: $0.index) }
+  }
+
+  /// Why the first line of a job that has failed did; `nil` if none has.
+  func firstFailure(of job: ImageJob) async throws(ImageError) -> ImageError? {
+    guard job.failed > 0 else { return nil }
+    return try await transport.jobResults(of: job.id, from: 0, failedOnly: true).results.first?
+      .error
   }
 
   /// A record of the store; `nil` if there is none of that id.

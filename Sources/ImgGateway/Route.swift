@@ -14,6 +14,8 @@ enum Route: Hashable {
   case optionsPath
   /// `/id/…`
   case picture
+  /// `/seed/…`, `/300/200`: leads to a picture of the store
+  case random(RandomPath)
   /// `/photo/…`: the picture in the gallery
   case photo(PictureID)
   /// `/v2/list`, maybe with a slash at its end
@@ -31,7 +33,7 @@ enum Route: Hashable {
   var name: Name {
     switch self {
     case .image, .optionsPath: .image
-    case .picture: .picture
+    case .picture, .random: .picture
     case .list: .list
     case .jobs, .job, .retry: .jobs
     case .events: .events
@@ -45,7 +47,7 @@ enum Route: Hashable {
   /// Whether it is part of the gallery, which only some gateways serve.
   var belongsToGallery: Bool {
     switch self {
-    case .picture, .photo, .list, .jobs, .job, .retry, .events, .gallery: true
+    case .picture, .random, .photo, .list, .jobs, .job, .retry, .events, .gallery: true
     case .image, .optionsPath, .health, .ready, .metrics: false
     }
   }
@@ -58,21 +60,22 @@ enum Route: Hashable {
     }
   }
 
-  /// Whether it is a picture, by its URL or by its id.
-  var leadsToPicture: Bool { hasPictures || self == .picture }
-
-  /// Whether a path is one of Picsum's that lead to a random picture, which no gateway has.
-  static func isRandomPicture(_ target: String) -> Bool {
-    let parts = target.prefix { $0 != "?" }.split(separator: "/")
-    if parts.first == "seed" { return parts.count > 1 }
-    let sizes = parts.first == "g" ? parts.dropFirst() : parts[...]
-    return (1...2).contains(sizes.count) && sizes.allSatisfy { $0.utf8.allSatisfy(\.isDigit) }
+  /// Whether it is a picture, by its URL, by its id or by a seed.
+  var leadsToPicture: Bool {
+    switch self {
+    case .image, .optionsPath, .picture, .random: true
+    default: false
+    }
   }
 
   /// - Parameter target: as sent. With the URL of a picture, `/` is weserv's own path.
   /// - Returns: `nil` for a path that nothing has.
   init?(target: String) {
     let path = target.prefix { $0 != "?" }
+    if let random = RandomPath(target) {
+      self = .random(random)
+      return
+    }
     self.init(path: path)
     guard case .gallery = self, path == "/" else { return }
     let parameters = target[path.endIndex...].dropFirst().split(separator: "&")
@@ -104,7 +107,8 @@ enum Route: Hashable {
       self = .photo(id)
     // Other paths of the gallery's and of Picsum's forms are not taken for imgproxy's.
     case ("v2", _), ("assets", _), ("seed", _), ("photo", _): return nil
-    case (_, ...3) where Self.isRandomPicture(String(path)): return nil
+    case ("g", 2...3) where parts.dropFirst().allSatisfy({ $0.utf8.allSatisfy(\.isDigit) }):
+      return nil
     case (.some, 2) where parts.last?.isEmpty == false, (.some, 3...): self = .optionsPath
     default: return nil
     }

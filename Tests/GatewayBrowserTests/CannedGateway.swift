@@ -26,6 +26,19 @@ final class CannedGateway: HTTPHandler {
     let error: Details
   }
 
+  /// A phase of a load, with the keys of the gateway.
+  private struct CannedPhase: Encodable {
+    struct Preview: Encodable {
+      let number: Int
+      let data: String
+      let type = "image/svg+xml"
+    }
+
+    let phase: String
+    var preview: Preview?
+    var error: Failure.Details?
+  }
+
   private struct Jobs: Encodable { let jobs: [CannedJob] }
 
   /// Holds back pictures, not lists.
@@ -107,6 +120,7 @@ final class CannedGateway: HTTPHandler {
     case ("v2", _): return .response(list(address.queryItems ?? []))
     case ("id", 2): return picture(String(parts[1]))
     case ("id", 4): return large(parts[1...].map(String.init))
+    case ("id", 5): return .response(load(parts[1...].map(String.init)))
     case ("id", 3): return .response(facts(of: String(parts[1])))
     case ("api", 2): return .response(jobs())
     case ("api", 3): return .response(job(String(parts[2])))
@@ -189,6 +203,28 @@ final class CannedGateway: HTTPHandler {
     return .response(Self.drawing(CannedPicture.file(width: width, height: height)))
   }
 
+  /// The load of a picture in a size: a preview, and the end when the gate is open.
+  private func load(_ parts: [String]) -> HTTPResponse {
+    guard found(parts[0]) != nil, let width = Int(parts[1]), let height = Int(parts[2]) else {
+      return Self.missing
+    }
+    let file = CannedPicture.file(width: width, height: height)
+    let preview = CannedPhase.Preview(number: 1, data: Data(file.utf8).base64EncodedString())
+    let (stream, events) = AsyncStream.makeStream(of: [UInt8].self)
+    if isOriginPaused {
+      let details = Failure.Details(
+        code: "busy", message: "the origin asks for a pause", retryable: true)
+      events.yield(Self.event("phase", CannedPhase(phase: "failure", error: details)))
+    } else {
+      events.yield(Self.event("phase", CannedPhase(phase: "preview", preview: preview)))
+      Task { [gate] in
+        await gate.pass()
+        events.yield(Self.event("phase", CannedPhase(phase: "success")))
+      }
+    }
+    return HTTPResponse(.ok, fields: ["Content-Type": "text/event-stream"], body: .stream(stream))
+  }
+
   private static func drawing(_ file: String) -> HTTPResponse {
     HTTPResponse(.ok, fields: ["Content-Type": "image/svg+xml"], body: .bytes(Array(file.utf8)))
   }
@@ -261,7 +297,9 @@ struct CannedPicture: Encodable, Sendable {
   var source: CannedSource?
 
   enum CodingKeys: String, CodingKey {
-    case id, author, width, height, url
+    case id, author, url
+    case width = "thumbnail_width"
+    case height = "thumbnail_height"
     case thumbHash = "thumb_hash"
     case state, code, message, retryable, type
     case byteCount = "byte_count"

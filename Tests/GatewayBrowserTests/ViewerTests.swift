@@ -68,6 +68,28 @@ extension GatewayBrowserTests {
       #expect(try visit.complaints() == [])
     }
 
+    @Test func `a picture that arrives shows its previews above its ThumbHash, then itself alone`()
+      async throws
+    {
+      let visit = try await Self.visit(sourceWidth: 400, height: 300)
+      try await visit.wait(until: "\(Self.large)?.textContent === 'Show large'")
+      visit.gateway.gate.close()
+      try await visit.run("\(Self.large).click()")
+      let layers = "[...document.querySelector('#viewer-stage .frame').children]"
+      try await visit.wait(until: "\(layers)[1]?.dataset.preview === '1'")
+      #expect(
+        try await visit.value(of: "\(layers).map((layer) => layer.localName).join()")
+          == "canvas,img")
+      #expect(!visit.gateway.requests.contains("/id/store-0/400/300"))
+      visit.gateway.gate.open()
+      try await visit.wait(
+        until: "document.activeElement.textContent === 'Shown with 400 × 300 pixels.'")
+      let shown: String = try await visit.value(
+        of: "\(layers).map((layer) => layer.src).join()")
+      #expect(shown.hasSuffix("/id/store-0/400/300"))
+      #expect(try visit.complaints() == [])
+    }
+
     @Test func `a large picture that fails can be asked for again`() async throws {
       let visit = try await Self.visit(sourceWidth: 200, height: 150)
       visit.gateway.isOriginPaused = true

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ImgSystem
 import TestCluster
 import TestHTTP
@@ -68,7 +69,10 @@ struct JobTests {
 
   private func statuses(of lines: [Line]) async throws -> [Int] {
     var statuses: [Int] = []
-    for line in lines { statuses.append(try await fixture.gateway.response(line.address).status) }
+    for line in lines {
+      let path = try #require(URLComponents(string: line.address)).path
+      statuses.append(try await fixture.gateway.response(path).status)
+    }
     return statuses
   }
 }
@@ -129,7 +133,9 @@ struct EventTests {
     let memory = try #require(ThisProcess.residentByteCount(of: fixture.gateway.run.processID))
     #expect(memory < 128 << 20)
     for reader in silent {
-      #expect(try await reader.socket.receive().text.hasSuffix("event: end\ndata: {}\n\n"))
+      #expect(
+        try await reader.socket.receive().text.hasSuffix(
+          "event: end\ndata: {\"phase\":\"success\"}\n\n"))
     }
   }
 

@@ -38,8 +38,10 @@ struct PictureTests {
     #expect(response.status == 200)
     #expect((response["X-Imgctl-Limit"] != nil) == options.isEmpty)
     let list = try await fixture.gateway.response("/v2/list").text
-    #expect(list.contains(#""height":\#(height),"#), "\(list)")
-    #expect(list.contains(#""width":\#(width)}"#), "\(list)")
+    #expect(list.contains(#""thumbnail_height":\#(height),"#), "\(list)")
+    #expect(list.contains(#""thumbnail_width":\#(width),"#), "\(list)")
+    #expect(list.contains(#""height":240,"#))
+    #expect(list.contains(#""width":320}"#))
   }
 
   /// The counts of `imgctl cache stat --json`.

@@ -88,6 +88,17 @@ final class PictureService: Sendable {
     }
   }
 
+  /// The phases of a load as events. It is not counted as an answer with a picture.
+  ///
+  /// - Parameter address: where the picture is when it is there.
+  func events(of request: ImageRequest, at address: String) -> HTTPResponse {
+    var request = request
+    request.timeout = timeout
+    request.maximumRetryAfter = Self.maximumRetryAfter
+    let events = PictureEvents(client: loader.client, loads: loads)
+    return .events(events.stream(of: request, at: address))
+  }
+
   /// The answer with a thumbnail that is at hand.
   func response(
     to request: HTTPRequest, for query: ImageQuery, with image: LoadedImage

@@ -112,6 +112,8 @@ package enum PicsumPath: Hashable, Sendable {
   case picture(PictureQuery)
   /// `/id/{id}/info`; with `?exif` the metadata, too.
   case info(PictureID, hasMetadata: Bool)
+  /// The path of a picture with `/events` at its end: the phases of its load.
+  case events(PictureQuery)
 
   /// - Parameter target: may end with a slash.
   /// - Throws: 400 for a target that cannot be read; 404 for another path and for a text that is no
@@ -120,10 +122,12 @@ package enum PicsumPath: Hashable, Sendable {
     var segments = target.segments.dropFirst()
     if segments.last?.isEmpty == true { segments.removeLast() }
     let parameters = try target.parameters()
+    let hasEvents = segments.count > 1 && segments.last == "events"
+    if hasEvents { segments.removeLast() }
     guard target.segments.first == "id", let text = segments.popFirst(),
       let id = PictureID(String(text)), segments.count <= 2, !segments.contains("")
     else { throw Self.unknown }
-    if segments.count == 1, segments.first == "info" {
+    if !hasEvents, segments.count == 1, segments.first == "info" {
       try Self.requireNames(["exif"], in: parameters)
       self = .info(id, hasMetadata: parameters["exif"] != nil)
       return
@@ -133,11 +137,10 @@ package enum PicsumPath: Hashable, Sendable {
       ["grayscale", "blur", "random", WaitParameters.waitName, WaitParameters.placeholderName],
       in: parameters)
     let (size, format) = try Self.size(segments)
-    self = .picture(
-      PictureQuery(
-        id, size: size, isGrayscale: parameters["grayscale"] != nil,
-        blur: try Self.blur(parameters), format: format, wait: try WaitParameters(parameters).wait()
-      ))
+    let query = PictureQuery(
+      id, size: size, isGrayscale: parameters["grayscale"] != nil,
+      blur: try Self.blur(parameters), format: format, wait: try WaitParameters(parameters).wait())
+    self = hasEvents ? .events(query) : .picture(query)
   }
 
   private static let unknown = RequestRejection.notFound(

@@ -1,3 +1,4 @@
+package import ImgHTTP
 import ImgModel
 import ImgSettings
 
@@ -180,4 +181,44 @@ enum IgnoredParameter {
       return nil
     }
   }
+}
+
+/// Under which address a client reaches the gateway, for links that it keeps elsewhere.
+package struct PublicAddress: Hashable, Sendable {
+  /// A scheme, `://` and a host; empty for links that are paths alone.
+  private let origin: String
+
+  package static let none = PublicAddress("")
+
+  private init(_ origin: String) {
+    self.origin = origin
+  }
+
+  /// - Parameter request: without a host that can stand in a URL, as HTTP/1.0 permits, links are paths. A reverse proxy
+  ///   with TLS says so in `X-Forwarded-Proto`.
+  package init(of request: HTTPRequest) {
+    guard let host = request.fields["Host"], !host.isEmpty, host.utf8.allSatisfy(Self.isOfHost)
+    else {
+      self = .none
+      return
+    }
+    let isEncrypted = request.fields["X-Forwarded-Proto"]?.lowercased() == "https"
+    self.init("\(isEncrypted ? "https" : "http")://\(host)")
+  }
+
+  /// A character of a host or a port (RFC 3986, section 3.2).
+  private static func isOfHost(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: "-._:[]".utf8.contains(byte)
+    }
+  }
+
+  /// - Parameter path: begins with a slash.
+  func url(ofPath path: String) -> String { origin + path }
+
+  /// Where a picture of a list is.
+  func url(of id: PictureID) -> String { url(ofPath: "/id/\(id)") }
 }

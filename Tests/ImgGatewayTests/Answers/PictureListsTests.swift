@@ -291,10 +291,12 @@ import Testing
     #expect(
       json == """
         [{"author":"h2.example","byte_count":null,"code":"http_status",\
-        "download_url":"/id/\(id)-2","expires_at":null,"from_cache":null,"height":0,\
-        "http_status":404,"id":"\(id)-2","message":"the origin answered 404","retryable":false,\
-        "state":"failed","stored_at":null,"thumb_hash":null,"type":null,\
-        "url":"https://h2.example/Cat2.jpg","width":0}]
+        "download_url":"/id/\(id)-2","error":{"code":"http_status","http_status":404,\
+        "message":"the origin answered 404","retryable":false,"url":"https://h2.example/Cat2.jpg"},\
+        "expires_at":null,"from_cache":null,"height":0,"http_status":404,"id":"\(id)-2","image":null,\
+        "is_loading":false,"message":"the origin answered 404","phase":"failure","retryable":false,\
+        "state":"failed","stored_at":null,"thumb_hash":null,"thumbnail_height":0,"thumbnail_width":0,\
+        "type":null,"url":"https://h2.example/Cat2.jpg","width":0}]
         """)
   }
 

@@ -44,12 +44,13 @@ export class Cell {
     this.#thumbnail = null;
     this.element.dataset.id = item.id;
     this.element.dataset.state = item.state;
-    const isSmall = item.width > 0 && Math.max(item.width, item.height) < smallSide;
+    const { thumbnail_width: width, thumbnail_height: height } = item;
+    const isSmall = width > 0 && Math.max(width, height) < smallSide;
     this.element.classList.toggle("small", isSmall);
     if (isSmall) {
       const enlargement = enlargementOf(item, smallSide);
-      this.element.style.setProperty("--width", `${item.width * enlargement}px`);
-      this.element.style.setProperty("--height", `${item.height * enlargement}px`);
+      this.element.style.setProperty("--width", `${width * enlargement}px`);
+      this.element.style.setProperty("--height", `${height * enlargement}px`);
     }
     this.#link.title = format.shortened(item.url);
     if (item.state === "done") {

@@ -29,7 +29,7 @@ function facts(item, info) {
     ["Failure", failure.code ?? ""],
     ["Reason", failure.message ?? ""],
     ["Retry", "code" in failure ? (item.retryable ? "may succeed later" : "would fail again") : ""],
-    ["Size", format.size(item.width, item.height)],
+    ["Size", format.size(item.thumbnail_width, item.thumbnail_height)],
     ["Format", item.state === "done" ? format.format(item.type) : ""],
     ["Bytes", item.byte_count > 0 ? format.bytes(item.byte_count) : ""],
     ["Source", [

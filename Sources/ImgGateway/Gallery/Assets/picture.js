@@ -63,12 +63,12 @@ export function labelWithFailure(item, { code, message }) {
 }
 
 /** Width by height; a square for a picture that is not there. */
-export function ratio(item) {
-  return item.width > 0 && item.height > 0 ? item.width / item.height : 1;
+export function ratio({ thumbnail_width: width, thumbnail_height: height }) {
+  return width > 0 && height > 0 ? width / height : 1;
 }
 
 /** How many times a small picture is enlarged to a side of about so many pixels; at least once. */
-export function enlargementOf({ width, height }, side) {
+export function enlargementOf({ thumbnail_width: width, thumbnail_height: height }, side) {
   return Math.max(1, Math.floor(side / Math.max(1, width, height)));
 }
 

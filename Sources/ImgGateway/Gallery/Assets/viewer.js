@@ -4,6 +4,7 @@ import * as format from "./format.js";
 import {
   enlargementOf, failureCard, label, largePath, loadImage, placeholder, stateCard, thumbnailPath,
 } from "./picture.js";
+import { followLoad, LayeredFrame } from "./previews.js";
 import { requestJSON } from "./requests.js";
 import { work } from "./work.js";
 
@@ -139,11 +140,12 @@ export class Viewer {
     }
     const image = element("img", { alt: label(item) });
     const frame = element("span", { class: "frame" });
-    if (item.width > 0 && item.height > 0) {
+    const { thumbnail_width: width, thumbnail_height: height } = item;
+    if (width > 0 && height > 0) {
       const enlargement = Math.max(maximumEnlargement, enlargementOf(item, tinySide));
       frame.classList.toggle("enlarged", enlargement > maximumEnlargement);
-      frame.style.setProperty("--width", `${item.width * enlargement}px`);
-      frame.style.setProperty("--ratio", item.width / item.height);
+      frame.style.setProperty("--width", `${width * enlargement}px`);
+      frame.style.setProperty("--ratio", width / height);
     }
     const blurred = placeholder(item);
     frame.append(...(blurred === null ? [] : [blurred]), image);
@@ -186,26 +188,45 @@ export class Viewer {
 
   #showFacts(item, info) {
     this.#facts.replaceChildren(factList(item, info));
+    if (item.state === "waiting") {
+      this.#facts.append(work("Load now", () => this.#showWhole(item, thumbnailPath(item))));
+    }
     if (item.state !== "done") {
       return;
     }
     this.#facts.append(
       element("p", {}, element("a", { href: thumbnailPath(item), download: "" }, "Download")));
-    if (info.source?.width > item.width) {
-      this.#facts.append(work("Show large", () => this.#showLarge(item, info.source)));
+    if (info.source?.width > item.thumbnail_width) {
+      this.#facts.append(work("Show large", () => this.#showWhole(item, largePath(item, info.source))));
     }
     this.#facts.append(work("Show EXIF", () => this.#exif(item)));
   }
 
-  /** Replaces the thumbnail with the whole picture, for which its origin may be asked. */
-  async #showLarge(item, source) {
+  /**
+   * Replaces what is shown with a picture, for which its origin may be asked. While it arrives, its previews are there,
+   * above its ThumbHash.
+   */
+  async #showWhole(item, path) {
+    const { signal } = this.#cancellation;
+    const before = [...this.#stage.childNodes];
+    const frame = new LayeredFrame(item);
     const image = element("img", { alt: label(item) });
-    await loadImage(image, largePath(item, source), this.#cancellation.signal);
+    try {
+      await followLoad(path, signal, async (preview) => {
+        if (await frame.show(preview) && !signal.aborted) {
+          this.#stage.replaceChildren(frame.element);
+        }
+      });
+      await loadImage(image, path, signal);
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#stage.replaceChildren(...before);
+      }
+      throw error;
+    }
+    frame.finish(image);
+    this.#stage.replaceChildren(frame.element);
     const { naturalWidth, naturalHeight } = image;
-    const frame = element("span", { class: "frame" }, image);
-    frame.style.setProperty("--width", `${naturalWidth}px`);
-    frame.style.setProperty("--ratio", naturalWidth / naturalHeight);
-    this.#stage.replaceChildren(frame);
     return element(
       "p", { role: "status", tabindex: "-1" }, `Shown with ${format.size(naturalWidth, naturalHeight)} pixels.`);
   }
