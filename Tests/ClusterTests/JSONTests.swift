@@ -25,7 +25,7 @@ import Testing
   }
 
   /// What no command prints, but the gateway answers.
-  private static let objectsOfGateway: Set = ["Entry"]
+  private static let objectsOfGateway: Set = ["Entry", "Phase"]
   /// It runs until it is stopped, so it has a test of its own.
   private static let endlessCommand = "serve"
 
