@@ -185,24 +185,6 @@ package enum Frame {
   package static let maximumByteCount = 1 << 20
 
   package static let headerByteCount = 4
-
-  /// Adds the header to a payload.
-  ///
-  /// - Precondition: `payload` has 1 to ``maximumByteCount`` bytes.
-  package static func encode(_ payload: some Collection<UInt8>) -> [UInt8] {
-    let count = payload.count
-    precondition((1...maximumByteCount).contains(count), "a frame has 1 byte to 1 MiB")
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(headerByteCount + count)
-    bytes.append(contentsOf: header(byteCount: count))
-    bytes.append(contentsOf: payload)
-    return bytes
-  }
-
-  /// The header of a payload of this size.
-  static func header(byteCount: Int) -> [UInt8] {
-    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: byteCount >> $0) }
-  }
 }
 
 /// The reason why a byte stream is not a stream of frames. The connection closes, because the start of
