@@ -40,6 +40,37 @@ import Testing
     }
   }
 
+  @Test func `submit --wait ends with 1 when some images failed and with 0 when none did`() throws {
+    let good = try cluster.list(origin.pictures(3), name: "good")
+    let mixed = try cluster.list(origin.mixedList(10).lines, name: "mixed")
+    #expect(try cluster.imgctl("submit", "--wait", good).exitCode == 0)
+    let result = try cluster.imgctl("submit", "--wait", mixed)
+    #expect(result.exitCode == 1)
+    #expect(result.output == "2\n")
+    #expect(result.messages.contains("imgctl failures 2"))
+  }
+
+  @Test func `lines with the same URL share one fetch and count separately`() throws {
+    let status = try cluster.run(Array(repeating: origin.url("/p/1"), count: 50))
+    #expect(status.done == 50)
+    #expect(status.total == 50)
+    #expect(origin.origin.counters("/p/1").requests == 1)
+    #expect(status.fetchedByteCount == Int64(origin.origin.totals().bytesSent))
+  }
+
+  @Test func `an export writes one file for each thumbnail and a manifest of all lines`() throws {
+    let list = origin.mixedList(20)
+    let job = try cluster.run(list.lines).job
+    let directory = cluster.directory.file("out")
+    let result = try cluster.imgctl("export", "\(job)", directory)
+    #expect(result.exitCode == 1)
+    #expect(
+      result.messages
+        == "job \(job): \(list.doneCount) of \(list.doneCount) thumbnails are stored\n"
+        + "exported \(list.doneCount) thumbnails to \(directory), none for "
+        + "\(list.failures.count) URLs; manifest.jsonl lists all\n")
+  }
+
   @Test func `an export replaces links and refuses pipes, and leaves what they lead to`() throws {
     let job = try cluster.run(origin.pictures(1)).job
     let directory = cluster.directory.file("out")
