@@ -7,7 +7,7 @@ enum PixelEvidence: Equatable {
   case whole
   /// Frames of an animation, or pages, lie behind the end of the file. Those before them may be whole.
   case framesCut
-  /// The file ends before it has all that it declares. A decoder may be content with it all the same.
+  /// The file ends before it has all that it declares. A decoder may accept it nevertheless.
   case short
   /// Only a decoder can tell.
   case unknown

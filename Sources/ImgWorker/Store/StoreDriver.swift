@@ -15,7 +15,7 @@ struct StoreDriver {
   private let thread: ServiceThread<StoreWrite>
   private var puts = GatheredPuts()
 
-  /// Beyond what leases wait for: lazy writes and sweeps, any of which may be dropped.
+  /// The lazy writes and sweeps that may wait beside what leases wait for. Any of them may be dropped.
   private static let lazyCapacity = 4_096
 
   /// - Parameters:
