@@ -288,8 +288,11 @@ extension BodyBuffer {
     var peak = 0
     try fetcher.run {
       peak = max(peak, fetcher.pool.heldFileByteCount)
-      // Not at once, so that the others come to wait.
-      guard fetcher.finished.count >= 5 else { return false }
+      // Not before all others wait. How many bodies come in until then depends on the order of their bytes.
+      let underWay = ids.filter { fetcher.finished[$0] == nil }
+      guard underWay.allSatisfy({ fetcher.pool.arrival(of: $0)?.isHeldUp == true }) else {
+        return false
+      }
       for (id, transfer) in fetcher.finished where givenBack.insert(id).inserted {
         if let body = transfer.body { fetcher.pool.releaseBody(body.charge) }
       }
