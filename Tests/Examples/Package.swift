@@ -11,6 +11,8 @@ let package = Package(
     .executableTarget(
       name: "one-picture", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
     .executableTarget(
+      name: "observed-picture", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
+    .executableTarget(
       name: "list-progress", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
     .executableTarget(
       name: "list-job", dependencies: [.product(name: "ImgClient", package: "imgctl")]),

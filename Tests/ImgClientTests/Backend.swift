@@ -196,7 +196,9 @@ extension LoadedImage {
 /// Waits until a condition holds, without keeping a thread of the tasks.
 ///
 /// - Returns: whether it did before a long time was over.
-func eventually(_ condition: () throws -> Bool) async throws -> Bool {
+func eventually(
+  isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
+) async throws -> Bool {
   let end = ContinuousClock.now + .seconds(240)
   while ContinuousClock.now < end {
     if try condition() { return true }

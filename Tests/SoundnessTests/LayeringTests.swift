@@ -40,7 +40,7 @@ struct LayeringTests {
     ]),
     "ImgClient": platform.union([
       "ImgFacts", "ImgModel", "ImgSettings", "ImgStore", "ImgSystem",
-      "ImgWire",
+      "ImgWire", "Observation",
     ]),
     "ImgCommands": platform.union([
       "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem",
