@@ -57,8 +57,9 @@ final class Coordinator {
       scheduler: scheduler, journal: self.journal, lifecycle: lifecycle, log: log)
     errors = ErrorStreams(poller: poller, log: log)
     workers = WorkerPool(
-      executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: sandbox,
+      executable: workerExecutable, settings: settings, dataDirectory: dataDirectory,
+      scheduler: scheduler, files: files, lifecycle: lifecycle, errors: errors, poller: poller,
+      sandbox: sandbox,
       log: log)
     sweeps = StoreSweeps(
       scheduler: scheduler, workers: workers, journal: self.journal, lifecycle: lifecycle, at: now)
@@ -272,11 +273,9 @@ final class Coordinator {
         if operations.contains(where: \.endsPins) { sweeps.pinsEnded(at: .now) }
       case .refused(let operations, let reason):
         requests.wereRefused(operations, because: reason)
-      case .stuck:
+      case .stuck, .restored:
         break
       case .lost(let reason):
-        // The log may have gone as well: a line in a file without a name would reach no reader.
-        try? FileIO.renewLog(at: settings.logPath)
         fail(because: reason)
       }
     }

@@ -5,6 +5,7 @@ import ImgSettings
 import ImgStore
 import ImgSystem
 import ImgWire
+import Synchronization
 
 /// The program `imgcoordinator`: from the command line to a running loop.
 package enum CoordinatorMain {
@@ -72,8 +73,7 @@ package enum CoordinatorMain {
     let clientRemark = descriptors.limitClients(of: &settings)
 
     try checkPlaces(of: settings)
-    let dataDirectory = try DataDirectory(
-      taking: settings.dataDirectory, socketPath: settings.socketPath)
+    let dataDirectory = try DataDirectory(taking: settings)
     // Owned until the process ends: one coordinator a data directory.
     defer { withExtendedLifetime(dataDirectory) {} }
     if settings.isStoreBudgetAutomatic {
@@ -90,7 +90,8 @@ package enum CoordinatorMain {
     let log = Log()
     let writablePaths = WritablePaths(
       dataDirectory: settings.dataDirectory, socketPath: settings.socketPath,
-      storePlace: settings.storePlace)
+      storePlace: settings.storePlace,
+      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
     // Before the first thread and the first client.
     let confinement = try sandbox.lock(
       .coordinator(writablePaths: writablePaths.all),
@@ -100,10 +101,8 @@ package enum CoordinatorMain {
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let remarks = [
-      settings.remark, transferRemark, clientRemark, writablePaths.remark, dataDirectory.remark,
-    ]
-    for remark in remarks.compactMap(\.self) { log.note(remark) }
+    let remarks = [settings.remark, transferRemark, clientRemark, dataDirectory.remark]
+    for remark in remarks.compactMap(\.self) + writablePaths.remarks { log.note(remark) }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")
     return try coordinator.run()
@@ -150,46 +149,84 @@ struct StartError: Error, CustomStringConvertible {
 
 /// The directory of journal and store. One coordinator owns it at a time: the process that holds
 /// this object. The ownership ends with the object, and so no later than with the process.
+///
+/// A person may remove the directory, as that of any cache, while a coordinator runs, so it is made again. The
+/// rules of the sandbox allow that, see `WritablePaths`.
 final class DataDirectory: Sendable {
+  /// What a removal ends.
+  private struct Held: ~Copyable {
+    var lock: OwnedDescriptor
+    var storePlace: FileStatus
+  }
+
   let path: String
-  private let lock: OwnedDescriptor
-  private let storePlace: FileStatus
+  private let socketPath: String
+  private let logPath: String
+  private let held: Mutex<Held>
   /// What the log should say of the store of an earlier release; `nil` for nothing.
   let remark: String?
 
   /// Creates the directory and that of the store if need be, and takes both. Moves the store of an
   /// earlier release.
   ///
-  /// - Parameter socketPath: where the coordinator will listen; the lock names it to others.
-  init(taking path: String, socketPath: String) throws(DataDirectoryError) {
-    self.path = path
+  /// - Parameter settings: their directories, and where the coordinator will listen, which the lock names to
+  ///   others.
+  init(taking settings: Settings) throws(DataDirectoryError) {
+    path = settings.dataDirectory
+    socketPath = settings.socketPath
+    logPath = settings.logPath
+    let lock = try Self.lock(path, socketPath)
+    let storePlace = try Self.makeStorePlace(in: path)
+    held = Mutex(Held(lock: lock, storePlace: storePlace))
+    remark = EarlierStore.move(to: settings.storeDirectory)
+  }
+
+  /// Makes again and takes what was removed: the directory, its lock, the directory of the store and the log.
+  /// Costs three system calls if nothing was.
+  ///
+  /// - Returns: a sentence for the log; `nil` if nothing was removed.
+  /// - Throws: if that is not possible, or another coordinator has taken the directory.
+  func restore() throws(DataDirectoryError) -> String? {
+    try held.withLock { held throws(DataDirectoryError) in
+      var isRestored = false
+      if !FileLock.isHeld(by: held.lock, at: Settings.lockPath(in: path)) {
+        held.lock = try Self.lock(path, socketPath)
+        isRestored = true
+      }
+      let place = try? FileStatus(following: Settings.storePlace(in: path))
+      if place?.isSameFile(as: held.storePlace) != true {
+        held.storePlace = try Self.makeStorePlace(in: path)
+        isRestored = true
+      }
+      // A line in a file without a name would reach no reader.
+      try? FileIO.renewLog(at: logPath)
+      return isRestored
+        ? "the data directory \(path), or a part of it, had been removed; it is there again" : nil
+    }
+  }
+
+  private static func lock(
+    _ path: String, _ socketPath: String
+  ) throws(DataDirectoryError) -> OwnedDescriptor {
+    let lockPath = Settings.lockPath(in: path)
     do throws(SystemError) {
       try Directory.createPrivate(path)
-      if let lock = try FileLock.acquire(path: Self.lockPath(path), note: socketPath) {
-        let place = Settings.storePlace(in: path)
-        try Directory.create(place, mode: 0o700)
-        remark = EarlierStore.move(to: Settings.storeDirectory(in: path))
-        storePlace = try FileStatus(following: place)
-        self.lock = lock
-        return
-      }
+      if let lock = try FileLock.acquire(path: lockPath, note: socketPath) { return lock }
     } catch {
       throw .unusable(path, error)
     }
-    throw .taken(path, by: FileLock.holder(path: Self.lockPath(path)))
+    throw .taken(path, by: FileLock.holder(path: lockPath))
   }
 
-  /// Whether the directory still has the lock that this object holds. A lock without a name keeps no
-  /// other coordinator off.
-  var isOwned: Bool { FileLock.isHeld(by: lock, at: Self.lockPath(path)) }
-
-  /// Whether the directory of the store is the one that workers may use. They reach no other.
-  var hasStorePlace: Bool {
-    let found = try? FileStatus(following: Settings.storePlace(in: path))
-    return found.map(storePlace.isSameFile) ?? false
+  private static func makeStorePlace(in path: String) throws(DataDirectoryError) -> FileStatus {
+    let place = Settings.storePlace(in: path)
+    do throws(SystemError) {
+      try Directory.create(place, mode: 0o700)
+      return try FileStatus(following: place)
+    } catch {
+      throw .unusable(path, error)
+    }
   }
-
-  private static func lockPath(_ path: String) -> String { Settings.lockPath(in: path) }
 }
 
 /// Why a coordinator cannot own a data directory.
@@ -197,6 +234,11 @@ enum DataDirectoryError: Error, CustomStringConvertible {
   case unusable(_ path: String, SystemError)
   /// Another coordinator owns it: its process, if that is known.
   case taken(_ path: String, by: FileLock.Holder?)
+
+  /// Whether it can be owned once the disk has space.
+  var isLackOfSpace: Bool {
+    if case .unusable(_, let error) = self { [ENOSPC, EDQUOT].contains(error.code) } else { false }
+  }
 
   var description: String {
     switch self {

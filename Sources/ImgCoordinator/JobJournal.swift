@@ -66,6 +66,9 @@ final class JobJournal {
         error = nil
       case .refused(_, let reason):
         log.note("what clients asked for cannot be written: \(reason)")
+      case .restored(let sentence):
+        error = nil
+        log.note(sentence)
       case .stuck(let reason):
         if error == nil { log.note("outcomes cannot be written: \(reason)") }
         error = "outcomes cannot be written to \(directory): \(reason)"
@@ -127,7 +130,10 @@ enum JournalAnswer: Hashable, Sendable {
   case refused([JournalOperation], reason: String)
   /// Outcomes cannot be written now. They are kept and tried again every second.
   case stuck(reason: String)
-  /// The journal's files were removed: its jobs are lost. Nothing is written any more.
+  /// The journal's files were removed, and were made again with all jobs.
+  case restored(sentence: String)
+  /// The journal's files were removed, and cannot be made again: its jobs are lost. Nothing is written any
+  /// more.
   case lost(reason: String)
 }
 
@@ -139,7 +145,7 @@ enum JournalWriter {
   private static let groupMaximum = 8_192
   private static let retryPause = Duration.seconds(1)
   /// How long the removal of the journal may go unnoticed while nothing is written.
-  private static let longestPause = Duration.seconds(10)
+  private static let longestPause = Duration.seconds(2)
 
   /// Writes what the queue brings, as far as the disk takes it, until the queue is closed and empty.
   ///
@@ -185,7 +191,7 @@ enum JournalWriter {
     while let answer = group.write(to: place) {
       answers.post(answer)
       switch answer {
-      case .applied, .refused:
+      case .applied, .refused, .restored:
         continue
       case .lost:
         return false
@@ -205,6 +211,9 @@ enum JournalWriter {
 /// disk does not take them: a submission first, then a change, never an outcome.
 struct JournalGroup {
   private var pending: [JournalOperation] = []
+  /// Operations that were written. What was written into removed files is not durable before these are
+  /// restored, so they are reported after another look at them.
+  private var applied: [JournalOperation] = []
   /// Submissions with a refused part. Their later parts are dropped up to their discard, so that no
   /// job lacks its middle.
   private var refused: Set<JobID> = []
@@ -221,7 +230,11 @@ struct JournalGroup {
   ///
   /// - Returns: what became of it, to be called again; `nil` when there was nothing left to do.
   mutating func write(to place: JournalPlace) -> JournalAnswer? {
-    if let reason = place.loss { return .lost(reason: reason) }
+    if let answer = place.restore() { return answer }
+    guard applied.isEmpty else {
+      defer { applied = [] }
+      return .applied(applied)
+    }
     guard !pending.isEmpty else { return nil }
     do throws(StoreError) {
       try reserveRoom(in: place.journal)
@@ -231,10 +244,9 @@ struct JournalGroup {
         ?? applyFirstChange(to: place.journal)
         ?? .stuck(reason: error.description)
     }
-    // What was written into removed files is not durable.
-    if let reason = place.loss { return .lost(reason: reason) }
-    defer { pending = [] }
-    return .applied(pending)
+    applied = pending
+    pending = []
+    return write(to: place)
   }
 
   /// New lists must not use up the room that is reserved for the jobs that were accepted.
@@ -328,18 +340,32 @@ struct JournalPlace: Sendable {
   let journal: Journal
   let directory: DataDirectory
 
-  /// Why this process cannot continue; `nil` while all is in its place. Without the journal, the jobs
-  /// are lost when the process ends. Costs five system calls.
-  var loss: String? {
-    guard directory.isOwned, !journal.isDetached else {
-      return "the data directory \(directory.path), or its journal, was removed or replaced while "
-        + "the coordinator ran; imgctl start begins with what is there now"
+  /// Makes again what was removed of the directory and the journal, with all jobs. Costs five system calls if
+  /// nothing was.
+  ///
+  /// - Returns: what became of it; `nil` while all is in its place.
+  func restore() -> JournalAnswer? {
+    do throws(DataDirectoryError) {
+      let sentence = try directory.restore()
+      guard journal.isDetached else { return sentence.map { .restored(sentence: $0) } }
+    } catch {
+      let reason = "\(removal): \(error)"
+      return error.isLackOfSpace ? .stuck(reason: reason) : .lost(reason: reason)
     }
-    guard directory.hasStorePlace else {
-      return "the directory \(Settings.storePlace(in: directory.path)) of the store was removed or "
-        + "replaced while the coordinator ran; imgctl start makes another"
+    do throws(StoreError) {
+      try journal.restore()
+      return .restored(
+        sentence: "the journal in \(directory.path) had been removed; it is there again, with all "
+          + "jobs")
+    } catch {
+      let reason = "\(removal): \(error)"
+      return error.reason == .full ? .stuck(reason: reason) : .lost(reason: reason)
     }
-    return nil
+  }
+
+  private var removal: String {
+    "the data directory \(directory.path), or its journal, was removed or replaced while the coordinator ran, "
+      + "and cannot be made again"
   }
 }
 

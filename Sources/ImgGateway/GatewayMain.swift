@@ -209,7 +209,8 @@ struct Confinement: ~Copyable {
     makeDirectories(of: places)
     let paths = WritablePaths(
       dataDirectory: places.dataDirectory, socketPath: places.socketPath,
-      storePlace: places.storePlace)
+      storePlace: places.storePlace,
+      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
     _ = try sandbox.lock(.coordinator(writablePaths: paths.all), isRequired: false)
     try CoordinatorStarter.serve(places)
   }

@@ -13,25 +13,53 @@ package struct WritablePaths {
   private let dataDirectory: String
   private let socketPath: String
   private let storePlace: String
+  private let homeDirectory: String?
 
-  /// - Parameter storePlace: the directory in which the store lies.
-  package init(dataDirectory: String, socketPath: String, storePlace: String) {
+  /// - Parameters:
+  ///   - storePlace: the directory in which the store lies.
+  ///   - homeDirectory: the user's, where programs are configured and started from; `nil` if there is none.
+  package init(
+    dataDirectory: String, socketPath: String, storePlace: String, homeDirectory: String?
+  ) {
     self.dataDirectory = dataDirectory
     self.socketPath = socketPath
     self.storePlace = storePlace
+    self.homeDirectory = homeDirectory
   }
 
   package var all: [String] {
-    [dataDirectory, socketRoot, Self.spoolDirectory, linkedStorePlace].compactMap(\.self)
+    [dataRoot, socketRoot, Self.spoolDirectory, linkedStorePlace].compactMap(\.self)
   }
 
-  /// What the log should say of the paths; `nil` for nothing.
-  package var remark: String? {
-    guard let directory = WritablePlace.around(socketPath), socketRoot == directory else {
-      return nil
+  /// What the log should say of the paths.
+  package var remarks: [String] {
+    var remarks: [String] = []
+    if dataRoot == dataDirectory {
+      remarks.append(
+        "\(dataDirectory) lies in / or in the home directory, where this process may not write: if it is "
+          + "removed, it is not made again, and the coordinator ends")
     }
-    return "\(directory) lies in /, where this process may not write: if it is removed, the "
-      + "control socket is not made again"
+    if let directory = WritablePlace.around(socketPath), socketRoot == directory {
+      remarks.append(
+        "\(directory) lies in /, where this process may not write: if it is removed, the "
+          + "control socket is not made again")
+    }
+    return remarks
+  }
+
+  /// The data directory is made again when it is removed, so the rule is for the one around it. All rights below
+  /// the home directory would be too many.
+  private var dataRoot: String {
+    guard let around = WritablePlace.around(dataDirectory), !isHome(around) else {
+      return dataDirectory
+    }
+    return around
+  }
+
+  private func isHome(_ path: String) -> Bool {
+    guard let homeDirectory else { return false }
+    let paths = [path, homeDirectory].map { (try? Directory.resolve($0)) ?? $0 }
+    return paths[0] == paths[1]
   }
 
   /// Where the store lies if its directory is a symbolic link, as to another disk; `nil` if it is none.

@@ -27,6 +27,7 @@ final class Worker {
   /// What this process has given up.
   private let sandbox: SandboxReport
   let store: SharedStore
+  private let storePlaces: StorePlaces
   private let poller: Poller
   /// What the threads have to tell.
   private let inbox: Mailbox<Input>
@@ -60,8 +61,9 @@ final class Worker {
   /// - Parameter channel: greeted and welcomed.
   init(
     channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome, curl: CurlRuntime, sandbox: SandboxReport
+    welcome: Welcome, storePlaces: StorePlaces, curl: CurlRuntime, sandbox: SandboxReport
   ) throws {
+    self.storePlaces = storePlaces
     machine = WorkerMachine(at: .now)
     self.channel = channel
     self.heartbeat = heartbeat
@@ -120,11 +122,16 @@ final class Worker {
     defer { records.finish() }
     while !isStopped {
       heartbeat.beat()
-      checkStore()
+      try checkStore()
       for readiness in try poller.wait(timeout: timeout) {
         switch readiness.token {
         case Token.channel: guard try channelIsReady(readiness) else { return }
-        case Token.inbox: for input in inbox.takeAll() { try feed(input) }
+        case Token.inbox:
+          for input in inbox.takeAll() {
+            // What a removed store has not taken is fetched again for another.
+            if input.event.isRefusalOfStore { try storePlaces.requireThere() }
+            try feed(input)
+          }
         // Taken when the turn ends.
         case Token.decoders: break
         default: transfers.pool.handle(readiness)
@@ -150,8 +157,9 @@ final class Worker {
 
   /// Runs at each heartbeat, also while the worker is idle: a store that was replaced takes up disk
   /// space as long as one worker has it open.
-  private func checkStore() {
+  private func checkStore() throws {
     guard storeCheckTime <= .now else { return }
+    try storePlaces.requireThere()
     store.releaseIfDetached()
     storeCheckTime = .now + Self.heartbeatInterval
   }
@@ -377,6 +385,13 @@ final class Worker {
     } catch {
       return [Input(.decoded(order.lease, .failed(error), time: nil))]
     }
+  }
+}
+
+extension WorkerMachine.Event {
+  /// Whether the store takes nothing now.
+  fileprivate var isRefusalOfStore: Bool {
+    if case .stored(_, .refused(let refusal)) = self { refusal.isStoreDegraded } else { false }
   }
 }
 

@@ -60,10 +60,12 @@ package enum WorkerMain {
       try ThisProcess.limitPrivateMemory(byteCount: welcome.limits.workerMemoryByteCount)
       let curl = try CurlRuntime.start()
       if let remark = WorkerPlaces.remark(on: welcome) { WorkerLog.note(remark) }
+      let storePlaces = StorePlaces(of: welcome)
       let report = try sandbox.lock(
         .worker(WorkerPlaces(welcome)), isRequired: welcome.requiresSandbox)
       let worker = try Worker(
-        channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl, sandbox: report)
+        channel: channel, heartbeat: heartbeat, welcome: welcome, storePlaces: storePlaces,
+        curl: curl, sandbox: report)
       try worker.run()
     } catch let error as ChannelError {
       throw error
@@ -88,7 +90,7 @@ extension WorkerPlaces {
   /// It writes beside the store as well as in it, because a store is replaced by a directory that is
   /// made beside it. The store may be a symbolic link to another disk.
   init(_ welcome: Welcome) {
-    let directories = Set(Self.stores(welcome).compactMap(WritablePlace.around)).sorted()
+    let directories = Self.directories(aroundStoreOf: welcome)
     let takesSpoolFiles = directories.contains { (try? SpoolFile(in: $0)) != nil }
     self.init(
       dataDirectories: directories,
@@ -103,9 +105,45 @@ extension WorkerPlaces {
     }
   }
 
+  fileprivate static func directories(aroundStoreOf welcome: Welcome) -> [String] {
+    Set(stores(welcome).compactMap(WritablePlace.around)).sorted()
+  }
+
   /// The paths of the store: as it is given, and without symbolic links.
   private static func stores(_ welcome: Welcome) -> [String] {
     let store = welcome.storeDirectory
     return [store] + [try? Directory.resolve(store)].compactMap(\.self)
   }
+}
+
+/// The directories around a store, as they were when a worker started. The rules of its sandbox are for these
+/// alone, and not for others that are made in their place.
+struct StorePlaces {
+  private let directories: [String: FileStatus]
+
+  init(of welcome: Welcome) {
+    let paths = WorkerPlaces.directories(aroundStoreOf: welcome)
+    directories = Dictionary(
+      uniqueKeysWithValues: paths.compactMap { path in
+        (try? FileStatus(following: path)).map { (path, $0) }
+      })
+  }
+
+  /// Leaves the work to a worker that reaches the directories that are there now. Costs a system call for each.
+  ///
+  /// - Throws: if one of them was removed or replaced.
+  func requireThere() throws(StorePlaceGone) {
+    for (path, status) in directories {
+      let found = try? FileStatus(following: path)
+      guard found?.isSameFile(as: status) == true else { throw StorePlaceGone(path: path) }
+    }
+  }
+}
+
+/// A worker whose store cannot be opened any more leaves. The coordinator makes the directory again, and starts
+/// another worker.
+struct StorePlaceGone: Error, CustomStringConvertible {
+  let path: String
+
+  var description: String { "the directory \(path) of the store was removed or replaced" }
 }

@@ -13,7 +13,7 @@ import Testing
   private let directory = TestDirectory()
 
   private static func take(_ path: String) throws(DataDirectoryError) -> DataDirectory {
-    try DataDirectory(taking: path, socketPath: "/socket")
+    try DataDirectory(taking: Settings(socketPath: "/socket", dataDirectory: path))
   }
 
   /// In a process of its own: children of this one, which other tests start, hold its locks from
@@ -22,28 +22,34 @@ import Testing
     await #expect(processExitsWith: .success) { [path = directory.file("data") as String] in
       do {
         let first = try Self.take(path)
-        #expect(first.isOwned)
+        #expect(try first.restore() == nil)
         let error = #expect(throws: DataDirectoryError.self) { _ = try Self.take(path) }
         let text = error?.description ?? ""
         #expect(text.hasPrefix("another coordinator (process \(ThisProcess.processID)) owns"))
         #expect(text.contains("--socket /socket"))
       }
-      #expect(try Self.take(path).isOwned)
+      #expect(try Self.take(path).restore() == nil)
     }
   }
 
   @Test(arguments: ["data", "data/coordinator.lock"])
-  func `a directory whose lock was removed is owned no longer`(part: String) throws {
-    let owner = try Self.take(directory.file("data"))
+  func `a directory that was removed belongs to whom takes it first`(part: String) throws {
+    let path = directory.file("data")
+    let owner = try Self.take(path)
     try directory.remove(part)
-    #expect(!owner.isOwned)
-    #expect(try Self.take(directory.file("data")).isOwned)
-    #expect(!owner.isOwned)
+    #expect(try owner.restore()?.contains("\(path), or a part of it, had been removed") == true)
+    #expect(throws: DataDirectoryError.self) { _ = try Self.take(path) }
+
+    try directory.remove(part)
+    let other = try Self.take(path)
+    let error = #expect(throws: DataDirectoryError.self) { _ = try owner.restore() }
+    #expect(error?.isLackOfSpace == false)
+    #expect(try other.restore() == nil)
   }
 
   @Test func `a directory that cannot be made is named with the reason`() {
     let error = #expect(throws: DataDirectoryError.self) {
-      _ = try DataDirectory(taking: "/dev/null/data", socketPath: "/socket")
+      _ = try Self.take("/dev/null/data")
     }
     #expect(
       error?.description.hasPrefix("the data directory /dev/null/data cannot be used") == true)

@@ -45,7 +45,7 @@ final class CoordinatorParts {
     scheduler = SchedulerDriver(limits: settings.limits, seed: 1)
     lifecycle = Lifecycle(
       settings, scheduler: scheduler, serviceManager: ServiceManager(environment: [:]), at: now)
-    let owned = try DataDirectory(taking: settings.dataDirectory, socketPath: settings.socketPath)
+    let owned = try DataDirectory(taking: settings)
     journal = try JobJournal(
       Journal(directory: settings.journalDirectory), in: owned, poller: poller, log: log)
     clients = ClientTable(limits: settings.limits, poller: poller, log: log)
@@ -54,8 +54,9 @@ final class CoordinatorParts {
       poller: poller, log: log)
     errors = ErrorStreams(poller: poller, log: log)
     workers = WorkerPool(
-      executable: workerExecutable, settings: settings, scheduler: scheduler,
-      files: files, lifecycle: lifecycle, errors: errors, poller: poller, sandbox: SandboxReport(),
+      executable: workerExecutable, settings: settings, dataDirectory: owned,
+      scheduler: scheduler, files: files, lifecycle: lifecycle, errors: errors, poller: poller,
+      sandbox: SandboxReport(),
       log: log)
     sweeps = StoreSweeps(
       scheduler: scheduler, workers: workers, journal: journal, lifecycle: lifecycle, at: now)
@@ -106,7 +107,7 @@ final class CoordinatorParts {
         operations.forEach(requests.didBecomeDurable)
       case .refused(let operations, let reason):
         requests.wereRefused(operations, because: reason)
-      case .stuck, .lost:
+      case .stuck, .restored, .lost:
         break
       }
     }

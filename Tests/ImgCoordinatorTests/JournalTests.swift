@@ -1,6 +1,10 @@
+import FoundationEssentials
+import Glibc
 import ImgModel
 import ImgScheduler
+import ImgSettings
 import ImgStore
+import ImgSystem
 import ImgWire
 import TestFiles
 import Testing
@@ -14,7 +18,8 @@ import Testing
   private let unknown = JobID(rawValue: 9)
 
   init() throws {
-    let owned = try DataDirectory(taking: directory.file("data"), socketPath: "/socket")
+    let settings = Settings(socketPath: "/socket", dataDirectory: directory.file("data"))
+    let owned = try DataDirectory(taking: settings)
     place = JournalPlace(
       journal: try Journal(directory: directory.file("data/journal")), directory: owned)
   }
@@ -60,18 +65,58 @@ import Testing
     #expect(group.write(to: place) == .applied(submission))
   }
 
-  @Test(arguments: ["data", "data/journal", "data/coordinator.lock"])
-  func `once the files are removed nothing is written or reported durable`(part: String) throws {
-    #expect(place.loss == nil)
+  @Test(arguments: [
+    "data", "data/journal", "data/journal/data.mdb", "data/journal/lock.mdb", "data/store",
+    "data/coordinator.lock",
+  ])
+  func `what is removed is made again, with all jobs, before more is written`(part: String) throws {
+    var group = JournalGroup()
+    group.add(submission)
+    try #require(group.write(to: place) == .applied(submission))
     try directory.remove(part)
+    let outcome = JournalOperation.record(job, index: 1, .cancelled)
+    group.add([outcome])
+    var answer = group.write(to: place)
+    var restoredCount = 0
+    while case .restored(let sentence) = answer {
+      #expect(sentence.contains(directory.file("data")))
+      #expect(sentence.contains("had been removed; it is there again"))
+      restoredCount += 1
+      answer = group.write(to: place)
+    }
+    #expect(answer == .applied([outcome]))
+    #expect(restoredCount == 1)
+    #expect(FileLock.holder(path: directory.file("data/coordinator.lock")) != nil)
+    #expect(try FileStatus(at: directory.file("data/store")).isDirectory)
+    // A process opens an environment once, so a copy shows what the next process would read.
+    let copy = directory.file("copy")
+    try FileManager.default.copyItem(atPath: directory.file("data/journal"), toPath: copy)
+    try directory.remove("copy/lock.mdb")
+    let next = try Journal(directory: copy)
+    #expect(try next.job(job)?.counts.finished == 1)
+    let lines = try next.results(of: job, from: 0, limit: 9, isFailedOnly: false)
+    #expect(lines.entries.map(\.url) == ["a", "b"])
+  }
+
+  @Test func `what another user or another journal has replaced is not overwritten`() throws {
+    try directory.remove("data/journal")
+    let others = try Journal(directory: directory.file("data/journal"))
     var group = JournalGroup()
     group.add(submission)
     guard case .lost(let reason) = group.write(to: place) else {
-      Issue.record("the removal was not noticed")
+      Issue.record("another journal was overwritten")
       return
     }
-    #expect(reason == place.loss)
-    #expect(reason.contains(directory.file("data")))
+    #expect(reason.contains("was removed or replaced while the coordinator ran"))
+    #expect(try others.jobs(limit: 1) == [])
+
+    try directory.remove("data")
+    try #require(unsafe symlink(directory.path, directory.file("data")) == 0)
+    guard case .lost(let reason) = group.write(to: place) else {
+      Issue.record("a symbolic link was followed")
+      return
+    }
+    #expect(reason.contains("EPERM") || reason.contains("not permitted"))
   }
 }
 

@@ -391,8 +391,26 @@ struct WritablePlaceTests {
 }
 
 @Suite struct WritablePathsTests {
-  private func paths(socketPath: String) -> WritablePaths {
-    WritablePaths(dataDirectory: "/data", socketPath: socketPath, storePlace: "/data/store")
+  private func paths(
+    data: String = "/srv/data/imgctl", socketPath: String = "/srv/imgctl/control.sock",
+    home: String? = "/home/ada"
+  ) -> WritablePaths {
+    WritablePaths(
+      dataDirectory: data, socketPath: socketPath, storePlace: "\(data)/store", homeDirectory: home)
+  }
+
+  @Test(arguments: [
+    ("/var/lib/imgctl", "/var/lib"), ("/home/ada/.local/state/imgctl", "/home/ada/.local/state"),
+  ])
+  func `the data directory can be made again`(data: String, root: String) {
+    #expect(paths(data: data).all == [root, "/srv", "/tmp"])
+    #expect(paths(data: data).remarks == [])
+  }
+
+  @Test(arguments: ["/data", "/home/ada/data"])
+  func `one in the root or in the home directory cannot, and the log says so`(data: String) {
+    #expect(paths(data: data).all == [data, "/srv", "/tmp"])
+    #expect(paths(data: data).remarks.first?.hasPrefix("\(data) lies in / or in the home ") == true)
   }
 
   @Test(arguments: [
@@ -400,8 +418,8 @@ struct WritablePlaceTests {
     ("/run/user/1000/imgctl/control.sock", "/run/user"),
   ])
   func `the directory of the socket can be made again`(socketPath: String, root: String) {
-    #expect(paths(socketPath: socketPath).all == ["/data", root, "/tmp"])
-    #expect(paths(socketPath: socketPath).remark == nil)
+    #expect(paths(socketPath: socketPath).all == ["/srv/data", root, "/tmp"])
+    #expect(paths(socketPath: socketPath).remarks == [])
   }
 
   @Test func `a store in a linked directory is written where it lies`() throws {
@@ -412,16 +430,16 @@ struct WritablePlaceTests {
     try #require(unsafe symlink(disk, directory.file("data/store")) == 0)
     let paths = WritablePaths(
       dataDirectory: directory.file("data"), socketPath: "/srv/imgctl/control.sock",
-      storePlace: directory.file("data/store"))
-    #expect(paths.all == [directory.file("data"), "/srv", "/tmp", disk])
+      storePlace: directory.file("data/store"), homeDirectory: nil)
+    #expect(paths.all == [directory.path, "/srv", "/tmp", disk])
   }
 
   @Test(arguments: [
     ("/imgctl/control.sock", "/imgctl"), ("/tmp/control.sock", "/tmp"),
     ("/control.sock", "/control.sock"),
   ])
-  func `a directory in the root cannot, and the log says so`(socketPath: String, root: String) {
-    #expect(paths(socketPath: socketPath).all == ["/data", root, "/tmp"])
-    #expect(paths(socketPath: socketPath).remark?.hasPrefix("\(root) lies in /, ") == true)
+  func `one in the root cannot, and the log says so`(socketPath: String, root: String) {
+    #expect(paths(socketPath: socketPath).all == ["/srv/data", root, "/tmp"])
+    #expect(paths(socketPath: socketPath).remarks.first?.hasPrefix("\(root) lies in /, ") == true)
   }
 }

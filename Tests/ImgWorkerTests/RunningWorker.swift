@@ -81,7 +81,8 @@ final class RunningWorker {
   ) throws {
     defer { stores.close() }
     let worker = try Worker(
-      channel: channel, heartbeat: heartbeat, welcome: welcome, curl: curl,
+      channel: channel, heartbeat: heartbeat, welcome: welcome,
+      storePlaces: StorePlaces(of: welcome), curl: curl,
       sandbox: SandboxReport())
     _ = stores.push(worker.store)
     try worker.run()

@@ -17,6 +17,7 @@ final class WorkerPool {
   /// The workers with messages that ``flush()`` sends.
   private var unflushed: Set<WorkerID> = []
   private let settings: Settings
+  private let dataDirectory: DataDirectory
   private let scheduler: SchedulerDriver
   private let files: MemoryFileTable
   private let lifecycle: Lifecycle
@@ -25,8 +26,9 @@ final class WorkerPool {
   private let log: Log
 
   init(
-    executable: String, settings: Settings, scheduler: SchedulerDriver,
-    files: MemoryFileTable, lifecycle: Lifecycle, errors: ErrorStreams, poller: Poller,
+    executable: String, settings: Settings, dataDirectory: DataDirectory,
+    scheduler: SchedulerDriver, files: MemoryFileTable, lifecycle: Lifecycle, errors: ErrorStreams,
+    poller: Poller,
     sandbox: SandboxReport, log: Log
   ) {
     self.executable = executable
@@ -36,6 +38,7 @@ final class WorkerPool {
     decoders = DecoderChildren(
       executable: "\(directory)imgdecoder", errors: errors, poller: poller, log: log)
     self.settings = settings
+    self.dataDirectory = dataDirectory
     self.scheduler = scheduler
     self.files = files
     self.lifecycle = lifecycle
@@ -63,6 +66,13 @@ final class WorkerPool {
 
   func spawn(_ id: WorkerID, number: Int) {
     precondition(workers[id] == nil, "a worker is started once")
+    do throws(DataDirectoryError) {
+      // A worker reaches the directory of the store that is there when it starts.
+      if let sentence = try dataDirectory.restore() { log.note(sentence) }
+    } catch {
+      log.note("worker \(number) cannot be started: \(error)")
+      return reportFailedStart(of: id, because: error.description)
+    }
     do throws(SystemError) {
       var output = try OutputPipe()
       let worker = try WorkerProcess(
@@ -76,11 +86,14 @@ final class WorkerPool {
         worker.killAndReap()
         unregister(worker)
       }
-      let reason = "\(executable) cannot be started: \(error)"
-      scheduler.handle(.fromWorker(id, .refused(reason: reason)))
-      let end = WorkerEnd.crashed("could not be started")
-      scheduler.handle(.workerExited(id, end, transferring: nil))
+      reportFailedStart(of: id, because: "\(executable) cannot be started: \(error)")
     }
+  }
+
+  private func reportFailedStart(of id: WorkerID, because reason: String) {
+    scheduler.handle(.fromWorker(id, .refused(reason: reason)))
+    let end = WorkerEnd.crashed("could not be started")
+    scheduler.handle(.workerExited(id, end, transferring: nil))
   }
 
   private func register(_ worker: WorkerProcess) throws(SystemError) {
@@ -183,7 +196,7 @@ final class WorkerPool {
     case .sandboxed(let sandbox):
       sandboxReports.add(sandbox, of: id).forEach(log.note)
     case .refused(let reason):
-      log.note("worker \(worker.number) cannot begin: \(reason)")
+      log.note("worker \(worker.number) ends: \(reason)")
       scheduler.handle(.fromWorker(id, delivery.message))
     case .uncached, .preview:
       let file = files.add(delivery.announcedFile)

@@ -213,6 +213,20 @@ package final class Journal: Sendable {
   /// lost when this process ends.
   package var isDetached: Bool { environment.isDetached }
 
+  /// Makes removed files again, with all jobs and their secrets. For the thread that applies.
+  ///
+  /// - Throws: ``StoreError/Reason/replaced`` if another journal is in the directory. After any error, this
+  ///   can be called again.
+  package func restore() throws(StoreError) {
+    let gone = environment
+    try gone.restoreDirectory()
+    try headers.restore()
+    let restored = try gone.restoreFiles { () throws(StoreError) in
+      try Self.open(gone.directory, mapByteCount: gone.mapByteCount, headers: headers)
+    }
+    opened.withLock { $0 = restored }
+  }
+
   /// Whether more than half of the file is free pages and it is large enough for a compaction.
   package func isMostlyFree() throws(StoreError) -> Bool {
     let (all, free) = try environment.pageUse()

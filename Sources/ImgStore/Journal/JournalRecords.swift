@@ -156,6 +156,11 @@ final class JobHeaders: Sendable {
     try StoreError.wrapping { () throws(SystemError) in try Directory.sync(directory) }
   }
 
+  /// Stores those of all jobs again, because their files may have been removed.
+  func restore() throws(StoreError) {
+    for (id, secrets) in held.withLock(\.self) { try add(secrets, of: id) }
+  }
+
   /// Overwrites and removes the file of a removed job. If that fails, the next start erases it.
   func erase(_ id: JobID) {
     guard held.withLock({ $0.removeValue(forKey: id) }) != nil else { return }

@@ -1,7 +1,7 @@
 import Glibc
 import ImgSystem
 
-/// Compaction of the journal: replaces the data file by a copy without free pages.
+/// Copies of the journal without free pages: they replace its data file, or one that was removed.
 extension Environment {
   private var dataPath: String { "\(directory)/data.mdb" }
 
@@ -35,6 +35,47 @@ extension Environment {
         return try reopen()
       } catch {
         try? exchangeWithCopy()
+        throw error
+      }
+    } catch {
+      throw error.at(directory, content: content)
+    }
+  }
+
+  /// Makes the directory again if it was removed, for ``restoreFiles(_:)``.
+  ///
+  /// - Throws: ``StoreError/Reason/replaced`` if it has the data file of another environment.
+  func restoreDirectory() throws(StoreError) {
+    do throws(StoreError) {
+      try StoreError.wrapping { () throws(SystemError) in
+        try Directory.create(directory, mode: 0o700)
+        try Directory.requireExclusive(directory)
+      }
+      guard !EnvironmentFiles(in: directory).hasData || isOwnDataNamed else {
+        throw StoreError(.replaced, operation: "restoring data.mdb")
+      }
+    } catch {
+      throw error.at(directory, content: content)
+    }
+  }
+
+  /// Makes the files again that were removed, from the open ones, which the kernel keeps as long as they are
+  /// mapped. Then calls `reopen` to open them. No thread may write meanwhile. After an error, there are none.
+  func restoreFiles<Result>(
+    _ reopen: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    do throws(StoreError) {
+      try requireCompleteFile()
+      try writeCopy()
+      removeLockFile()
+      do throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in
+          try Directory.move(copyPath, to: dataPath)
+          try Directory.sync(directory)
+        }
+        return try reopen()
+      } catch {
+        unsafe unlink(dataPath)
         throw error
       }
     } catch {
@@ -354,6 +395,7 @@ struct EnvironmentFiles {
   /// The length of the data file.
   var dataByteCount: Int { data?.byteCount ?? 0 }
 
+  var hasData: Bool { data != nil }
   var hasLock: Bool { lock != nil }
 
   /// Whether both exist and are the same files. The lock file counts, because processes with
