@@ -146,14 +146,11 @@ package struct StoreReader: Sendable {
     recordingAccess: AccessRecording, where isWanted: (CacheRecord) -> Bool
   ) throws(StoreError) -> StoredResult? {
     do throws(StoreError) {
-      return try store.current().withThumbnail(
-        key, at: moment, recordingAccess: recordingAccess
-      ) { record, bytes -> StoredResult? in
-        guard isWanted(record) else { return nil }
-        guard bytes.count <= maximumByteCount else { return StoredResult(record, bytes: []) }
-        return StoredResult(
-          record, bytes: unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) })
-      } ?? nil
+      let found = try store.current().contents(
+        of: key, at: moment, recordingAccess: recordingAccess,
+        where: { isWanted($0) && $0.thumbnail.byteCount <= maximumByteCount })
+      guard let found, isWanted(found.record) else { return nil }
+      return StoredResult(found.record, bytes: found.bytes)
     } catch  where error.reason == .absent {
       // It was removed after it was opened, and is not recreated yet.
       return nil

@@ -67,6 +67,9 @@ struct FactsReader: Sendable {
   private func reading(
     ofOriginal key: ContentKey, _ extent: FactsExtent
   ) throws(Failure) -> Reading? {
+    if let found = (try? store.current().chunkedContent(of: key, at: .now)) ?? nil {
+      return try reading(of: found.content, found.record, extent)
+    }
     let found = try? store.current().withThumbnail(
       key, at: .now, recordingAccess: .none
     ) { stored, bytes in
@@ -79,6 +82,24 @@ struct FactsReader: Sendable {
       }
     }
     return try (found ?? nil)?.get()
+  }
+
+  /// - Returns: `nil` if a chunk that the facts need is damaged, or no longer there.
+  private func reading(
+    of content: ChunkedContent, _ stored: CacheRecord, _ extent: FactsExtent
+  ) throws(Failure) -> Reading? {
+    var isMissing = false
+    let record = Result { () throws(Failure) in
+      try FactsQuery.record(extent, byteCount: content.byteCount) { range in
+        let part = try? store.current().bytes(in: range, of: content, for: stored.id)
+        guard let part = part ?? nil else {
+          isMissing = true
+          return []
+        }
+        return part
+      }
+    }
+    return isMissing ? nil : Reading(record: try record.get(), original: stored)
   }
 }
 

@@ -275,7 +275,7 @@ final class Worker {
     case .renew(let order):
       let finding = records.renew(order, confirmedBy: payload.notModified)
       return [Input(.renewalFound(order.lease, finding))]
-    case .put(let request): return put(request, payload)
+    case .put(let request): return put(request, payload).map { [$0] } ?? []
     case .storePartial(let transfer, let name):
       let body = transfers[transfer].partial
       records.write(.putPartial(PartialPut(transfer: transfer, name: name, body: body)))
@@ -320,18 +320,15 @@ final class Worker {
   /// - Returns: the end, if the body cannot be read.
   private func put(
     _ request: StoreRequest, _ payload: Input.Payload
-  ) -> [Input] {
+  ) -> Input? {
     do throws(SystemError) {
-      let original =
-        if let body = request.body { try transfers[body].content.bytes() } else {
-          payload.upload
-        }
-      records.put(request, thumbnails: payload.thumbnails, original: original)
-      return []
+      let original = request.body.map { OriginalSource.body(transfers[$0].content) }
+      try records.put(
+        request, thumbnails: payload.thumbnails,
+        original: original ?? payload.upload.map(OriginalSource.upload))
+      return nil
     } catch {
-      let failure = Failure(
-        stage: .store, code: .internal, detail: "the body cannot be read: \(error)")
-      return [Input(.stored(request.order.lease, .failed(failure)))]
+      return Input(.stored(request.order.lease, .failed(Failure(unreadableBody: error))))
     }
   }
 
@@ -448,8 +445,8 @@ struct Input: Sendable {
     case file(PassedFile)
     /// The bytes of the thumbnails that were made, in the order of the request's variants.
     ///
-    /// - upload: those of the picture, if it was uploaded and its original is kept.
-    case thumbnails([[UInt8]], upload: [UInt8]?)
+    /// - upload: the file with the picture, if it was uploaded and its original is kept.
+    case thumbnails([[UInt8]], upload: MemoryFile?)
     /// What the origin confirmed.
     case notModified(NotModified)
   }
@@ -480,7 +477,7 @@ extension Input.Payload {
   }
 
   /// `nil` if the picture was not uploaded.
-  var upload: [UInt8]? {
+  var upload: MemoryFile? {
     if case .thumbnails(_, let upload) = self { upload } else { nil }
   }
 

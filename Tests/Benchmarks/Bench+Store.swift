@@ -145,7 +145,7 @@ struct Churn {
       }
       try store.put(group, at: WallTime.now)
       count += Self.groupCount
-      left -= group.reduce(0) { $0 + Int64($1.bytes.count) }
+      left -= group.reduce(0) { $0 + Int64($1.thumbnail.byteCount) }
     }
   }
 

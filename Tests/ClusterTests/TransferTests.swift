@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgModel
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing
@@ -65,8 +66,15 @@ import Testing
     let worker = try #require(cluster.readyWorkers().first).processID
     let before = try #require(peakByteCount(of: worker))
     #expect(try cluster.run([origin.baseURL + "/long"]).done == 1)
+    for options in [["--keep", "all", "--incremental"], ["--size", "9"]] {
+      let path = cluster.directory.file("a.png")
+      let get = try cluster.begin(["get", origin.baseURL + "/long", "-o", path] + options).wait()
+      #expect(get.exitCode == 0)
+    }
+    #expect(origin.counters("/long").requests == 2, "the original answers the last one")
     let after = try #require(peakByteCount(of: worker))
     #expect(after - before < length / 2)
+    #expect(try cluster.imgctl("cache", "verify").exitCode == 0)
   }
 }
 

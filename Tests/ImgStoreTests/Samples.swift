@@ -80,6 +80,12 @@ extension NewThumbnail {
       replaces: replaced, bytes: bytes)
   }
 
+  /// The encoded picture, if it is in the record.
+  var bytes: [UInt8] {
+    guard case .bytes(let bytes) = content else { return [] }
+    return bytes
+  }
+
   /// When it expires if it is stored in the tests' present.
   var expiresAt: WallTime { retention.expiresAt(storedAt: .now) }
 }

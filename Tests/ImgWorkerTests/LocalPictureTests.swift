@@ -91,9 +91,15 @@ import Testing
     #expect(try worker.entryCount() == 0)
   }
 
-  @Test(arguments: [(Keep.thumbnail, 1), (.original, 1), (.all, 2)])
-  func `an upload for a URL is stored as requested`(keep: Keep, count: Int) throws {
+  @Test(arguments: [
+    (Keep.thumbnail, 1, 0), (.original, 1, 0), (.all, 2, 0),
+    (.all, 2, ChunkedContent.groupByteCount),
+  ])
+  func `an upload for a URL is stored as requested`(
+    keep: Keep, count: Int, padding: Int
+  ) throws {
     let worker = try RunningWorker()
+    let picture = picture + [UInt8](repeating: 7, count: padding)
     let said = try upload(picture, as: Self.url, keep: keep, to: worker)
     #expect(said.outcomes[1]?.width == (keep == .original ? 320 : 256))
     #expect(try worker.entryCount() == count)

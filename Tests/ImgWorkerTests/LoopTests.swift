@@ -155,7 +155,9 @@ import Testing
   private mutating func add(_ lease: UInt64, isUrgent: Bool = false, after delay: Duration = .zero)
   {
     puts.add(
-      StorePut(lease: LeaseID(rawValue: lease), records: [], accesses: [], thumbnail: []),
+      StorePut(
+        lease: LeaseID(rawValue: lease), records: [], longOriginal: nil, accesses: [], thumbnail: []
+      ),
       isUrgent: isUrgent, at: now + delay)
   }
 

@@ -126,6 +126,18 @@ import Testing
     #expect(try isHit([64, 32]))
     #expect(origin.counters("/a").requests == 1)
   }
+
+  @Test func `a long original is kept in chunks, and sizes and facts are made from it`() throws {
+    let long = picture + [UInt8](repeating: 7, count: ChunkedContent.groupByteCount + 1)
+    origin.serve("/a", .body(long))
+    try fetch([64], keep: .all)
+    #expect(try worker.original(of: url) == long)
+    let key = ContentKey(originalOf: PictureName(url))
+    #expect(try worker.store.current().chunkedContent(of: key, at: worker.now) != nil)
+    #expect(try worker.outcome(of: .decode(batch(2, width: 32)))?.width == 32)
+    #expect(try worker.outcome(of: .decode(batch(3, keep: .allFacts)))?.width == 320)
+    #expect(origin.counters("/a").requests == 1)
+  }
 }
 
 /// Damaged pictures, for requests that accept damage and for others.

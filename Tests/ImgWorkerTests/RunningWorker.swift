@@ -203,10 +203,7 @@ final class RunningWorker {
 
   /// The stored original of a URL; `nil` if there is none.
   func original(of url: ImageURL) throws -> [UInt8]? {
-    let key = ContentKey(originalOf: PictureName(url))
-    return try store.current().withThumbnail(key, at: now) { _, bytes in
-      unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
-    }
+    try store.current().contents(of: ContentKey(originalOf: PictureName(url)), at: now)?.bytes
   }
 
   /// Puts an original into the store.

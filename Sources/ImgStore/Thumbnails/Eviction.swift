@@ -84,6 +84,7 @@ struct Eviction {
     if let now = eviction.newcomers?.arrival {
       try eviction.removeExpired(at: now, transaction, &counters)
       try eviction.tables.removeExpiredPartials(at: now, transaction)
+      try eviction.tables.removeAbandonedChunks(at: now, transaction)
     }
     try eviction.sweep(transaction, &counters)
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
@@ -203,11 +204,11 @@ package struct Renewal: Sendable {
       && [record.terms.fields, terms.fields].contains(found.terms.fields)
   }
 
-  /// The record to store again, with these bytes.
-  func renewed(bytes: [UInt8]) -> NewThumbnail {
+  /// The record to store again, with this content.
+  func renewed(_ content: NewContent) -> NewThumbnail {
     NewThumbnail(
       key: record.id, url: record.name, thumbnail: record.thumbnail, source: record.source,
-      retention: retention, terms: terms, bytes: bytes)
+      retention: retention, terms: terms, content: content)
   }
 }
 
@@ -225,7 +226,9 @@ extension ThumbnailTables {
       guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
         !facts.isExpired(at: now), renewal.concerns(facts)
       else { return nil }
-      return renewal.renewed(bytes: record.extracting(last: facts.thumbnail.byteCount).copy())
+      return renewal.renewed(
+        ThumbnailRecord.chunkedContent(of: record).map { .chunks($0) }
+          ?? .bytes(record.extracting(last: facts.thumbnail.byteCount).copy()))
     }
     guard let renewed = found ?? nil else { return false }
     try put(renewed, at: now, transaction, counting: &counters)

@@ -38,17 +38,17 @@ package struct NewThumbnail: Sendable {
   /// Another record, which is removed when this one is stored.
   let replaced: ContentKey?
   /// The encoded picture.
-  package let bytes: [UInt8]
+  package let content: NewContent
 
   /// - Parameters:
   ///   - terms: the terms of the response; none for a local picture.
   ///   - replaced: a record of the same URL that belongs to the previous picture.
-  /// - Precondition: `bytes` has the length in `thumbnail`.
+  /// - Precondition: the content has the length in `thumbnail`.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, source: SourcePicture, retention: Retention,
-    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, bytes: [UInt8]
+    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, content: NewContent
   ) {
-    precondition(bytes.count == thumbnail.byteCount, "the length differs from the facts")
+    precondition(content.byteCount == thumbnail.byteCount, "the length differs from the facts")
     self.key = key
     self.url = url
     self.thumbnail = thumbnail
@@ -56,7 +56,18 @@ package struct NewThumbnail: Sendable {
     self.retention = retention
     self.terms = terms
     self.replaced = replaced
-    self.bytes = bytes
+    self.content = content
+  }
+
+  /// - Parameter bytes: the encoded picture.
+  /// - Precondition: `bytes` has the length in `thumbnail`.
+  package init(
+    key: ContentKey, url: String, thumbnail: Thumbnail, source: SourcePicture, retention: Retention,
+    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, bytes: [UInt8]
+  ) {
+    self.init(
+      key: key, url: url, thumbnail: thumbnail, source: source, retention: retention,
+      terms: terms, replaces: replaced, content: .bytes(bytes))
   }
 
   /// The same, pinned by no job.

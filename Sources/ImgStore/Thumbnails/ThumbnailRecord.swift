@@ -8,7 +8,7 @@ import ImgModel
 /// | offset | bytes | field |
 /// |---|---|---|
 /// | 0 | 8 | XXH3-64 of everything behind it |
-/// | 8 | 2 | version of this layout: 6; 1 and 2 had no lifetime, 3 no terms of reuse, 4 no mark of damage, 5 no ThumbHash |
+/// | 8 | 2 | version of this layout: 7; 1 and 2 had no lifetime, 3 no terms of reuse, 4 no mark of damage, 5 no ThumbHash, 6 no chunks |
 /// | 10 | 1 | format of the thumbnail, see `ImageFormat.storedNumber` |
 /// | 11 | 1 | format of the source |
 /// | 12 | 4 | bytes of URL, U |
@@ -25,12 +25,12 @@ import ImgModel
 /// | 80 | 8 | stale-while-revalidate until (signed) |
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
-/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, and of 2 or 4 if its decode path was `planar` or `embedded` |
+/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, of 2 or 4 if its decode path was `planar` or `embedded`, and of 8 if the encoded picture is in chunks |
 /// | 101 | 1 | bytes of ThumbHash, H; 0 for a record that is no thumbnail |
 /// | 102 | 25 | ThumbHash, and zeros |
 /// | 127 | U | URL, UTF-8 |
 /// | 127 + U | F | header fields, see `ReuseTerms.fields` |
-/// | 127 + U + F | P | encoded picture |
+/// | 127 + U + F | P, or 8 | encoded picture, or the number of its chunks, see ``ChunkedContent`` |
 ///
 /// See ``RecordChecksum`` for the checksum.
 enum ThumbnailRecord {
@@ -43,11 +43,21 @@ enum ThumbnailRecord {
   private static let damageFlag: UInt8 = 1
   private static let planarFlag: UInt8 = 2
   private static let embeddedFlag: UInt8 = 4
-  private static let version: UInt16 = 6
+  private static let chunkedFlag: UInt8 = 8
+  private static let numberByteCount = 8
+  private static let version: UInt16 = 7
 
   static func byteCount(of thumbnail: NewThumbnail) -> Int {
     headerByteCount + thumbnail.url.utf8.count + thumbnail.terms.fields.utf8.count
-      + thumbnail.bytes.count
+      + storedByteCount(of: thumbnail.content)
+  }
+
+  /// What a content takes of its record.
+  private static func storedByteCount(of content: NewContent) -> Int {
+    switch content {
+    case .bytes(let bytes): bytes.count
+    case .chunks: numberByteCount
+    }
   }
 
   /// Writes the record of a thumbnail.
@@ -62,7 +72,7 @@ enum ThumbnailRecord {
     record.write(littleEndian: new.thumbnail.format.storedNumber, at: 10)
     record.write(littleEndian: new.source.format.storedNumber, at: 11)
     record.write(littleEndian: UInt32(url.count), at: 12)
-    record.write(littleEndian: UInt64(new.bytes.count), at: 16)
+    record.write(littleEndian: UInt64(new.content.byteCount), at: 16)
     record.write(littleEndian: UInt32(clamping: new.thumbnail.width), at: 24)
     record.write(littleEndian: UInt32(clamping: new.thumbnail.height), at: 28)
     record.write(littleEndian: UInt32(clamping: new.source.width), at: 32)
@@ -75,13 +85,18 @@ enum ThumbnailRecord {
     record.write(littleEndian: new.terms.staleWhileRevalidateUntil.rawValue, at: termsOffset + 8)
     record.write(littleEndian: new.terms.staleIfErrorUntil.rawValue, at: termsOffset + 16)
     record.write(littleEndian: UInt32(fields.count), at: termsOffset + 24)
-    record.write(
-      littleEndian: (new.thumbnail.isDamaged ? damageFlag : 0)
-        | flag(of: new.source.decodePath ?? .general), at: flagsOffset)
+    var flags = flag(of: new.source.decodePath ?? .general)
+    if new.thumbnail.isDamaged { flags |= damageFlag }
+    if case .chunks = new.content { flags |= chunkedFlag }
+    record.write(littleEndian: flags, at: flagsOffset)
     write(new.source.thumbHash, into: &record)
     record.write(url.span, at: headerByteCount)
     record.write(fields.span, at: headerByteCount + url.count)
-    record.write(new.bytes.span, at: headerByteCount + url.count + fields.count)
+    let offset = headerByteCount + url.count + fields.count
+    switch new.content {
+    case .bytes(let bytes): record.write(bytes.span, at: offset)
+    case .chunks(let content): record.write(littleEndian: content.number, at: offset)
+    }
     RecordChecksum.write(into: &record)
   }
 
@@ -119,7 +134,7 @@ enum ThumbnailRecord {
         format: format,
         width: Int(record.littleEndian(at: 24, as: UInt32.self)),
         height: Int(record.littleEndian(at: 28, as: UInt32.self)),
-        byteCount: parts.picture.count, isDamaged: record[flagsOffset] & damageFlag != 0),
+        byteCount: parts.pictureByteCount, isDamaged: record[flagsOffset] & damageFlag != 0),
       source: SourcePicture(
         format: sourceFormat,
         width: Int(record.littleEndian(at: 32, as: UInt32.self)),
@@ -189,15 +204,30 @@ enum ThumbnailRecord {
   }
 
   /// The ranges of the parts behind the header.
-  private typealias Parts = (url: Range<Int>, fields: Range<Int>, picture: Range<Int>)
+  private typealias Parts = (url: Range<Int>, fields: Range<Int>, pictureByteCount: Int)
 
   private static func parts(of record: Span<UInt8>) -> Parts? {
     let fieldsStart = headerByteCount + Int(record.littleEndian(at: 12, as: UInt32.self))
     let start = fieldsStart + Int(record.littleEndian(at: termsOffset + 24, as: UInt32.self))
     guard start <= record.count,
-      record.littleEndian(at: 16, as: UInt64.self) == UInt64(record.count - start)
+      let byteCount = Int(exactly: record.littleEndian(at: 16, as: UInt64.self)),
+      record.count - start == (isChunked(record) ? numberByteCount : byteCount)
     else { return nil }
-    return (headerByteCount..<fieldsStart, fieldsStart..<start, start..<record.count)
+    return (headerByteCount..<fieldsStart, fieldsStart..<start, byteCount)
+  }
+
+  private static func isChunked(_ record: Span<UInt8>) -> Bool {
+    record[flagsOffset] & chunkedFlag != 0
+  }
+
+  /// Where the picture of a record is, if it is not in the record; `nil` also for a damaged header.
+  static func chunkedContent(of record: Span<UInt8>) -> ChunkedContent? {
+    guard record.count >= headerByteCount, isChunked(record), let parts = parts(of: record) else {
+      return nil
+    }
+    return ChunkedContent(
+      number: record.littleEndian(at: record.count - numberByteCount, as: UInt64.self),
+      byteCount: parts.pictureByteCount)
   }
 }
 

@@ -47,6 +47,11 @@ extension ThumbnailStore {
       transaction, counters throws(StoreError) in
       try withinPinLimit(transaction) { () throws(StoreError) in
         for thumbnail in thumbnails {
+          if case .chunks(let content) = thumbnail.content,
+            try !tables.finish(content, transaction)
+          {
+            throw StoreError(.replaced, operation: "storing a content that was removed")
+          }
           try tables.put(thumbnail, at: now, transaction, counting: &counters)
         }
         return try extend(accesses, transaction)
@@ -160,9 +165,7 @@ extension ThumbnailStore {
     try change { transaction, counters throws(StoreError) in
       var removedCount = 0
       for key in keys {
-        guard case .stale(let staleness) = try tables.lookup(key, at: now, transaction) else {
-          continue
-        }
+        guard let staleness = try tables.staleness(of: key, at: now, transaction) else { continue }
         counters.countRemoval(of: staleness)
         if try tables.remove(key, transaction) { removedCount += 1 }
       }
@@ -170,7 +173,8 @@ extension ThumbnailStore {
     }
   }
 
-  /// Removes expired thumbnails, the oldest expiry first, and all expired partial bodies.
+  /// Removes expired thumbnails, the oldest expiry first, and all expired partial bodies and abandoned
+  /// contents.
   ///
   /// - Parameter limit: the maximum number of thumbnails. Other writers wait meanwhile, so callers
   ///   that remove all use ``expiredBatchCount``.
@@ -178,6 +182,7 @@ extension ThumbnailStore {
   package func removeExpired(at now: WallTime, limit: Int) throws(StoreError) -> Int {
     try change { transaction, counters throws(StoreError) in
       try tables.removeExpiredPartials(at: now, transaction)
+      try tables.removeAbandonedChunks(at: now, transaction)
       return try tables.removeExpired(at: now, limit: limit, transaction, counting: &counters)
     }
   }

@@ -159,7 +159,8 @@ package final class ThumbnailStore: Sendable {
     }
   }
 
-  /// Calls `body` with a thumbnail's bytes in the map; `nil` without a hit.
+  /// Calls `body` with a thumbnail's bytes in the map; `nil` without a hit. An original may be in chunks, and
+  /// have no bytes here, see ``readContent(of:at:recordingAccess:_:)``.
   ///
   /// `body` must be short and must not use a store. While it runs, it pins freed pages.
   package func withThumbnail<Result>(
@@ -167,23 +168,33 @@ package final class ThumbnailStore: Sendable {
     _ body: (CacheRecord, Span<UInt8>) -> Result
   ) throws(StoreError) -> Result? {
     var result: Result?
-    let isHit = try withRecord(of: key, at: now) { result = body($0, $1) }
-    accesses.record(key, isHit: isHit, recordingAccess)
+    let isHit = try withRecord(of: key, at: now) { record, _, bytes in result = body(record, bytes)
+    }
+    record(key, isHit: isHit, recordingAccess)
     return result
   }
 
+  func record(_ key: ContentKey, isHit: Bool, _ recording: AccessRecording) {
+    accesses.record(key, isHit: isHit, recording)
+  }
+
+  /// Calls `body` with a record and its bytes, or with where its chunks are.
+  ///
   /// Not generic, because generic code that another module calls looks up its types at every call.
   ///
   /// - Returns: whether there was a hit, and so `body` ran.
-  private func withRecord(
-    of key: ContentKey, at now: WallTime, _ body: (CacheRecord, Span<UInt8>) -> Void
+  func withRecord(
+    of key: ContentKey, at now: WallTime,
+    _ body: (CacheRecord, ChunkedContent?, Span<UInt8>) -> Void
   ) throws(StoreError) -> Bool {
     try environment.withSnapshot { transaction throws(StoreError) in
       try tables.withRecord(of: key, transaction) { record in
         guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key),
           !facts.isExpired(at: now)
         else { return false }
-        body(facts, record.extracting(last: facts.thumbnail.byteCount))
+        let content = ThumbnailRecord.chunkedContent(of: record)
+        body(
+          facts, content, record.extracting(last: content == nil ? facts.thumbnail.byteCount : 0))
         return true
       } ?? false
     }
@@ -250,8 +261,8 @@ extension ThumbnailStore {
     }
   }
 
-  /// Whether a stored thumbnail or partial body has expired at `moment`. Costs one look-up, and one
-  /// for each partial body.
+  /// Whether a stored thumbnail, partial body or unfinished content has expired at `moment`. Costs one
+  /// look-up, and one for each of the others.
   package func hasExpired(at moment: WallTime) throws(StoreError) -> Bool {
     try environment.read { transaction throws(StoreError) in
       var hasExpired = false
@@ -262,6 +273,7 @@ extension ThumbnailStore {
         return false
       }
       if hasExpired { return true }
+      if try !tables.abandonedContents(at: moment, transaction).isEmpty { return true }
       return try tables.hasExpiredPartial(at: moment, transaction)
     }
   }

@@ -16,14 +16,16 @@ struct ThumbnailTables: Sendable {
   let partials: Database
   /// ``PinTotals``.
   let pins: Database
+  /// ``ChunkRecord``.
+  let chunks: Database
   /// Schema version and budget.
   private let meta: Database
   /// The older schema whose records were dropped; `nil` if there was none.
   let replacedSchema: UInt32?
 
   /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse, 5 the mark of
-  /// damaged pictures, 6 the ThumbHash, 7 pins.
-  static let version = SchemaVersion(number: 7)
+  /// damaged pictures, 6 the ThumbHash, 7 pins, 8 chunks.
+  static let version = SchemaVersion(number: 8)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables and creates missing ones. Drops records of an older schema, because making
@@ -40,6 +42,7 @@ struct ThumbnailTables: Sendable {
     robots = try transaction.openDatabase("robots", isCreated: true)
     partials = try transaction.openDatabase("partials", isCreated: true)
     pins = try transaction.openDatabase("pins", isCreated: true)
+    chunks = try transaction.openDatabase("chunks", isCreated: true)
     if replacedSchema != nil { try clear(transaction) }
     if try self.budgetByteCount(transaction) != budgetByteCount {
       try setBudget(budgetByteCount, transaction)
@@ -64,6 +67,7 @@ struct ThumbnailTables: Sendable {
     robots = try Self.openTable("robots", isAlwaysThere: false, in: transaction)
     partials = try Self.openTable("partials", isAlwaysThere: false, in: transaction)
     pins = try Self.openTable("pins", in: transaction)
+    chunks = try Self.openTable("chunks", in: transaction)
   }
 
   /// - Parameter isAlwaysThere: whether every store with tables has this one. Releases of the same
@@ -117,6 +121,20 @@ struct ThumbnailTables: Sendable {
     } ?? .miss
   }
 
+  /// Why a record is unusable, also because of its chunks; `nil` if it is intact, or not there.
+  func staleness(
+    of key: ContentKey, at now: WallTime, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> StoreLookup.Staleness? {
+    switch try lookup(key, at: now, transaction) {
+    case .miss: return nil
+    case .stale(let staleness): return staleness
+    case .hit:
+      let content = try withRecord(of: key, transaction) { ThumbnailRecord.chunkedContent(of: $0) }
+      guard let content = content ?? nil else { return nil }
+      return try isIntact(content, owner: key, transaction) ? nil : .corrupt
+    }
+  }
+
   /// Calls `body` with a record, intact or not; `nil` if there is none.
   func withRecord<Result>(
     of key: ContentKey, _ transaction: borrowing Transaction,
@@ -145,16 +163,16 @@ struct ThumbnailTables: Sendable {
       case .stale(let staleness): counters.countRemoval(of: staleness)
       case .miss: break
       }
-      let earlier = try removeReturningPins(new.key, transaction) ?? []
+      let earlier = try removeReturningPins(new.key, keeping: new.content, transaction) ?? []
       pinningJobs = Set(pinningJobs).union(earlier).sorted()
     }
     let pin =
       pinningJobs.isEmpty
       ? nil
       : ArrivalEntry.Pin(
-        byteCount: StoreReport.footprint(ofRecord: Int64(new.bytes.count)), jobs: pinningJobs)
+        byteCount: StoreReport.footprint(ofRecord: Int64(new.content.byteCount)), jobs: pinningJobs)
     let expiryEntry = ExpiryEntry(
-      expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.bytes.count),
+      expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.content.byteCount),
       sequence: try nextSequence(isPinned: pin != nil, transaction))
     try transaction.put(expiryEntry.encodedValue, for: expiryEntry.encodedKey, in: expiry)
     try addArrival(
@@ -185,18 +203,34 @@ struct ThumbnailTables: Sendable {
   func remove(
     _ key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
-    try removeReturningPins(key, transaction) != nil
+    try removeReturningPins(key, keeping: nil, transaction) != nil
   }
 
+  /// - Parameter content: its chunks stay.
   /// - Returns: the jobs that pinned it; `nil` if it did not exist.
   private func removeReturningPins(
-    _ key: ContentKey, _ transaction: borrowing Transaction
+    _ key: ContentKey, keeping content: NewContent?, _ transaction: borrowing Transaction
   ) throws(StoreError) -> [JobID]? {
     let found = try withRecord(of: key, transaction) { ThumbnailRecord.expiresAt(of: $0) }
     guard let statedExpiry = found else { return nil }
     let jobs = try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
-    try transaction.delete(key.bytes, from: thumbnails)
+    try removeRecord(key, keeping: content, transaction)
     return jobs
+  }
+
+  /// Removes a record and its chunks.
+  ///
+  /// - Parameter kept: its chunks stay.
+  /// - Returns: whether the record existed.
+  @discardableResult
+  private func removeRecord(
+    _ key: ContentKey, keeping kept: NewContent? = nil, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    let found = try withRecord(of: key, transaction) { ThumbnailRecord.chunkedContent(of: $0) }
+    if let content = found ?? nil, kept != .chunks(content) {
+      try removeChunks(of: content.number, transaction)
+    }
+    return try transaction.delete(key.bytes, from: thumbnails)
   }
 
   func clear(_ transaction: borrowing Transaction) throws(StoreError) {
@@ -206,6 +240,7 @@ struct ThumbnailTables: Sendable {
     try transaction.clear(robots)
     try transaction.clear(partials)
     try transaction.clear(pins)
+    try transaction.clear(chunks)
   }
 
   /// The bytes of the used pages: those of every table, and the two meta pages at the start of the
@@ -213,7 +248,7 @@ struct ThumbnailTables: Sendable {
   func occupiedByteCount(_ transaction: borrowing Transaction) throws(StoreError) -> Int64 {
     var pageCount = 2
     var pageByteCount = 0
-    let tables = [meta, expiry, arrivals, robots, thumbnails, partials, pins]
+    let tables = [meta, expiry, arrivals, robots, thumbnails, partials, pins, chunks]
     for database in [.freePages, .directory] + tables {
       let statistics = try transaction.statistics(of: database)
       pageCount += statistics.pageCount
@@ -322,7 +357,7 @@ extension ThumbnailTables {
     for entry in chosen.entries {
       try transaction.delete(entry.encodedKey, from: expiry)
       try removeArrival(entry.sequence, transaction)
-      try transaction.delete(entry.key.bytes, from: thumbnails)
+      try removeRecord(entry.key, transaction)
     }
     for key in chosen.invalidKeys { try transaction.delete(key, from: expiry) }
     counters.expiredRemovals += UInt64(chosen.entries.count)
@@ -357,7 +392,7 @@ extension ThumbnailTables {
     try transaction.delete(entry.encodedKey, from: arrivals)
     try transaction.delete(
       ExpiryEntry.encodedKey(expiresAt: entry.expiresAt, key: entry.key), from: expiry)
-    return try transaction.delete(entry.key.bytes, from: thumbnails)
+    return try removeRecord(entry.key, transaction)
   }
 
   /// Moves a record that is not pinned to the end of the order of arrival, without writing the record
@@ -417,82 +452,5 @@ extension ThumbnailTables {
       throw StoreError(.corrupted, operation: "numbering an arrival")
     }
     return last + 1
-  }
-}
-
-/// Partial bodies of interrupted downloads. They have no index entries, because there are few, each
-/// with at least some tens of kilobytes, and all expire within an hour.
-extension ThumbnailTables {
-  /// The maximum size of all partial bodies, as a part of the budget.
-  static func partialAllowance(ofBudget byteCount: Int64) -> Int64 { byteCount / 8 }
-
-  /// Stores a partial body, truncated to the limit, and replaces the one with its key. Removes the
-  /// oldest ones to make room.
-  func putPartial(
-    _ partial: StoredPartial, bytes: [UInt8], key: ContentKey, at now: WallTime,
-    allowanceByteCount: Int64, _ transaction: borrowing Transaction
-  ) throws(StoreError) {
-    // The header with its texts, and pages of the tree.
-    let overhead = PartialRecord.headByteCount(of: partial) + 32 << 10
-    let kept = bytes.prefix(max(Int(allowanceByteCount) - overhead, 0))
-    let record = PartialRecord.encode(partial, bytes: kept, storedAt: now)
-    try removeExpiredPartials(at: now, transaction)
-    try transaction.delete(key.bytes, from: partials)
-    var others = try partialsByAge(transaction)[...]
-    try transaction.put(record, for: key.bytes, in: partials)
-    while try partialOccupiedByteCount(transaction) > allowanceByteCount,
-      let oldest = others.popFirst()
-    {
-      try transaction.delete(oldest, from: partials)
-    }
-  }
-
-  /// - Returns: whether it existed.
-  @discardableResult
-  func removePartial(
-    _ key: ContentKey, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Bool {
-    try transaction.delete(key.bytes, from: partials)
-  }
-
-  func removeExpiredPartials(
-    at now: WallTime, _ transaction: borrowing Transaction
-  ) throws(StoreError) {
-    var expired: [[UInt8]] = []
-    try transaction.scan(partials) { key, record in
-      if PartialRecord.isExpired(record, at: now) { expired.append(key.copy()) }
-      return true
-    }
-    for key in expired { try transaction.delete(key, from: partials) }
-  }
-
-  func hasExpiredPartial(
-    at moment: WallTime, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Bool {
-    var isFound = false
-    try transaction.scan(partials) { _, record in
-      isFound = PartialRecord.isExpired(record, at: moment)
-      return !isFound
-    }
-    return isFound
-  }
-
-  /// All keys, oldest first.
-  private func partialsByAge(_ transaction: borrowing Transaction) throws(StoreError) -> [[UInt8]] {
-    var found: [(storedAt: WallTime, key: [UInt8])] = []
-    try transaction.scan(partials) { key, record in
-      let storedAt = PartialRecord.storedAt(of: record) ?? WallTime(rawValue: .min)
-      found.append((storedAt, key.copy()))
-      return true
-    }
-    return found.sorted { $0.storedAt < $1.storedAt }.map(\.key)
-  }
-
-  /// The bytes of the table's pages.
-  func partialOccupiedByteCount(
-    _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Int64 {
-    let statistics = try transaction.statistics(of: partials)
-    return Int64(statistics.pageCount) * Int64(statistics.pageByteCount)
   }
 }

@@ -76,6 +76,7 @@ extension ThumbnailTables {
     case .expiry: expiry
     case .thumbnails: thumbnails
     case .partials: partials
+    case .chunks: chunks
     }
   }
 
@@ -97,6 +98,7 @@ extension ThumbnailTables {
     case .partials:
       guard key.count == ContentKey.byteCount else { return .invalid }
       return PartialRecord.verified(value, key: ContentKey(key)) == nil ? .damaged : nil
+    case .chunks: return try defect(ofChunk: key, value, transaction)
     }
   }
 
@@ -145,6 +147,11 @@ extension ThumbnailTables {
     of record: Span<UInt8>, key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> StoreDefect.Reason? {
     guard let facts = ThumbnailRecord.verifiedFacts(of: record, key: key) else { return .damaged }
+    if let content = ThumbnailRecord.chunkedContent(of: record),
+      try !isIntact(content, owner: key, transaction)
+    {
+      return .damaged
+    }
     guard let entry = try expiryEntry(of: key, expiresAt: facts.expiryTime, transaction) else {
       return .withoutExpiry
     }
@@ -159,9 +166,9 @@ extension ThumbnailTables {
 /// An entry of a store that is damaged or contradicts other entries.
 package struct StoreDefect: Hashable, Sendable {
   /// In the order of the checks and repairs: index entries without a record before records without
-  /// an index entry.
+  /// an index entry, and chunks after the records that they belong to.
   enum Table: String, CaseIterable, Sendable {
-    case arrivals, expiry, thumbnails, partials
+    case arrivals, expiry, thumbnails, partials, chunks
   }
 
   enum Reason: String, Sendable {

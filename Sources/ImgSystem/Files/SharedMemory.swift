@@ -149,12 +149,20 @@ package struct MemoryFile: Sendable {
   /// - Throws: EINVAL if the size differs or it is not a memory file, EPERM if another process
   ///   could change the file during the read.
   package func contents(byteCount: Int) throws(SystemError) -> [UInt8] {
+    try verify(byteCount: byteCount)
+    return try FileIO.contents(of: file.descriptor, first: byteCount)
+  }
+
+  /// Checks that no process can change the file.
+  ///
+  /// - Parameter byteCount: the announced size.
+  /// - Throws: as ``contents(byteCount:)`` does.
+  package func verify(byteCount: Int) throws(SystemError) {
     let isSealed = try systemCall("fcntl F_GET_SEALS") { img_has_sealed_contents(file.descriptor) }
     guard isSealed == 1 else { throw SystemError(operation: "read an unsealed file", code: EPERM) }
     guard try FileStatus(of: file.descriptor).byteCount == byteCount else {
       throw SystemError(operation: "read a file of another size", code: EINVAL)
     }
-    return try FileIO.contents(of: file.descriptor, first: byteCount)
   }
 }
 
@@ -243,6 +251,14 @@ package final class SharedMemory: Sendable {
     unsafe bytes.withUnsafeBytes {
       unsafe start.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(start), byteCount: $0.count)
     }
+  }
+
+  /// Writes a part of a long content. As ``read(from:upTo:)`` does, this process keeps only the first part
+  /// mapped.
+  package func write(part bytes: borrowing Span<UInt8>, at offset: Int) {
+    write(bytes, at: offset)
+    // Pages that stay mapped do no more than count as memory.
+    if offset > 0 { try? unmapPages(from: offset, bytes.count) }
   }
 
   package func clear(in range: Range<Int>) {

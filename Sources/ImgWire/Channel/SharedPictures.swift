@@ -30,6 +30,14 @@ package struct PictureMemory: Sendable {
     memory.write(picture, at: 0)
   }
 
+  /// Writes a part of a picture.
+  ///
+  /// - Parameter offset: its place in the picture.
+  /// - Precondition: there is room.
+  package func put(part: borrowing Span<UInt8>, at offset: Int) {
+    memory.write(part: part, at: offset)
+  }
+
   /// Reads the picture from an open file.
   ///
   /// - Returns: the size of the picture, at most `maximumByteCount`.

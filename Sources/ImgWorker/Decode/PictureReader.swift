@@ -19,8 +19,8 @@ struct PictureReader: Sendable {
     var original: CacheRecord?
     /// Bytes of the picture, if they were read from a file or from the URL.
     var localByteCount: Int?
-    /// The bytes, if a client uploaded them and they are to be stored.
-    var upload: [UInt8]?
+    /// The file with the bytes, if a client uploaded them and they are to be stored.
+    var upload: MemoryFile?
   }
 
   /// - Parameter isLenient: whether an original that is known to be damaged is put, too.
@@ -70,26 +70,32 @@ struct PictureReader: Sendable {
   private func put(
     _ file: MemoryFile, byteCount: Int, isStored: Bool, into memory: PictureMemory
   ) throws(Failure) -> Picture {
-    let bytes = try Self.reading("the uploaded picture", isRetryable: false) {
-      () throws(SystemError) in try file.contents(byteCount: byteCount)
+    let name = "the uploaded picture"
+    try Self.reading(name, isRetryable: false) { () throws(SystemError) in
+      try file.verify(byteCount: byteCount)
     }
-    return Picture(
-      byteCount: try put(bytes.span, into: memory), upload: isStored ? bytes : nil)
+    let written = try put(
+      name, of: byteCount, from: file.file.descriptor, into: memory, isRetryable: false)
+    return Picture(byteCount: written, upload: isStored ? file : nil)
   }
 
   private func putOriginal(
     _ key: ContentKey, isLenient: Bool, into memory: PictureMemory
   ) throws(Failure) -> Picture? {
-    let found = try? store.current().withThumbnail(
-      key, at: .now, recordingAccess: .none
-    ) { stored, bytes -> (CacheRecord, byteCount: Int)? in
-      guard stored.thumbnail.answers(isLenient: isLenient) else { return nil }
-      if bytes.count <= memory.maximumByteCount { memory.put(bytes) }
-      return (stored, bytes.count)
+    let found = try? store.current().readContent(
+      of: key, at: .now, recordingAccess: .none
+    ) { stored, offset, bytes in
+      guard stored.thumbnail.answers(isLenient: isLenient),
+        stored.thumbnail.byteCount <= memory.maximumByteCount
+      else { return false }
+      memory.put(part: bytes, at: offset)
+      return true
     }
-    guard let (stored, byteCount) = found ?? nil else { return nil }
-    try Self.check(byteCount, in: memory)
-    return Picture(byteCount: byteCount, original: stored)
+    guard let stored = found ?? nil, stored.thumbnail.answers(isLenient: isLenient) else {
+      return nil
+    }
+    try Self.check(stored.thumbnail.byteCount, in: memory)
+    return Picture(byteCount: stored.thumbnail.byteCount, original: stored)
   }
 
   private static func check(_ byteCount: Int, in memory: PictureMemory) throws(Failure) {

@@ -66,21 +66,38 @@ struct StoreDriver {
   ///
   /// - Parameters:
   ///   - thumbnails: the bytes of the thumbnails, in the order of the request's variants.
-  ///   - original: those of the picture, if that is among the records.
-  mutating func put(_ request: StoreRequest, thumbnails: [[UInt8]], original: [UInt8]?) {
+  ///   - original: where the picture is, if that is among the records.
+  /// - Throws: if the picture cannot be read.
+  mutating func put(
+    _ request: StoreRequest, thumbnails: [[UInt8]], original: OriginalSource?
+  ) throws(SystemError) {
     let order = request.order
-    let records = request.records.map { record in
-      switch record.kind {
-      case .thumbnail(let index): NewThumbnail(record, of: order, bytes: thumbnails[index])
-      case .original: NewThumbnail(record, of: order, bytes: original ?? [])
+    var records: [NewThumbnail] = []
+    var longOriginal: LongOriginal?
+    for record in request.records {
+      switch (record.kind, original) {
+      case (.thumbnail(let index), _):
+        records.append(NewThumbnail(record, of: order, content: .bytes(thumbnails[index])))
+      case (.original, let original?):
+        let byteCount = record.picture.byteCount
+        guard byteCount > ChunkedContent.maximumRecordByteCount else {
+          let bytes = try original.bytes(in: 0..<byteCount)
+          records.append(NewThumbnail(record, of: order, content: .bytes(bytes)))
+          break
+        }
+        let content = ChunkedContent(byteCount: byteCount)
+        let new = NewThumbnail(record, of: order, content: .chunks(content))
+        records.append(new)
+        longOriginal = LongOriginal(key: new.key, content: content, source: original)
+      case (.original, nil): preconditionFailure("an original comes with its bytes")
       }
     }
     let access = ThumbnailAccess(
       key: ContentKey(originalOf: order.name), retention: order.retention, at: .now)
     puts.add(
       StorePut(
-        lease: order.lease, records: records, accesses: request.extendsOriginal ? [access] : [],
-        thumbnail: thumbnails[0]),
+        lease: order.lease, records: records, longOriginal: longOriginal,
+        accesses: request.extendsOriginal ? [access] : [], thumbnail: thumbnails[0]),
       isUrgent: order.isUrgent, at: .now)
   }
 }
@@ -133,21 +150,27 @@ struct StoreWriter: Sendable {
   func serve(_ queue: BlockingQueue<StoreWrite>) {
     var sweep = ExpirySweep()
     var release = PinRelease()
+    var longPuts = LongPuts()
     while let writes = queue.take(
       upTo: Self.groupMaximum,
-      until: [sweep.nextBatch, release.nextBatch].compactMap(\.self).min())
+      until: [sweep.nextBatch, release.nextBatch, longPuts.nextGroup].compactMap(\.self).min())
     {
       for write in writes {
         switch write {
         case .sweep(let moment): sweep.begin(at: moment)
         case .unpin(let jobs): release.begin(of: jobs)
+        case .put(let put): longPuts.add(put)
         default: break
         }
       }
       perform(writes)
+      if let ended = longPuts.writeGroup(to: store, at: .now) { end(ended, at: .now) }
       // Also while there is always something to write.
       sweep.removeBatchIfDue(from: store, at: .now)
       if release.removeBatchIfDue(from: store, at: .now) { report() }
+    }
+    while longPuts.nextGroup != nil {
+      if let ended = longPuts.writeGroup(to: store, at: .now) { end(ended, at: .now) }
     }
   }
 
@@ -205,7 +228,7 @@ struct StoreWriter: Sendable {
     var pins: [(hits: [PinnedHit], answer: PinnedAnswer)] = []
     for write in writes {
       switch write {
-      case .put(let put): puts.append(put)
+      case .put(let put): if put.longOriginal == nil { puts.append(put) }
       case .renew(let renewal): renew(renewal, at: now)
       case .removeStale(let key): staleKeys.append(key)
       case .extend(let wanted, let answer):
@@ -297,12 +320,40 @@ struct StoreWriter: Sendable {
         inbox.post(Input(try end(of: put, at: now)))
       } catch {
         if error.reason == .full { errorOfRest = error }
-        inbox.post(
-          Input(
-            .stored(put.lease, .refused(StoreRefusal(error))),
-            with: .thumbnails([put.thumbnail], upload: nil)))
+        refuse(put, because: error)
       }
     }
+  }
+
+  /// The chunks of a put are stored, or cannot be.
+  private func end(_ put: LongPuts.Ended, at now: WallTime) {
+    switch put {
+    case .written(let put): self.put([put], at: now)
+    case .unreadable(let put, let error):
+      removeChunks(of: put)
+      inbox.post(Input(.stored(put.lease, .failed(Failure(unreadableBody: error)))))
+    case .refused(let put, let error):
+      if error.reason == .pinned, put.isPinned {
+        removeChunks(of: put)
+        inbox.post(Input(.unpinned([put.lease])))
+      } else {
+        refuse(put, because: error)
+      }
+    }
+  }
+
+  private func refuse(_ put: StorePut, because error: StoreError) {
+    removeChunks(of: put)
+    inbox.post(
+      Input(
+        .stored(put.lease, .refused(StoreRefusal(error))),
+        with: .thumbnails([put.thumbnail], upload: nil)))
+  }
+
+  /// What cannot be removed now is removed when it is abandoned.
+  private func removeChunks(of put: StorePut) {
+    guard let content = put.longOriginal?.content else { return }
+    try? store.change { store throws(StoreError) in try store.removeChunks(of: content) }
   }
 
   /// Stores a whole group, and reports it.

@@ -1,6 +1,8 @@
+import Glibc
 import ImgFetch
 import ImgModel
 import ImgStore
+import ImgSystem
 import ImgWire
 import ImgWorkerMachine
 
@@ -58,6 +60,8 @@ struct StorePut: Sendable {
   let lease: LeaseID
   /// The thumbnails, the original, or both: all of them are stored, or none.
   let records: [NewThumbnail]
+  /// The original among them, if its chunks are to be stored before.
+  let longOriginal: LongOriginal?
   /// The accesses by which records are kept for longer that the store has already.
   let accesses: [ThumbnailAccess]
   /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
@@ -72,8 +76,94 @@ struct StorePut: Sendable {
   /// The same, pinned by no job.
   var withoutPins: StorePut {
     StorePut(
-      lease: lease, records: records.map(\.withoutPins), accesses: accesses.map(\.withoutPins),
-      thumbnail: thumbnail)
+      lease: lease, records: records.map(\.withoutPins), longOriginal: longOriginal,
+      accesses: accesses.map(\.withoutPins), thumbnail: thumbnail)
+  }
+}
+
+/// Where the bytes of an original are until they are stored.
+enum OriginalSource: Sendable {
+  case body(BodyContent)
+  /// A file that no process can change.
+  case upload(MemoryFile)
+
+  /// - Throws: EIO if there are fewer.
+  func bytes(in range: Range<Int>) throws(SystemError) -> [UInt8] {
+    let bytes =
+      switch self {
+      case .body(.memory(let bytes)): Array(bytes[range])
+      case .body(.file(let file, _)): try FileIO.contents(of: file.descriptor, in: range)
+      case .upload(let file): try FileIO.contents(of: file.file.descriptor, in: range)
+      }
+    guard bytes.count == range.count else { throw SystemError(operation: "pread", code: EIO) }
+    return bytes
+  }
+}
+
+/// An original that is stored in chunks.
+struct LongOriginal: Sendable {
+  let key: ContentKey
+  let content: ChunkedContent
+  let source: OriginalSource
+}
+
+/// Puts whose originals are stored in chunks: one after the other, in groups of chunks. Between two groups, this
+/// thread and those of other processes write what is shorter.
+struct LongPuts {
+  /// What came of a put.
+  enum Ended {
+    /// Its chunks are stored.
+    case written(StorePut)
+    case refused(StorePut, StoreError)
+    case unreadable(StorePut, SystemError)
+  }
+
+  /// Each belongs to a lease, so there are no more than these.
+  private var waiting: [(put: StorePut, original: LongOriginal)] = []
+  /// How much of the first one is stored.
+  private var writtenByteCount = 0
+
+  mutating func add(_ put: StorePut) {
+    if let original = put.longOriginal { waiting.append((put, original)) }
+  }
+
+  /// When a group is due: at once; `nil` while there is none.
+  var nextGroup: ContinuousClock.Instant? { waiting.isEmpty ? nil : .now }
+
+  /// Stores the next chunks of the first put.
+  ///
+  /// - Returns: the put, if these were the last ones, or cannot be stored.
+  mutating func writeGroup(to store: SharedStore, at now: WallTime) -> Ended? {
+    guard let (put, original) = waiting.first else { return nil }
+    let (content, offset) = (original.content, writtenByteCount)
+    let end = min(offset + ChunkedContent.groupByteCount, content.byteCount)
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      bytes = try original.source.bytes(in: offset..<end)
+    } catch {
+      return finish(.unreadable(put, error))
+    }
+    do throws(StoreError) {
+      try store.change { store throws(StoreError) in
+        try store.putChunks(bytes, at: offset, of: content, for: original.key, at: now)
+      }
+    } catch {
+      return finish(.refused(put, error))
+    }
+    writtenByteCount = end
+    return end == content.byteCount ? finish(.written(put)) : nil
+  }
+
+  private mutating func finish(_ ended: Ended) -> Ended {
+    waiting.removeFirst()
+    writtenByteCount = 0
+    return ended
+  }
+}
+
+extension Failure {
+  init(unreadableBody error: SystemError) {
+    self.init(stage: .store, code: .internal, detail: "the body cannot be read: \(error)")
   }
 }
 
@@ -103,7 +193,7 @@ extension StoreRefusal {
 }
 
 extension NewThumbnail {
-  init(_ record: NewRecord, of order: FetchOrder, bytes: [UInt8]) {
+  init(_ record: NewRecord, of order: FetchOrder, content: NewContent) {
     let resultKeys = ContentKey.results(of: order.name, for: order.request)
     let originalKey = ContentKey(originalOf: order.name)
     let (key, other) =
@@ -114,7 +204,7 @@ extension NewThumbnail {
     self.init(
       key: key, url: order.name.recordText, thumbnail: record.picture, source: record.source,
       retention: record.retention, terms: record.terms,
-      replaces: record.replacesOther ? other : nil, bytes: bytes)
+      replaces: record.replacesOther ? other : nil, content: content)
   }
 }
 
