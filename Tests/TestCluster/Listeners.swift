@@ -11,7 +11,7 @@ package struct ScriptedListener: ~Copyable {
     listener = try UnixListener(path: socketPath)
   }
 
-  /// Answers the first client that connects until one end closes.
+  /// Answers the first client that connects until one end closes. Later ones are refused, and do not wait.
   ///
   /// - Parameters:
   ///   - hello: the answer to the client's hello; `nil` closes the connection.
@@ -25,6 +25,7 @@ package struct ScriptedListener: ~Copyable {
       try UnixSocket.waitReadable(listener.descriptor, until: .now + ProgramRun.patience),
       let connection = try listener.accept()
     else { return requests }
+    Glibc.shutdown(listener.descriptor, CInt(SHUT_RDWR))
     let channel = try Channel<ClientMessage, CoordinatorReply>(connection.takeDescriptor())
     while let request = try? channel.next(until: .now + ProgramRun.patience) {
       var answers = [hello]

@@ -182,13 +182,15 @@ struct JobFollower {
 private struct ClusterLooks {
   private static let interval = Duration.seconds(1)
 
-  /// One that ends meanwhile is not looked at again.
-  private let cluster: Client?
+  private let context: CommandContext
+  /// Connected to at the first look: most jobs that are followed end before. One that ends meanwhile is not
+  /// looked at again.
+  private lazy var cluster = try? context.runningCoordinator()
   private var next = ContinuousClock.now + interval
   private var watch = TransferLimitWatch()
 
   init(in context: CommandContext) {
-    cluster = try? context.runningCoordinator()
+    self.context = context
   }
 
   /// See ``TransferLimitWatch/note``.
@@ -197,9 +199,10 @@ private struct ClusterLooks {
   /// Looks at the cluster if it is time.
   mutating func take(_ status: ImageJob) {
     let now = ContinuousClock.now
-    guard now >= next, let cluster = try? cluster?.answer(.status) else { return }
-    watch.add(cluster, status)
+    guard now >= next else { return }
     next = now + Self.interval
+    guard let cluster = try? cluster?.answer(.status) else { return }
+    watch.add(cluster, status)
   }
 }
 
