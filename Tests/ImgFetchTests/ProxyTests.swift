@@ -17,11 +17,12 @@ import Testing
 
   private func fetcher(
     _ scheme: String = "http", port: UInt16? = nil, direct: [String] = [],
-    allowing networks: [String] = ["127.0.0.1/32"]
+    allowing networks: [String] = ["127.0.0.1/32"], adjust: (inout Limits) -> Void = { _ in }
   ) throws -> Fetcher {
     let url = try ProxyURL(parsing: "\(scheme)://user:pass@127.0.0.1:\(port ?? proxy.port)")
     return try Fetcher(
-      allowing: networks, proxies: ProxySettings(http: url, https: url, directHosts: direct))
+      allowing: networks, proxies: ProxySettings(http: url, https: url, directHosts: direct),
+      adjust: adjust)
   }
 
   /// The proxy itself is on an address that no URL may name.
@@ -138,8 +139,10 @@ import Testing
     #expect(failure.detail.contains("127.0.0.1:\(proxy.port)"))
   }
 
-  @Test func `a proxy without TLS that is said to have it has failed`() throws {
-    let failure = try fetcher("https").fetch("http://a.invalid/a").failure
+  @Test(.ownThread) func `a proxy without TLS that is said to have it has failed`() throws {
+    // It waits for the end of a request.
+    let fetcher = try fetcher("https") { $0.connectTimeout = .seconds(1) }
+    let failure = try fetcher.fetch("http://a.invalid/a").failure
     #expect(failure?.code == .proxyFailure, "\(String(describing: failure))")
   }
 

@@ -238,11 +238,11 @@ import Testing
   }
 
   @Test(.ownThread) func `a restart has only the time that is left`() throws {
-    let refusal = Response(status: 416, headerDelay: .seconds(3))
-    let whole = Response(body: picture, headerDelay: .seconds(3))
+    let refusal = Response(status: 416, headerDelay: .seconds(1))
+    let whole = Response(body: picture, headerDelay: .seconds(1))
     origin.serve(
       "/a", .sequence([resource(.cut(after: Self.cut)), .response(refusal), .response(whole)]))
-    let fetcher = try Fetcher { $0.transferTimeout = .seconds(5) }
+    let fetcher = try Fetcher { $0.transferTimeout = .milliseconds(1_500) }
     let transfer = try fetcher.fetch(url, resuming: partialBody(fetcher))
     #expect(transfer.failure?.code == .timeout)
   }

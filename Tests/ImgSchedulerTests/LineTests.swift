@@ -156,8 +156,8 @@ import Testing
       var random = SeededGenerator(seed: UInt64(seed))
       let cluster = ClusterModel.started(
         workers: 3, transfers: transfers, perHost: transfers,
-        credits: Credits(lookups: 40, leases: 128, decodeQueueTarget: 8))
-      let lines = lines(240, layout)
+        credits: Credits(lookups: 20, leases: 64, decodeQueueTarget: 8))
+      let lines = lines(120, layout)
       let expected = order == .firstInFirstOut ? lines : lines.reversed()
       let job = cluster.submit(lines, order: order)
       while cluster.endedJobs[job] == nil {

@@ -374,7 +374,7 @@ extension StageTests {
       """)
   }
 
-  @Test(arguments: Array(stride(from: 0, to: 200, by: seedsPerCase)))
+  @Test(arguments: Array(stride(from: 0, to: 40, by: seedsPerCase)))
   func `fixed seeds run clean`(first: Int) {
     for seed in first..<(first + Self.seedsPerCase) { run(UInt64(seed), .modelled) }
   }
@@ -391,7 +391,7 @@ extension StageTests {
     run(seed, .real, stepCount: 400)
   }
 
-  @Test(arguments: Simulation.WorkerKind.allCases, 0..<4)
+  @Test(arguments: Simulation.WorkerKind.allCases, 0..<2)
   func `fresh seeds run clean`(workers: Simulation.WorkerKind, _: Int) {
     for _ in 0..<5 { run(.random(in: 0...UInt64.max / 2), workers) }
   }

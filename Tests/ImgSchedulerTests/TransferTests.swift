@@ -211,7 +211,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [64, 144, 720], [true, false])
+  @Test(arguments: [64, 144, 400], [true, false])
   func `a new picture of another host begins beside slow ones, which others replace at once`(
     count: Int, isOneGroup: Bool
   ) {

@@ -31,7 +31,6 @@ package final class ForwardProxy: Sendable {
   /// `user:password` in base64, which requests by HTTP must send; `nil` for none.
   private let credentials: String?
   private let state: Mutex<State>
-  private let threads = DispatchQueue(label: "proxy", attributes: .concurrent)
   private let running = DispatchGroup()
 
   /// - Parameters:
@@ -52,11 +51,7 @@ package final class ForwardProxy: Sendable {
     self.listener = listener
     self.credentials = credentials
     state = Mutex(State(hosts: hosts))
-    running.enter()
-    threads.async { [self] in
-      accept()
-      running.leave()
-    }
+    onThread { [self] in accept() }
   }
 
   /// The requests so far: `CONNECT host:port`, the method and the URL, or `SOCKS host:port`.
@@ -78,16 +73,20 @@ package final class ForwardProxy: Sendable {
     running.wait()
   }
 
+  /// A serial queue gets a thread at once. A concurrent one waits up to a second for it where tests block the
+  /// threads that queues share.
+  private func onThread(_ body: @escaping @Sendable () -> Void) {
+    DispatchQueue(label: "proxy").async(group: running, execute: body)
+  }
+
   // MARK: - Connections
 
   private func accept() {
     while case let client = Glibc.accept(listener, nil, nil), client >= 0 {
       guard adopt(client) else { continue }
-      running.enter()
-      threads.async { [self] in
+      onThread { [self] in
         serve(client)
         end(client)
-        running.leave()
       }
     }
     close(listener)
