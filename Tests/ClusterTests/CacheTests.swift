@@ -47,10 +47,16 @@ import Testing
     try requireCounts(hits: 3, misses: 6)
   }
 
-  @Test func `a request removes an expired thumbnail even if the origin lost the picture`() throws {
+  @Test func `an expired thumbnail is fetched again, or removed if the picture is lost`() throws {
     let url = origin.url("/p/1")
-    #expect(try cluster.imgctl("get", url, "--expire-after", "1s").exitCode == 0)
-    try #require(try waitForExpiry(of: 1))
+    for requestCount in 1...2 {
+      let got = try cluster.json(
+        "get", url, "--expire-after", "1s", "-o", cluster.directory.file("a"))
+      #expect(got.from_cache == false)
+      #expect(origin.origin.counters("/p/1").requests == requestCount)
+      #expect(try statistics().entries == 1)
+      try #require(try waitForExpiry(of: 1))
+    }
     origin.origin.stop()
     #expect(try cluster.imgctl("get", url).exitCode == 1)
     // The removal is asynchronous.
@@ -142,9 +148,11 @@ import Testing
 
     #expect(try cluster.imgctl("cache", "reset").messages == "the store is empty\n")
     #expect(try statistics().entries == 0)
+    #expect(try cluster.imgctl("get", origin.url("/p/2")).exitCode == 0)
+    #expect(origin.origin.counters("/p/2").requests == 2)
     origin.origin.release("/held")
     #expect(try cluster.finished(job).done == 1)
-    #expect(try statistics().entries == 1)
+    #expect(try statistics().entries == 2)
   }
 
   @Test func `compact shrinks the file during a job, and idle workers close the old file`() throws {

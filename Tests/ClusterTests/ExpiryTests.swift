@@ -172,11 +172,16 @@ extension JSONValue {
       for (number, expiry) in expiries.enumerated() {
         try put(number..<number + 1, expiringAt: expiry, into: store)
       }
-      try put(10..<20, expiringAt: now.advanced(by: .seconds(-120)), into: store)
+      try put(10..<5_000, expiringAt: now.advanced(by: .seconds(-120)), into: store)
     }
     let reader = try #require(try StoreReader(directory: cluster.storeDirectory))
+    let occupiedByteCount = try reader.size().occupiedByteCount
     try cluster.start()
+    // It answers while the sweep is at work.
+    #expect(try cluster.imgctl("status").exitCode == 0)
+    #expect(try reader.size().recordCount > 10)
     #expect(try eventually { try reader.size().recordCount <= 10 })
+    #expect(try reader.size().occupiedByteCount < occupiedByteCount / 10)
     let entryCount = try reader.size().recordCount
     let aMinuteAgo = WallTime.now.advanced(by: .seconds(-60))
     #expect(entryCount >= expiries.count { $0 > aMinuteAgo })

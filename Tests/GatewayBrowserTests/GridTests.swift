@@ -19,6 +19,9 @@ extension GatewayBrowserTests {
         of: "[...document.querySelectorAll('.thumbnail img')].map((image) => image.alt)")
       #expect(Set(texts) == Set((0..<20).map { "\($0).jpg from example.org" }))
       #expect(try await visit.count(of: "img:not([alt])") == 0)
+      // The thumbnail of the store, and never a larger picture.
+      let paths = visit.gateway.requests.filter { $0.hasPrefix("/id/") }
+      #expect(Set(paths) == Set((0..<20).map { "/id/store-\($0)" }))
       #expect(try visit.complaints() == [])
       #expect(try visit.foreignURLs() == [])
     }

@@ -14,9 +14,11 @@ extension GatewayBrowserTests {
     }
 
     @Test func `the ring follows a job until it has ended`() async throws {
-      let gateway = CannedGateway(job: CannedJob(done: 25, queued: 75))
+      let gateway = CannedGateway(job: CannedJob(done: 0, queued: 100))
       let visit = try await Visit(gateway)
       let ring = "document.querySelector('#job-ring')"
+      try await visit.wait(until: "\(ring).dataset.fraction === '0.0000'")
+      gateway.change(CannedJob(done: 25, queued: 75))
       try await visit.wait(until: "\(ring).dataset.fraction === '0.2500'")
       gateway.change(CannedJob(done: 45, failed: 5, queued: 50))
       try await visit.wait(until: "\(ring).dataset.fraction === '0.5000'")
@@ -86,11 +88,22 @@ extension GatewayBrowserTests {
     @Test func `a notice with the reason of a refusal goes alone or when closed`() async throws {
       let visit = try await Visit(
         CannedGateway(job: Self.ended, jobPictures: Self.pictures()), view: "job=1")
+      // How long the first notice is shown, by the clock of the page.
+      try await visit.run(
+        """
+        let began;
+        new MutationObserver(() => {
+          const isThere = document.querySelector(".notice") !== null;
+          if (isThere) began ??= performance.now();
+          else if (began) window.shownFor ??= performance.now() - began;
+        }).observe(document.body, { childList: true, subtree: true });
+        """)
       try await visit.click("#job-retry")
       try await visit.wait(for: ".notice[role=alert]")
       let text = try await visit.text(of: ".notice p")
       #expect(text == "no retry")
       try await visit.wait(until: "!document.querySelector('.notice')")
+      #expect(try await visit.value(of: "window.shownFor >= 1_990"))
       try await visit.click("#job-retry")
       try await visit.wait(for: ".notice button")
       let isThere: Bool = try await visit.value(

@@ -28,15 +28,15 @@ struct PictureTests {
     #expect(fixture.origin.counters("/b").requests == 0)
   }
 
-  @Test(arguments: [("h=200", 267, 200), ("", 256, 192)])
-  func `a thumbnail has the sides that were asked for, or is no larger than the server permits`(
-    options: String, width: Int, height: Int
+  @Test(arguments: [(256, "h=200", 267, 200), (256, "", 256, 192), (4_096, "", 320, 240)])
+  func `a thumbnail has the sides of its request, of its picture, or those that are permitted`(
+    maximumSide: Int, options: String, width: Int, height: Int
   ) async throws {
-    let fixture = try GatewayFixture(["--maximum-side", "256"])
+    let fixture = try GatewayFixture(["--maximum-side", "\(maximumSide)"])
     fixture.origin.serve("/a", .body(fixture.picture))
     let response = try await fixture.image("/a", options)
     #expect(response.status == 200)
-    #expect((response["X-Imgctl-Limit"] != nil) == options.isEmpty)
+    #expect((response["X-Imgctl-Limit"] != nil) == (width == 256))
     let list = try await fixture.gateway.response("/v2/list").text
     #expect(list.contains(#""thumbnail_height":\#(height),"#), "\(list)")
     #expect(list.contains(#""thumbnail_width":\#(width),"#), "\(list)")

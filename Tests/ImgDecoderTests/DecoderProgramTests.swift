@@ -94,6 +94,20 @@ import Testing
     }
   }
 
+  @Test func `a small thumbnail of a large JPEG takes a part of the memory of its pixels`() throws {
+    let decoder = try RunningDecoder.ready()
+    let (width, height) = (4032, 3024)
+    let picture = try maker.card(index: 1, width: width, height: height, format: .jpeg)
+    let before = try #require(peakByteCount(of: decoder.child.processID))
+    guard case .decoded(let facts, _) = try decoder.report(on: picture) else {
+      Issue.record("it was not decoded")
+      return
+    }
+    #expect(facts.thumbnails[0].width == 256)
+    let after = try #require(peakByteCount(of: decoder.child.processID))
+    #expect(after - before < width * height * 3 / 2, "\((after - before) >> 20) MiB")
+  }
+
   @Test func `a damaged picture fails, and has a thumbnail if damage is accepted`() throws {
     let decoder = try RunningDecoder.ready()
     let picture = try maker.scene(width: 320, height: 240, format: .png)

@@ -41,17 +41,19 @@ import Testing
     #expect(cluster.startsUntilIdle() == [10, 11, 3, 4, 5])
   }
 
-  @Test func `views of 99 and then of 3 start as 3, 99, 4, 5, and 3 is fetched once`() {
+  @Test(arguments: [[99, 3], [3, 99]])
+  func `views of 99 and 3 start the newer first, then 4, 5, and 3 is fetched once`(viewed: [Int]) {
     let cluster = busyCluster()
     #expect(cluster.fetchStarts == [url(1), url(2)])
-    let views = [cluster.view(url(99)), cluster.view(url(3))]
+    let views = viewed.map { cluster.view(url($0)) }
     cluster.answerLookups()
-    for (released, started) in [(1, 3), (2, 99), (3, 4), (99, 5)] {
+    let order = [1, 2] + viewed.reversed() + [4, 5]
+    for (released, started) in zip(order, order.dropFirst(2)) {
       cluster.finish(url(released))
       #expect(cluster.fetchStarts.last == url(started))
       #expect(cluster.fetching.count == 2)
     }
-    #expect(cluster.finished().fetchStarts == [1, 2, 3, 99, 4, 5].map { url($0) })
+    #expect(cluster.finished().fetchStarts == order.map { url($0) })
     #expect(views.allSatisfy { cluster.answers[$0]?.failureCode == nil })
     #expect(cluster.answers.count == 2)
   }
