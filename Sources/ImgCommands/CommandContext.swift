@@ -52,7 +52,7 @@ package struct CommandContext {
   }
 
   func noteAbsentStore() {
-    note("no store in \(settings.dataDirectory) yet\n")
+    note("no store in \(settings.cacheDirectory) yet\n")
   }
 
   /// Prints the result of a change to a job: its status as JSON, or a sentence.
@@ -164,9 +164,12 @@ package struct CommandContext {
   private static func check(
     _ client: Client, _ settings: Settings
   ) throws(ClientError) {
-    let defaultDirectory = Settings.defaultDataDirectory(
+    let standard = Settings.atDefaultPlaces(
       environment: ThisProcess.environment, userID: ThisProcess.userID)
-    guard settings.dataDirectory != defaultDirectory else { return }
+    guard
+      settings.dataDirectory != standard.dataDirectory
+        || settings.storeDirectory != standard.storeDirectory
+    else { return }
     try client.requireStore(in: settings.storeDirectory)
   }
 

@@ -21,7 +21,7 @@ extension OptionDescription {
     "--wait", help: "Show the progress, and return when the job has ended.")
 
   /// The places of the coordinator and its data, which are options of every command.
-  static let places = [Setting.socket, .dataDirectory].map(\.option)
+  static let places = ([Setting.socket] + Setting.directories).map(\.option)
 
   /// A note of commands that only read jobs.
   static let journalNote =

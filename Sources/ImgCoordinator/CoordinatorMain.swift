@@ -42,8 +42,10 @@ package enum CoordinatorMain {
 
   /// Refuses settings that would fail one URL after the other, or leave nothing to the sandbox.
   private static func checkPlaces(of settings: Settings) throws(StartError) {
-    guard WritablePlace.around(settings.dataDirectory) != nil else {
-      throw StartError("--data-dir: \(settings.dataDirectory) is the root of all files")
+    for (directory, flag) in [
+      (settings.dataDirectory, "--data-dir"), (settings.cacheDirectory, "--cache-dir"),
+    ] where WritablePlace.around(directory) == nil {
+      throw StartError("\(flag): \(directory) is the root of all files")
     }
     try rethrowing(try Directory.requireCreatable(UnixSocket.directory(of: settings.socketPath))) {
       (error: SystemError) in
@@ -89,8 +91,8 @@ package enum CoordinatorMain {
     let serviceManager = ServiceManager(environment: ThisProcess.environment)
     let log = Log()
     let writablePaths = WritablePaths(
-      dataDirectory: settings.dataDirectory, socketPath: settings.socketPath,
-      storePlace: settings.storePlace,
+      dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
+      socketPath: settings.socketPath, storePlace: settings.storePlace,
       homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
     // Before the first thread and the first client.
     let confinement = try sandbox.lock(
@@ -101,8 +103,10 @@ package enum CoordinatorMain {
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let remarks = [settings.remark, transferRemark, clientRemark, dataDirectory.remark]
-    for remark in remarks.compactMap(\.self) + writablePaths.remarks { log.note(remark) }
+    let remarks = [transferRemark, clientRemark].compactMap(\.self)
+    for remark in settings.remarks + remarks + dataDirectory.remarks + writablePaths.remarks {
+      log.note(remark)
+    }
     readiness.sendReady()
     serviceManager.notify(.ready, status: "listening on \(settings.socketPath)")
     return try coordinator.run()
@@ -147,62 +151,94 @@ struct StartError: Error, CustomStringConvertible {
   }
 }
 
-/// The directory of journal and store. One coordinator owns it at a time: the process that holds
-/// this object. The ownership ends with the object, and so no later than with the process.
+/// The directories of journal and store, which may be one. One coordinator owns each at a time: the process
+/// that holds this object. The ownership ends with the object, and so no later than with the process.
 ///
-/// A person may remove the directory, as that of any cache, while a coordinator runs, so it is made again. The
-/// rules of the sandbox allow that, see `WritablePaths`.
+/// A person may remove a directory, as that of any cache, while a coordinator runs, so it is made again.
+/// The rules of the sandbox allow that, see `WritablePaths`.
 final class DataDirectory: Sendable {
   /// What a removal ends.
   private struct Held: ~Copyable {
     var lock: OwnedDescriptor
+    /// `nil` if both directories are one.
+    var cacheLock: OwnedDescriptor?
     var storePlace: FileStatus
   }
 
-  let path: String
-  private let socketPath: String
-  private let logPath: String
+  private let settings: Settings
   private let held: Mutex<Held>
-  /// What the log should say of the store of an earlier release; `nil` for nothing.
-  let remark: String?
+  /// What the log should say of what an earlier release has left.
+  let remarks: [String]
 
-  /// Creates the directory and that of the store if need be, and takes both. Moves the store of an
-  /// earlier release.
+  /// Creates the directories and that of the store if need be, and takes them. Moves the journal and the
+  /// store of an earlier release.
   ///
-  /// - Parameter settings: their directories, and where the coordinator will listen, which the lock names to
-  ///   others.
+  /// - Parameter settings: their directories, and where the coordinator will listen, which the locks name
+  ///   to others.
   init(taking settings: Settings) throws(DataDirectoryError) {
-    path = settings.dataDirectory
-    socketPath = settings.socketPath
-    logPath = settings.logPath
-    let lock = try Self.lock(path, socketPath)
-    let storePlace = try Self.makeStorePlace(in: path)
-    held = Mutex(Held(lock: lock, storePlace: storePlace))
-    remark = EarlierStore.move(to: settings.storeDirectory)
+    self.settings = settings
+    let lock = try Self.lock(settings.dataDirectory, settings.socketPath)
+    let cacheLock = try Self.lockCache(of: settings)
+    let storePlace = try Self.makePlace(of: settings)
+    var remarks: [String] = []
+    if settings.cacheDirectory != settings.dataDirectory {
+      let path = settings.dataDirectory
+      let remark = try rethrowing(
+        try EarlierJournal.move(from: settings.cacheDirectory, to: settings.journalDirectory)
+      ) { (error: SystemError) in DataDirectoryError.unusable(path, error) }
+      if let remark { remarks.append(remark) }
+    }
+    if let remark = EarlierStore.move(to: settings.storeDirectory) { remarks.append(remark) }
+    held = Mutex(Held(lock: lock, cacheLock: cacheLock, storePlace: storePlace))
+    self.remarks = remarks
   }
 
-  /// Makes again and takes what was removed: the directory, its lock, the directory of the store and the log.
-  /// Costs three system calls if nothing was.
+  var path: String { settings.dataDirectory }
+
+  /// Makes again and takes what was removed: the directories, their locks, the directory of the store and the
+  /// log. Costs a few system calls if nothing was.
   ///
   /// - Returns: a sentence for the log; `nil` if nothing was removed.
-  /// - Throws: if that is not possible, or another coordinator has taken the directory.
+  /// - Throws: if that is not possible, or another coordinator has taken a directory.
   func restore() throws(DataDirectoryError) -> String? {
     try held.withLock { held throws(DataDirectoryError) in
-      var isRestored = false
-      if !FileLock.isHeld(by: held.lock, at: Settings.lockPath(in: path)) {
-        held.lock = try Self.lock(path, socketPath)
-        isRestored = true
+      var removed: [String] = []
+      if !FileLock.isHeld(by: held.lock, at: settings.lockPath) {
+        held.lock = try Self.lock(path, settings.socketPath)
+        removed.append("the data directory \(path)")
       }
-      let place = try? FileStatus(following: Settings.storePlace(in: path))
-      if place?.isSameFile(as: held.storePlace) != true {
-        held.storePlace = try Self.makeStorePlace(in: path)
-        isRestored = true
+      if try restoreCache(&held) {
+        removed.append("the cache directory \(settings.cacheDirectory)")
       }
       // A line in a file without a name would reach no reader.
-      try? FileIO.renewLog(at: logPath)
-      return isRestored
-        ? "the data directory \(path), or a part of it, had been removed; it is there again" : nil
+      try? FileIO.renewLog(at: settings.logPath)
+      guard !removed.isEmpty else { return nil }
+      return
+        "\(removed.joined(separator: " and ")), or a part of it, had been removed; it is there again"
     }
+  }
+
+  private func restoreCache(_ held: inout Held) throws(DataDirectoryError) -> Bool {
+    var isRestored = false
+    if let lock = held.cacheLock.take() {
+      if FileLock.isHeld(by: lock, at: Settings.lockPath(in: settings.cacheDirectory)) {
+        held.cacheLock = consume lock
+      } else {
+        held.cacheLock = try Self.lockCache(of: settings)
+        isRestored = true
+      }
+    }
+    let place = try? FileStatus(following: settings.storePlace)
+    guard place?.isSameFile(as: held.storePlace) != true else { return isRestored }
+    held.storePlace = try Self.makePlace(of: settings)
+    return true
+  }
+
+  private static func lockCache(
+    of settings: Settings
+  ) throws(DataDirectoryError) -> OwnedDescriptor? {
+    guard settings.cacheDirectory != settings.dataDirectory else { return nil }
+    return try lock(settings.cacheDirectory, settings.socketPath)
   }
 
   private static func lock(
@@ -218,13 +254,12 @@ final class DataDirectory: Sendable {
     throw .taken(path, by: FileLock.holder(path: lockPath))
   }
 
-  private static func makeStorePlace(in path: String) throws(DataDirectoryError) -> FileStatus {
-    let place = Settings.storePlace(in: path)
+  private static func makePlace(of settings: Settings) throws(DataDirectoryError) -> FileStatus {
     do throws(SystemError) {
-      try Directory.create(place, mode: 0o700)
-      return try FileStatus(following: place)
+      try Directory.create(settings.storePlace, mode: 0o700)
+      return try FileStatus(following: settings.storePlace)
     } catch {
-      throw .unusable(path, error)
+      throw .unusable(settings.cacheDirectory, error)
     }
   }
 }
@@ -306,16 +341,20 @@ struct DescriptorLimits {
       + "\(Self.remedy), or use at most \(maximumTransferCount) transfers"
   }
 
+  /// As many of some transfers as can run at once.
+  func permitted(transfers: Int) -> Int { min(transfers, maximumTransferCount) }
+
   /// Lets no more transfers run than workers can have descriptors for.
   ///
-  /// - Throws: for more than the default, because they were asked for.
+  /// - Throws: for more than the default, because they were asked for, except "unlimited".
   /// - Returns: a remark for the log; `nil` when all transfers fit.
   func limitTransfers(of settings: inout Settings) throws(StartError) -> String? {
     guard let reason = reasonForRefusing(transfers: settings.limits.transfers) else { return nil }
-    guard settings.limits.transfers <= Limits().transfers else {
+    let isAsked = settings.limits.transfers > Limits().transfers
+    guard !isAsked || settings.limits.transfers == LimitChange.unlimitedTransfers else {
       throw StartError("--transfers: \(reason)")
     }
-    settings.limits.transfers = maximumTransferCount
+    settings.limits.transfers = permitted(transfers: settings.limits.transfers)
     return reason
   }
 

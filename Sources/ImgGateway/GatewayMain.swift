@@ -208,8 +208,8 @@ struct Confinement: ~Copyable {
     let sandbox = try Sandbox(start: .coordinator)
     makeDirectories(of: places)
     let paths = WritablePaths(
-      dataDirectory: places.dataDirectory, socketPath: places.socketPath,
-      storePlace: places.storePlace,
+      dataDirectory: places.dataDirectory, cacheDirectory: places.cacheDirectory,
+      socketPath: places.socketPath, storePlace: places.storePlace,
       homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
     _ = try sandbox.lock(.coordinator(writablePaths: paths.all), isRequired: false)
     try CoordinatorStarter.serve(places)
@@ -217,7 +217,9 @@ struct Confinement: ~Copyable {
 
   /// A rule for a directory needs the directory. Where it cannot be made, nothing is stored.
   private static func makeDirectories(of places: Settings) {
-    try? Directory.createPrivate(places.dataDirectory)
+    for directory in [places.dataDirectory, places.cacheDirectory] {
+      try? Directory.createPrivate(directory)
+    }
     try? Directory.create(places.storePlace, mode: 0o700)
   }
 }

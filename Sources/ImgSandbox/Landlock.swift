@@ -10,7 +10,8 @@ package struct WritablePaths {
   /// Where workers spool bodies if the data directory takes none.
   private static let spoolDirectory = "/tmp"
 
-  private let dataDirectory: String
+  /// The data directory, and that of the cache if it is another.
+  private let directories: [String]
   private let socketPath: String
   private let storePlace: String
   private let homeDirectory: String?
@@ -19,24 +20,26 @@ package struct WritablePaths {
   ///   - storePlace: the directory in which the store lies.
   ///   - homeDirectory: the user's, where programs are configured and started from; `nil` if there is none.
   package init(
-    dataDirectory: String, socketPath: String, storePlace: String, homeDirectory: String?
+    dataDirectory: String, cacheDirectory: String, socketPath: String, storePlace: String,
+    homeDirectory: String?
   ) {
-    self.dataDirectory = dataDirectory
+    directories = [dataDirectory] + (cacheDirectory == dataDirectory ? [] : [cacheDirectory])
     self.socketPath = socketPath
     self.storePlace = storePlace
     self.homeDirectory = homeDirectory
   }
 
   package var all: [String] {
-    [dataRoot, socketRoot, Self.spoolDirectory, linkedStorePlace].compactMap(\.self)
+    directories.map(root)
+      + [socketRoot, Self.spoolDirectory, linkedStorePlace].compactMap(\.self)
   }
 
   /// What the log should say of the paths.
   package var remarks: [String] {
     var remarks: [String] = []
-    if dataRoot == dataDirectory {
+    for directory in directories where root(directory) == directory {
       remarks.append(
-        "\(dataDirectory) lies in / or in the home directory, where this process may not write: if it is "
+        "\(directory) lies in / or in the home directory, where this process may not write: if it is "
           + "removed, it is not made again, and the coordinator ends")
     }
     if let directory = WritablePlace.around(socketPath), socketRoot == directory {
@@ -47,12 +50,10 @@ package struct WritablePaths {
     return remarks
   }
 
-  /// The data directory is made again when it is removed, so the rule is for the one around it. All rights below
+  /// A directory is made again when it is removed, so the rule is for the one around it. All rights below
   /// the home directory would be too many.
-  private var dataRoot: String {
-    guard let around = WritablePlace.around(dataDirectory), !isHome(around) else {
-      return dataDirectory
-    }
+  private func root(_ directory: String) -> String {
+    guard let around = WritablePlace.around(directory), !isHome(around) else { return directory }
     return around
   }
 

@@ -69,6 +69,37 @@ import Testing
     #expect(try cluster.jobs().sorted() == [ended, job])
   }
 
+  @Test func `jobs are state and survive the cache; an earlier layout is taken over`() throws {
+    let cluster = try Cluster(["DATA_DIR": ""], isStarted: false)
+    let cache = cluster.directory.file(".cache/imgctl")
+    let state = cluster.directory.file(".local/state/imgctl")
+    let (earlier, message) = try cluster.launch(["--data-dir", cache])
+    try #require(message == ReadinessMessage.ready)
+    let job = try cluster.run([origin.url("/p/1")]).job
+    let (refused, reason) = try cluster.launch()
+    #expect(try refused.wait().exitCode == 1)
+    #expect(reason.contains("(process \(earlier.processID)) owns the data directory \(cache)"))
+    earlier.signal(SIGTERM)
+    #expect(try earlier.wait().exitCode == 0)
+
+    try cluster.start()
+    #expect(try cluster.jobs() == [job])
+    #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
+    #expect(origin.origin.counters("/p/1").requests == 1)
+    let coordinator = try cluster.runningCoordinator()
+    #expect(
+      try coordinator.messages().contains(
+        "the jobs of an earlier version in \(cache)/journal were moved to \(state)/journal"))
+    #expect(try cluster.imgctl("status").output.contains("cache        \(cache)\n"))
+
+    let next = try cluster.submit(origin.pictures(300))
+    try #require(origin.origin.waitUntil { $0.totals.requests >= 100 })
+    for name in [".cache", ".local/state/imgctl"] { try cluster.directory.remove(name) }
+    #expect(try cluster.finished(next).done == 300)
+    #expect(try cluster.jobs() == [next, job])
+    #expect(coordinator.isRunning)
+  }
+
   @Test func `a removal while the coordinator drains costs no job`() throws {
     let cluster = try Cluster()
     let job = try cluster.run(["no URL"]).job

@@ -321,7 +321,8 @@ struct FakeCoordinator: ~Copyable {
   private var status: ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: Build.version, startedAt: WallTime(rawValue: 0),
-      socketPath: "/socket", dataDirectory: "/theirs", workers: [], transfers: 0, activeJobs: 0,
+      socketPath: "/socket", dataDirectory: "/theirs", cacheDirectory: "/theirs",
+      storeName: "thumbnails", workers: [], transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: nil,
       limits: Limits(),
       settings: CoordinatorSettings(

@@ -21,7 +21,8 @@ import Testing
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
-      socketPath: "/socket", dataDirectory: "/data", workers: [], transfers: 0, activeJobs: 0,
+      socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
+      storeName: "thumbnails", workers: [], transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),
       settings: CoordinatorSettings(

@@ -55,9 +55,10 @@ import Testing
       try text("help limits").contains(
         """
         Options:
-          --transfers N             The maximum number of concurrent transfers.
+          --transfers N             The maximum number of concurrent transfers, or
+                                    "unlimited".
           --transfers-per-host N    The maximum number of concurrent transfers from one
-                                    host.
+                                    host, or "unlimited".
           --rate-per-host RATE      The maximum rate of transfer starts at one host,
                                     such as 5/s or 30/m, or "none".
           --default-expiry DURATION

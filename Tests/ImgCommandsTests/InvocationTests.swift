@@ -367,7 +367,7 @@ import Testing
     ("remove", "imgctl remove: give either job numbers or --older-than"),
     ("remove 7 --older-than 1d", "imgctl remove: give either job numbers or --older-than"),
     ("remove 7 x", "imgctl remove: JOB: \"x\" is not a job number; see imgctl list"),
-    ("limits --transfers 0", "imgctl limits: --transfers: \"0\" is not from 1 to 16384"),
+    ("limits --transfers 16385", "imgctl limits: --transfers: \"16385\" is not from 1 to 16384"),
     (
       "limits --rate-per-host 100/h",
       "imgctl limits: --rate-per-host: \"100/h\" is not a whole number a minute; write 1/m or 2/m"
@@ -386,9 +386,9 @@ import Testing
   }
 
   @Test func `an error in the environment names command and variable`() {
-    #expect(throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"0\" is not from 1 to 16384")) {
+    #expect(throws: UsageError("imgctl list: IMGCTL_TRANSFERS: \"99999\" is not from 1 to 16384")) {
       try Invocation(
-        arguments: ["list"], environment: ["HOME": "/h", "IMGCTL_TRANSFERS": "0"], userID: 1)
+        arguments: ["list"], environment: ["HOME": "/h", "IMGCTL_TRANSFERS": "99999"], userID: 1)
     }
   }
 }

@@ -198,7 +198,8 @@ extension ProgressBar {
     limits.transfers = limit
     return ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
-      socketPath: "/socket", dataDirectory: "/data",
+      socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
+      storeName: "thumbnails",
       workers: (0..<2).map {
         .init(
           number: $0, processes: .init(worker: 1), state: .ready, lookingUp: 0, fetching: 0,

@@ -67,12 +67,15 @@ import Testing
 
   @Test func `more transfers than fit are refused, with the number that does`() throws {
     let low = DescriptorLimits(maximum: 1_024)
-    var many = settings(transfers: 16_384)
+    var many = settings(transfers: 16_383)
     let error = #expect(throws: StartError.self) { try low.limitTransfers(of: &many) }
     #expect(
       error?.description
-        == "--transfers: 16384 transfers need 50432 open files, but a process may have 1024 here; raise "
+        == "--transfers: 16383 transfers need 50429 open files, but a process may have 1024 here; raise "
         + "the hard limit (ulimit -H -n, LimitNOFILE=), or use at most 109 transfers")
+    var unlimited = settings(transfers: LimitChange.unlimitedTransfers)
+    #expect(try low.limitTransfers(of: &unlimited)?.contains("at most 109 transfers") == true)
+    #expect(unlimited.limits.transfers == 109)
     #expect(low.reasonForRefusing(transfers: 109) == nil)
     #expect(low.reasonForRefusing(transfers: 110) != nil)
     #expect(DescriptorLimits(maximum: 1 << 20).reasonForRefusing(transfers: 16_384) == nil)

@@ -392,11 +392,13 @@ struct WritablePlaceTests {
 
 @Suite struct WritablePathsTests {
   private func paths(
-    data: String = "/srv/data/imgctl", socketPath: String = "/srv/imgctl/control.sock",
+    data: String = "/srv/data/imgctl", cache: String? = nil,
+    socketPath: String = "/srv/imgctl/control.sock",
     home: String? = "/home/ada"
   ) -> WritablePaths {
     WritablePaths(
-      dataDirectory: data, socketPath: socketPath, storePlace: "\(data)/store", homeDirectory: home)
+      dataDirectory: data, cacheDirectory: cache ?? data, socketPath: socketPath,
+      storePlace: "\(cache ?? data)/store", homeDirectory: home)
   }
 
   @Test(arguments: [
@@ -405,6 +407,11 @@ struct WritablePlaceTests {
   func `the data directory can be made again`(data: String, root: String) {
     #expect(paths(data: data).all == [root, "/srv", "/tmp"])
     #expect(paths(data: data).remarks == [])
+  }
+
+  @Test func `so can that of the cache`() {
+    let paths = paths(data: "/var/lib/imgctl", cache: "/var/cache/imgctl")
+    #expect(paths.all == ["/var/lib", "/var/cache", "/srv", "/tmp"])
   }
 
   @Test(arguments: ["/data", "/home/ada/data"])
@@ -429,7 +436,8 @@ struct WritablePlaceTests {
     try Directory.create(directory.file("data"))
     try #require(unsafe symlink(disk, directory.file("data/store")) == 0)
     let paths = WritablePaths(
-      dataDirectory: directory.file("data"), socketPath: "/srv/imgctl/control.sock",
+      dataDirectory: directory.file("data"), cacheDirectory: directory.file("data"),
+      socketPath: "/srv/imgctl/control.sock",
       storePlace: directory.file("data/store"), homeDirectory: nil)
     #expect(paths.all == [directory.path, "/srv", "/tmp", disk])
   }

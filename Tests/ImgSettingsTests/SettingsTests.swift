@@ -15,27 +15,76 @@ import Testing
 
   @Test func `without arguments, every setting has its default`() throws {
     let expected = Settings(
-      socketPath: "/tmp/imgctl-1000/control.sock", dataDirectory: "/home/ada/.cache/imgctl")
+      socketPath: "/tmp/imgctl-1000/control.sock", dataDirectory: "/home/ada/.local/state/imgctl",
+      cacheDirectory: "/home/ada/.cache/imgctl")
     #expect(try settings() == expected)
     #expect(expected.limits == Limits())
   }
 
   @Test func `the default paths follow the XDG variables`() throws {
     let found = try settings(
-      [], ["XDG_RUNTIME_DIR": "/run/user/7", "XDG_CACHE_HOME": "/scratch", "HOME": "/home/ada"])
+      [],
+      [
+        "XDG_RUNTIME_DIR": "/run/user/7", "XDG_CACHE_HOME": "/scratch", "XDG_STATE_HOME": "/state",
+        "HOME": "/home/ada",
+      ])
     #expect(found.socketPath == "/run/user/7/imgctl/control.sock")
-    #expect(found.dataDirectory == "/scratch/imgctl")
+    #expect(found.journalDirectory == "/state/imgctl/journal")
+    #expect(found.storeDirectory == "/scratch/imgctl/store/thumbnails")
   }
 
   @Test func `a relative or empty XDG variable is ignored`() throws {
     let found = try settings(
-      [], ["XDG_RUNTIME_DIR": "run", "XDG_CACHE_HOME": "", "HOME": "/home/ada"])
+      [],
+      [
+        "XDG_RUNTIME_DIR": "run", "XDG_CACHE_HOME": "", "XDG_STATE_HOME": "state",
+        "HOME": "/home/ada",
+      ])
     #expect(found == (try settings()))
   }
 
   @Test func `without a home directory, the data directory must be given`() throws {
     #expect(throws: UsageError.self) { try settings([], [:]) }
     #expect(try settings(["--data-dir", "/data"], [:]).dataDirectory == "/data")
+    #expect(throws: UsageError.self) { try settings([], ["XDG_STATE_HOME": "/state"]) }
+  }
+
+  @Test func `the store lies in the data directory that is given, or in a directory of its own`()
+    throws
+  {
+    #expect(try settings(["--data-dir=/d"]).storeDirectory == "/d/store/thumbnails")
+    let variables = Self.home.merging(["IMGCTL_DATA_DIR": "/d", "IMGCTL_CACHE_DIR": "/c"]) { $1 }
+    let both = try settings(["--store-name=tiles"], variables)
+    #expect(both.journalDirectory == "/d/journal")
+    #expect(both.storeDirectory == "/c/store/tiles")
+    let cache = try settings(["--cache-dir=/c"])
+    #expect(cache.journalDirectory == "/home/ada/.local/state/imgctl/journal")
+    #expect(cache.storeDirectory == "/c/store/thumbnails")
+  }
+
+  @Test(arguments: ["", ".", "..", "a/b", "a.lock", "data.mdb", String(repeating: "a", count: 65)])
+  func `a name of a store that is none is refused`(name: String) {
+    let error = #expect(throws: UsageError.self) { try settings(["--store-name=\(name)"]) }
+    #expect(error?.description.contains("is no name of 1 to 64 letters, digits, - and _") == true)
+  }
+
+  @Test func `transfers may be unlimited, and are at least one, which is told`() throws {
+    let flags = ["--transfers=unlimited", "--transfers-per-host=unlimited"]
+    let unlimited = try settings(flags)
+    #expect(unlimited.limits.transfers == LimitChange.unlimitedTransfers)
+    #expect(unlimited.limits.transfersPerHost == LimitChange.unlimitedTransfers)
+    #expect(unlimited.arguments.filter { $0 == "unlimited" }.count == 2)
+    #expect(unlimited.remarks == [])
+
+    let none = try settings(["--transfers=0", "--transfers-per-host=-3"])
+    #expect(none.limits.transfers == 1)
+    #expect(none.limits.transfersPerHost == 1)
+    #expect(
+      none.remarks == [
+        "--transfers is 1, the minimum, instead of 0",
+        "--transfers-per-host is 1, the minimum, instead of -3",
+      ])
+    #expect(throws: UsageError.self) { try settings(["--transfers=16385"]) }
   }
 
   @Test func `a flag overrides its variable, which overrides the default`() throws {
@@ -144,9 +193,9 @@ import Testing
   @Test(arguments: [
     ("--workers=0", "--workers: \"0\" is not from 1 to 256"),
     ("--workers=257", "--workers: \"257\" is not from 1 to 256"),
-    ("--transfers=0", "--transfers: \"0\" is not from 1 to 16384"),
     ("--transfers=16385", "--transfers: \"16385\" is not from 1 to 16384"),
-    ("--transfers-per-host=0", "--transfers-per-host: \"0\" is not from 1 to 16384"),
+    ("--transfers=16385", "--transfers: \"16385\" is not from 1 to 16384"),
+    ("--transfers-per-host=99999", "--transfers-per-host: \"99999\" is not from 1 to 16384"),
     ("--rate-per-host=10001/s", "--rate-per-host: \"10001/s\" is not from 1/m to 10000/s"),
     ("--connect-timeout=0s", "--connect-timeout: \"0s\" is not from 1ms to 36500d"),
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
@@ -189,9 +238,9 @@ import Testing
     #expect(automatic.limits.storeBudgetByteCount == 2 << 30)
     automatic.setStoreBudget(ofAvailable: 0)
     #expect(automatic.limits.storeBudgetByteCount == 2 << 30, "it is set once")
-    let remark = try settings(["--store-budget=1M"]).remark
+    let remark = try settings(["--store-budget=1M"]).remarks.first
     #expect(remark == "the store budget is 10M, the minimum, instead of 1M")
-    #expect(try settings(["--store-budget=11M"]).remark == nil)
+    #expect(try settings(["--store-budget=11M"]).remarks == [])
   }
 
   @Test func `a coordinator started by a command exits when idle by default`() throws {
@@ -224,7 +273,8 @@ import Testing
   @Test(arguments: [
     [], ["--idle-exit=90s", "--workers=3"],
     [
-      "--socket=/s", "--data-dir=/d", "--worker-executable=/w", "--max-pixels=123456",
+      "--socket=/s", "--data-dir=/d", "--cache-dir=/c", "--store-name=t", "--worker-executable=/w",
+      "--max-pixels=123456",
       "--max-body=1500", "--rate-per-host=90/m", "--allow-network=10.0.0.0/8",
       "--allow-network=::1", "--allow-format=jp2", "--require-sandbox",
     ],
@@ -255,7 +305,8 @@ import Testing
     #expect(Set(rows.map(\.flag)) == Set(Setting.all.map(\.option.flag)))
     #expect(
       rows.filter { !isLimit($0.flag) }.map { "\($0.flag) \($0.value)" } == [
-        "--socket /s", "--data-dir /d", "--worker-executable /w", "--idle-exit 10m",
+        "--socket /s", "--data-dir /d", "--cache-dir /d", "--store-name thumbnails",
+        "--worker-executable /w", "--idle-exit 10m",
         "--allow-network 10.0.0.0/8, fd00::/8", "--allow-directory /srv",
         "--allow-format -", "--ca-file -", "--proxy -", "--require-sandbox no",
       ])
@@ -317,12 +368,13 @@ import Testing
     let flags = [
       "--workers=3", "--idle-exit=90s", "--allow-network=10.0.0.0/8", "--allow-directory=/srv",
       "--ca-file=/own.pem", "--worker-executable=/w", "--max-frames=7", "--allow-format=jp2",
-      "--proxy=proxy.example:3128",
+      "--proxy=proxy.example:3128", "--store-name=tiles",
     ]
     var settings = try settings(flags)
     let cluster = ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
-      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory, workers: [],
+      socketPath: settings.socketPath, dataDirectory: settings.dataDirectory,
+      cacheDirectory: settings.cacheDirectory, storeName: settings.storeName, workers: [],
       transfers: 0, activeJobs: 0, viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil,
       storeError: nil, limits: settings.limits, settings: settings.reported(workerExecutable: "/w"))
     // It reports the proxies, and not what chose them.
@@ -340,8 +392,11 @@ import Testing
           "--transfers N", "--transfers-per-host N", "--rate-per-host RATE",
           "--default-expiry DURATION",
         ])
-    #expect(throws: UsageError("--transfers-per-host: \"0\" is not from 1 to 16384")) {
-      try LimitChange(try ArgumentReader(["--transfers-per-host=0"], for: command))
+    let none = try ArgumentReader(
+      ["--transfers=0", "--transfers-per-host=unlimited"], for: command)
+    #expect(try LimitChange(none) == LimitChange(transfers: 1, transfersPerHost: 16_384))
+    #expect(throws: UsageError.self) {
+      try LimitChange(try ArgumentReader(["--transfers-per-host=16385"], for: command))
     }
   }
 

@@ -413,7 +413,8 @@ enum GoldenMessages {
   private static let cluster = ClusterStatus(
     state: .running, processID: 4_711, version: "0.1.0",
     startedAt: WallTime(rawValue: 1_700_000_000_000), socketPath: "/run/imgctl/control.sock",
-    dataDirectory: "/var/cache/imgctl",
+    dataDirectory: "/var/lib/imgctl", cacheDirectory: "/var/cache/imgctl",
+    storeName: "thumbnails",
     workers: [
       .init(
         number: 0, processes: .init(worker: 4_712, decoders: [4_714, 4_715], decoderDeaths: 6),

@@ -203,7 +203,8 @@ private struct JSONObject: Decodable {
 
 /// The files that run the programs as a service.
 struct UnitTests {
-  private static let places = "IMGCTL_SOCKET=%t/imgctl/control.sock IMGCTL_DATA_DIR=%C/imgctl"
+  private static let places =
+    "IMGCTL_SOCKET=%t/imgctl/control.sock IMGCTL_DATA_DIR=%S/imgctl IMGCTL_CACHE_DIR=%C/imgctl"
 
   /// The assignments of a unit file, such as `LimitCORE=0`.
   private func assignments(in unit: String) throws -> Set<String> {
@@ -214,7 +215,8 @@ struct UnitTests {
   @Test(arguments: [
     "Type=notify", "NotifyAccess=main", "LimitCORE=0", "PrivateUsers=true", "TasksMax=1024",
     "RestrictNamespaces=user net ipc", "NoNewPrivileges=true", "RuntimeDirectoryMode=0700",
-    "CacheDirectoryMode=0700", "UMask=0077", "Environment=\(Self.places)",
+    "CacheDirectoryMode=0700", "StateDirectoryMode=0700", "UMask=0077",
+    "Environment=\(Self.places)",
   ])
   func `the coordinator's service is sandboxed and notifies readiness`(assignment: String) throws {
     #expect(try assignments(in: "imgcoordinator.service").contains(assignment))

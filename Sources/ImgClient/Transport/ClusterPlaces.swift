@@ -10,7 +10,7 @@ struct ClusterPlaces: Sendable {
   private let starter: CoordinatorStarter?
   private let lastCoordinator = LastCoordinator()
 
-  private static let settings = [Setting.socket, .dataDirectory, .autostart]
+  private static let settings = [Setting.socket] + Setting.directories + [.autostart]
 
   /// - Throws: ``ImageError/Code/invalidRequest`` for settings in the environment that make no sense.
   init(_ configuration: ClusterConfiguration) throws(ImageError) {
@@ -103,6 +103,8 @@ struct ClusterPlaces: Sendable {
     last.proxies = proxies
     last.socketPath = settings.socketPath
     last.dataDirectory = settings.dataDirectory
+    last.cacheDirectory = settings.cacheDirectory
+    last.storeName = settings.storeName
     return last
   }
 
@@ -131,11 +133,12 @@ struct ClusterPlaces: Sendable {
 /// Where the cluster is, and whether it is started.
 ///
 /// What is `nil` comes from the environment as for the command line: `IMGCTL_SOCKET`, `IMGCTL_DATA_DIR`,
-/// `IMGCTL_AUTOSTART`, or the default places of the user.
+/// `IMGCTL_AUTOSTART`, or the default places of the user. `IMGCTL_CACHE_DIR` and `IMGCTL_STORE_NAME` name another
+/// place of the store.
 public struct ClusterConfiguration: Hashable, Sendable {
   /// The path of the coordinator's socket.
   public var socketPath: String?
-  /// The directory of the store and the journal.
+  /// The directory of the journal, and of the store unless the environment names another.
   public var dataDirectory: String?
   /// Whether a coordinator is started if none answers. It leaves after ten idle minutes. The default is
   /// `false` for a socket below `/run` that is not the user's, because a service manager starts those.

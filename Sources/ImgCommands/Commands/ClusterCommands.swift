@@ -41,7 +41,7 @@ package struct StartCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    if let remark = context.settings.remark { context.note("imgctl: \(remark)\n") }
+    for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
     if isInForeground {
       try context.becomeCoordinator()
     }
@@ -234,7 +234,10 @@ enum LimitTable {
     if isJSON {
       try context.output.write(
         json: JSONObject(
-          ["socket": cluster.socketPath, "data_directory": cluster.dataDirectory],
+          [
+            "socket": cluster.socketPath, "data_directory": cluster.dataDirectory,
+            "cache_directory": cluster.cacheDirectory, "store_name": cluster.storeName,
+          ],
           beside: cluster.limits, cluster.settings))
     } else {
       try context.output.write(text(of: Settings(runningAs: cluster)))

@@ -151,7 +151,10 @@ struct ClusterScreen {
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
     facts.addRow(["socket", status.socketPath])
     facts.addRow(["data", status.dataDirectory])
-    facts.addRow(["store", Self.text(of: store, in: status)])
+    if status.cacheDirectory != status.dataDirectory {
+      facts.addRow(["cache", status.cacheDirectory])
+    }
+    facts.addRow(["store", "\(status.storeName): \(Self.text(of: store, in: status))"])
     let proxies = status.settings.proxies.texts
     if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
@@ -181,9 +184,18 @@ struct ClusterScreen {
     switch store {
     case .empty: "empty"
     case .notPermitted(let reason): "not read: \(reason)"
-    case nil: "not read: use --data-dir \(status.dataDirectory)"
+    case nil: "not read: use \(flags(of: status))"
     case .size(let size): text(of: size)
     }
+  }
+
+  /// What names the store of a coordinator.
+  private static func flags(of status: ClusterStatus) -> String {
+    let directory =
+      status.cacheDirectory == status.dataDirectory
+      ? "--data-dir \(status.dataDirectory)" : "--cache-dir \(status.cacheDirectory)"
+    return status.storeName == Settings.defaultStoreName
+      ? directory : "\(directory) --store-name \(status.storeName)"
   }
 
   private static func text(of size: CacheSize) -> String {

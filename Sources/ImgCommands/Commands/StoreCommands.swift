@@ -213,7 +213,7 @@ package struct RecoverCommand: Command {
         + "owner can read the files.",
     ],
     examples: [
-      .init("imgctl recover ~/.cache/imgctl/journal jobs", "Lists and outcomes of all jobs."),
+      .init("imgctl recover ~/.local/state/imgctl/journal jobs", "Lists and outcomes of all jobs."),
       .init("imgctl submit jobs/job-7.txt", "Submits one again; stored thumbnails are hits."),
     ])
 

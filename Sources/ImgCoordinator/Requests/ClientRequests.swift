@@ -158,7 +158,8 @@ final class ClusterRequests {
     ClusterStatus(
       state: lifecycle.isRunning ? .running : .draining, processID: ThisProcess.processID,
       version: Build.version, startedAt: startedAt, socketPath: settings.socketPath,
-      dataDirectory: settings.dataDirectory,
+      dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
+      storeName: settings.storeName,
       workers: scheduler.state.workerStatuses(processes: workers.processes(ofNumber:_:)),
       sandboxes: workers.sandboxes,
       transfers: scheduler.state.transferCount, activeJobs: scheduler.state.activeJobCount,
@@ -171,7 +172,11 @@ final class ClusterRequests {
   }
 
   /// The limits hold until the coordinator ends; its settings hold when it starts again.
-  func change(_ limits: LimitChange, _ request: RequestID, for client: ClientConnection) {
+  func change(_ change: LimitChange, _ request: RequestID, for client: ClientConnection) {
+    var limits = change
+    if change.transfers == LimitChange.unlimitedTransfers {
+      limits.transfers = descriptors.permitted(transfers: LimitChange.unlimitedTransfers)
+    }
     if let transfers = limits.transfers,
       let reason = descriptors.reasonForRefusing(transfers: transfers)
     {

@@ -101,6 +101,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
   package let startedAt: WallTime
   package let socketPath: String
   package let dataDirectory: String
+  package let cacheDirectory: String
+  package let storeName: String
   package let workers: [Worker]
   package let sandboxes: Sandboxes
   /// The transfers in progress, at most `limits.transfers`.
@@ -127,7 +129,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
 
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
-    dataDirectory: String, workers: [Worker], sandboxes: Sandboxes = Sandboxes(), transfers: Int,
+    dataDirectory: String, cacheDirectory: String, storeName: String, workers: [Worker],
+    sandboxes: Sandboxes = Sandboxes(), transfers: Int,
     activeJobs: Int, viewers: Int, lateAnswers: Int, discardedLate: Int, journalError: String?,
     storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits,
     settings: CoordinatorSettings
@@ -138,6 +141,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     self.startedAt = startedAt
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
+    self.cacheDirectory = cacheDirectory
+    self.storeName = storeName
     self.workers = workers
     self.sandboxes = sandboxes
     self.transfers = transfers
@@ -155,6 +160,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     activeJobs = try f.field("active_jobs", value?.activeJobs)
+    cacheDirectory = try f.field("cache_directory", value?.cacheDirectory)
     dataDirectory = try f.field("data_directory", value?.dataDirectory)
     discardedLate = try f.field("discarded_late", value?.discardedLate)
     journalError = try f.optional("journal_error", value?.journalError)
@@ -167,6 +173,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     startedAt = try f.field("started_at", value?.startedAt)
     state = try f.field("state", value?.state)
     storeError = try f.optional("store_error", value?.storeError)
+    storeName = try f.field("store_name", value?.storeName)
     transfers = try f.field("transfers", value?.transfers)
     version = try f.field("version", value?.version)
     viewers = try f.field("viewers", value?.viewers)

@@ -111,13 +111,15 @@ package struct Limits: Hashable, Sendable, Fielded {
 
 /// A change of the limits that can change while the coordinator runs; `nil` leaves a limit unchanged.
 package struct LimitChange: Hashable, Sendable, Fielded {
-  package let transfers: Int?
+  package var transfers: Int?
   package let transfersPerHost: Int?
   package let hostRatePerMinute: Int?
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
   package let defaultExpiry: Duration?
 
   package static let transferRange = 1...16_384
+  /// What "unlimited" means: as many as a worker has room for, and as open files permit.
+  package static let unlimitedTransfers = transferRange.upperBound
   package static let hostRateRange = 0...600_000
 
   /// - Precondition: each limit is in its range.

@@ -72,7 +72,7 @@ package enum GatewayOptions {
   ]
 
   /// Where the cluster is.
-  package static let places = [Setting.socket, .dataDirectory, .autostart].map(\.option)
+  package static let places = ([Setting.socket] + Setting.directories + [.autostart]).map(\.option)
 }
 
 /// The settings of the gateway. A value of this type is complete and in range.

@@ -172,8 +172,6 @@ extension Setting {
 
   private static let durations = Settings.durationRange
   private static let processMemory: ClosedRange<Int64> = (64 << 20)...(1 << 40)
-  private static let transferRange =
-    Int64(LimitChange.transferRange.lowerBound)...Int64(LimitChange.transferRange.upperBound)
 
   package static let socket = Setting(
     "control socket", "--socket", "PATH",
@@ -182,8 +180,22 @@ extension Setting {
 
   package static let dataDirectory = Setting(
     "data directory", "--data-dir", "DIR",
-    default: "$XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
-    help: "The directory of jobs and thumbnails.", \.dataDirectory, .path)
+    default: "$XDG_STATE_HOME/imgctl, else ~/.local/state/imgctl",
+    help: "The directory of jobs, and of thumbnails unless --cache-dir is given.",
+    \.commonDirectory, .path)
+
+  package static let cacheDirectory = Setting(
+    "cache directory", "--cache-dir", "DIR",
+    default: "that of --data-dir if it is given, else $XDG_CACHE_HOME/imgctl, else ~/.cache/imgctl",
+    help: "The directory of thumbnails, which may be emptied at any time.", \.cacheDirectory, .path)
+
+  package static let storeName = Setting(
+    "store name", "--store-name", "NAME",
+    help: "The name of the store in the cache directory, which may have several.", \.storeName,
+    .one(name, \.self))
+
+  /// The settings of the places of journal and store. A later one overrides what an earlier one implies.
+  package static let directories = [dataDirectory, cacheDirectory, storeName]
 
   /// A setting of commands only.
   package static let autostart = Setting(
@@ -192,28 +204,33 @@ extension Setting {
     help: "Start a coordinator if none answers.", \.autostart,
     .optional(.one(YesOrNo.value(parsing:), YesOrNo.text)))
 
-  private static let places: [Setting] = [
-    socket,
-    dataDirectory,
-    Setting(
-      "worker program", "--worker-executable", "FILE",
-      default: "imgworker beside the coordinator's own program",
-      help: "The worker program.", \.workerExecutable, .optional(.path)),
-    Setting(
-      "exit when idle", "--idle-exit", "DURATION",
-      default: "never; 10m if a command started the coordinator",
-      help: "Exit after this time without clients and jobs, or \"never\".", \.idleExit,
-      .optional(.duration(durations), or: "never")),
+  private static let places: [Setting] =
+    [socket] + directories + [
+      Setting(
+        "worker program", "--worker-executable", "FILE",
+        default: "imgworker beside the coordinator's own program",
+        help: "The worker program.", \.workerExecutable, .optional(.path)),
+      Setting(
+        "exit when idle", "--idle-exit", "DURATION",
+        default: "never; 10m if a command started the coordinator",
+        help: "Exit after this time without clients and jobs, or \"never\".", \.idleExit,
+        .optional(.duration(durations), or: "never")),
+    ]
+
+  static let transfers = Setting(
+    "transfers, whole cluster", "--transfers", "N",
+    help: "The maximum number of concurrent transfers, or \"unlimited\".",
+    isLimit: true, \.limits.transfers, .transfers)
+
+  static let transfersPerHost = Setting(
+    "transfers, one host", "--transfers-per-host", "N",
+    help: "The maximum number of concurrent transfers from one host, or \"unlimited\".",
+    isLimit: true, \.limits.transfersPerHost, .transfers)
+
+  /// The limits of transfers with their settings.
+  static let transferLimits: [(Setting, any WritableKeyPath<Limits, Int> & Sendable)] = [
+    (transfers, \.transfers), (transfersPerHost, \.transfersPerHost),
   ]
-
-  static let transfers = limit(
-    "transfers, whole cluster", "--transfers", "N", .count, transferRange, \.limits.transfers,
-    help: "The maximum number of concurrent transfers.")
-
-  static let transfersPerHost = limit(
-    "transfers, one host", "--transfers-per-host", "N", .count, transferRange,
-    \.limits.transfersPerHost,
-    help: "The maximum number of concurrent transfers from one host.")
 
   static let ratePerHost = Setting(
     "transfer starts, one host", "--rate-per-host", "RATE",
@@ -382,6 +399,26 @@ extension Setting {
     return text
   }
 
+  /// The name of a directory beside which others are made, such as `thumbnails.lock`.
+  private static func name(_ text: String) throws(InvalidValue) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+        true
+      default: false
+      }
+    }
+    guard isPlain, (1...maximumNameByteCount).contains(text.utf8.count) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is no name of 1 to \(maximumNameByteCount) letters, digits, - and _"
+      )
+    }
+    return text
+  }
+
+  private static let maximumNameByteCount = 64
+
   private static func socketPath(_ text: String) throws(InvalidValue) -> String {
     let limit = Settings.maximumSocketPathByteCount
     guard text.utf8.count <= limit else {
@@ -396,6 +433,19 @@ extension Setting.Form where Value: FixedWidthInteger & SendableMetatype {
     .one(
       { (text) throws(InvalidValue) in Value(try scale.value(parsing: text, in: range)) },
       { scale.text(Int64($0)) })
+  }
+}
+
+extension Setting.Form<Int> {
+  /// A number of transfers. What is below the minimum is raised later, see ``Settings/raiseTransfers()``.
+  fileprivate static var transfers: Self {
+    let (maximum, word) = (LimitChange.unlimitedTransfers, "unlimited")
+    return .one(
+      { (text) throws(InvalidValue) in
+        if text == word { return maximum }
+        if let number = Int(text), number < 1 { return number }
+        return Int(try UnitScale.count.value(parsing: text, in: 1...Int64(maximum)))
+      }, { $0 == maximum ? word : "\($0)" })
   }
 }
 

@@ -16,8 +16,13 @@ package struct Settings: Hashable, Sendable {
   package var limits = Limits()
   /// The path of the coordinator's socket, at most ``maximumSocketPathByteCount`` bytes.
   package var socketPath: String
-  /// The directory of the journal and the store.
+  /// The directory of the journal, the lock and the log: what nothing can make again.
   package var dataDirectory: String
+  /// The directory of the store, which may be emptied at any time. The data directory, unless one of the two
+  /// is given alone or neither.
+  package var cacheDirectory: String
+  /// The name of the store in its directory.
+  package var storeName = Self.defaultStoreName
   /// The networks from which workers may fetch although their addresses are not public.
   package var allowedNetworks: [NetworkRange] = []
   /// The directories below which lists may name files.
@@ -41,6 +46,8 @@ package struct Settings: Hashable, Sendable {
   package var isStoreBudgetAutomatic = false
   /// The requested store budget, if it was below the minimum and raised; else `nil`.
   package private(set) var refusedStoreBudgetByteCount: Int64?
+  /// The requested limits of transfers that were below the minimum and raised, by their flags.
+  private var refusedTransfers: [String: Int] = [:]
 
   /// The minimum store budget. A smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
@@ -55,13 +62,18 @@ package struct Settings: Hashable, Sendable {
   /// The idle time after which a coordinator that a command started ends.
   package static let commandIdleExit = Duration.seconds(600)
 
+  package static let defaultStoreName = "thumbnails"
+
   /// The size of `sun_path` without its terminating zero (unix(7)).
   package static let maximumSocketPathByteCount = 107
 
   /// The defaults with given paths.
-  package init(socketPath: String, dataDirectory: String) {
+  ///
+  /// - Parameter cacheDirectory: `nil` for the data directory.
+  package init(socketPath: String, dataDirectory: String, cacheDirectory: String? = nil) {
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
+    self.cacheDirectory = cacheDirectory ?? dataDirectory
   }
 
   /// The settings of the arguments and the environment.
@@ -72,18 +84,18 @@ package struct Settings: Hashable, Sendable {
     _ arguments: ArgumentReader, environment: [String: String], userID: UInt32,
     startedBy starter: Starter
   ) throws(UsageError) {
-    let places = DefaultPlaces(environment: environment, userID: userID)
-    self.init(socketPath: places.socketPath, dataDirectory: places.dataDirectory ?? "")
+    self = Self.atDefaultPlaces(environment: environment, userID: userID)
     if starter == .command { idleExit = Self.commandIdleExit }
     let settings = Setting.all + (starter == .command ? [.autostart] : [])
     for setting in settings {
       try setting.read(from: arguments, environment: environment, into: &self)
     }
     proxies = try ProxySettings(proxyChoice, environment: environment)
-    guard !dataDirectory.isEmpty else {
-      throw UsageError(
-        "--data-dir: no default directory, because HOME is not set; give a directory")
+    for (directory, flag) in [(dataDirectory, "--data-dir"), (cacheDirectory, "--cache-dir")]
+    where directory.isEmpty {
+      throw UsageError("\(flag): no default directory, because HOME is not set; give a directory")
     }
+    raiseTransfers()
     if limits.storeBudgetByteCount < Self.minimumStoreBudgetByteCount {
       refusedStoreBudgetByteCount = limits.storeBudgetByteCount
       limits.storeBudgetByteCount = Self.minimumStoreBudgetByteCount
@@ -100,12 +112,24 @@ package struct Settings: Hashable, Sendable {
     isStoreBudgetAutomatic = false
   }
 
-  /// A note about settings that differ from the requested ones; `nil` if none do.
-  package var remark: String? {
-    refusedStoreBudgetByteCount.map { asked in
+  /// Raises limits of transfers below 1, which would fetch nothing.
+  mutating func raiseTransfers() {
+    for (setting, limit) in Setting.transferLimits where limits[keyPath: limit] < 1 {
+      refusedTransfers[setting.option.flag] = limits[keyPath: limit]
+      limits[keyPath: limit] = 1
+    }
+  }
+
+  /// Notes about settings that differ from the requested ones.
+  package var remarks: [String] {
+    let transfers = refusedTransfers.sorted { $0.key < $1.key }.map { flag, asked in
+      "\(flag) is 1, the minimum, instead of \(asked)"
+    }
+    let budget = refusedStoreBudgetByteCount.map { asked in
       "the store budget is \(UnitScale.size.text(limits.storeBudgetByteCount)), the minimum, "
         + "instead of \(UnitScale.size.text(asked))"
     }
+    return transfers + [budget].compactMap(\.self)
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
@@ -118,16 +142,17 @@ package struct Settings: Hashable, Sendable {
   package var environment: [String: String] { proxies.environment }
 }
 
-/// The paths in the data directory.
+/// The paths in the data directory and the cache directory.
 extension Settings {
-  /// The directory in which the store lies, with what replaces it. Of the data directory, workers reach
+  /// The directory in which the store lies, with what replaces it. Of the two directories, workers reach
   /// this alone.
-  package var storePlace: String { Self.storePlace(in: dataDirectory) }
+  package var storePlace: String { "\(cacheDirectory)/store" }
   /// The shared store of thumbnails.
-  package var storeDirectory: String { Self.storeDirectory(in: dataDirectory) }
+  package var storeDirectory: String { "\(storePlace)/\(storeName)" }
   /// The coordinator's journal of jobs.
   package var journalDirectory: String { "\(dataDirectory)/journal" }
-  /// The file that the coordinator of this data directory locks, see `FileLock`.
+  /// The file that the coordinator of this data directory locks, see `FileLock`. It locks that of the cache
+  /// directory as well, so that no two coordinators have one store.
   package var lockPath: String { Self.lockPath(in: dataDirectory) }
   /// The log of a coordinator in the background.
   package var logPath: String { "\(dataDirectory)/coordinator.log" }
@@ -135,14 +160,6 @@ extension Settings {
   /// The lock file of any data directory.
   package static func lockPath(in dataDirectory: String) -> String {
     "\(dataDirectory)/coordinator.lock"
-  }
-
-  /// The directory of the store in any data directory.
-  package static func storePlace(in dataDirectory: String) -> String { "\(dataDirectory)/store" }
-
-  /// The store of any data directory.
-  package static func storeDirectory(in dataDirectory: String) -> String {
-    "\(storePlace(in: dataDirectory))/thumbnails"
   }
 
   /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
@@ -154,11 +171,21 @@ extension Settings {
     return !isBelowRun || isUsers
   }
 
-  /// The default data directory of this user; `nil` if the environment has no home directory.
-  package static func defaultDataDirectory(
-    environment: [String: String], userID: UInt32
-  ) -> String? {
-    DefaultPlaces(environment: environment, userID: userID).dataDirectory
+  /// The defaults of this user. Directories are empty if the environment has no home directory.
+  package static func atDefaultPlaces(environment: [String: String], userID: UInt32) -> Settings {
+    let places = DefaultPlaces(environment: environment, userID: userID)
+    return Settings(
+      socketPath: places.socketPath, dataDirectory: places.dataDirectory ?? "",
+      cacheDirectory: places.cacheDirectory ?? "")
+  }
+
+  /// Where `--data-dir` alone puts everything.
+  var commonDirectory: String {
+    get { dataDirectory }
+    set {
+      dataDirectory = newValue
+      cacheDirectory = newValue
+    }
   }
 
   /// The home directory of the environment; `nil` if it has none.
@@ -179,6 +206,7 @@ extension Settings {
     var resolved = self
     resolved.socketPath = absolute(socketPath)
     resolved.dataDirectory = absolute(dataDirectory)
+    resolved.cacheDirectory = absolute(cacheDirectory)
     resolved.workerExecutable = workerExecutable.map(absolute)
     resolved.allowedDirectories = allowedDirectories.map(absolute)
     resolved.authorityFile = authorityFile.map(absolute)
@@ -202,7 +230,10 @@ extension Settings {
   ///
   /// - Throws: for values that no coordinator of this release reports.
   package init(runningAs cluster: ClusterStatus) throws(InvalidValue) {
-    self.init(socketPath: cluster.socketPath, dataDirectory: cluster.dataDirectory)
+    self.init(
+      socketPath: cluster.socketPath, dataDirectory: cluster.dataDirectory,
+      cacheDirectory: cluster.cacheDirectory)
+    storeName = cluster.storeName
     limits = cluster.limits
     workerExecutable = cluster.settings.workerExecutable
     idleExit = cluster.settings.idleExit
@@ -260,22 +291,27 @@ extension Setting {
   }
 }
 
-/// The default paths of the socket and the data.
+/// The default paths of the socket, the data and the store.
 ///
 /// Relative paths in XDG variables are ignored, as the XDG Base Directory Specification requires.
 struct DefaultPlaces {
   let socketPath: String
   /// `nil` if the environment has no home directory.
   let dataDirectory: String?
+  /// The same.
+  let cacheDirectory: String?
 
   init(environment: [String: String], userID: UInt32) {
     func absolutePath(_ variable: String) -> String? { Self.absolutePath(environment[variable]) }
     let runtimeDirectory =
       absolutePath("XDG_RUNTIME_DIR").map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
     socketPath = "\(runtimeDirectory)/control.sock"
-    let cacheDirectory =
-      absolutePath("XDG_CACHE_HOME") ?? absolutePath("HOME").map { "\($0)/.cache" }
-    dataDirectory = cacheDirectory.map { "\($0)/imgctl" }
+    func directory(in variable: String, else path: String) -> String? {
+      let parent = absolutePath(variable) ?? absolutePath("HOME").map { "\($0)/\(path)" }
+      return parent.map { "\($0)/imgctl" }
+    }
+    dataDirectory = directory(in: "XDG_STATE_HOME", else: ".local/state")
+    cacheDirectory = directory(in: "XDG_CACHE_HOME", else: ".cache")
   }
 
   static func absolutePath(_ path: String?) -> String? {
@@ -298,6 +334,7 @@ extension LimitChange {
       guard let texts = arguments.texts(of: setting.changeOption) else { return nil }
       var settings = Settings(socketPath: "", dataDirectory: "")
       try setting.put(texts, from: setting.changeOption.flag, into: &settings)
+      settings.raiseTransfers()
       return settings.limits[keyPath: limit]
     }
     self.init(

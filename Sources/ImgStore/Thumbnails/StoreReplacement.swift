@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 package import ImgSystem
 
 /// Replaces a store's directory. Holds a lock, so that one process at a time does this.
@@ -168,6 +169,56 @@ package enum EarlierStore {
   private static func exists(_ path: String) -> Bool { (try? FileStatus(at: path)) != nil }
 
   private static func resolved(_ path: String) -> String { (try? Directory.resolve(path)) ?? path }
+}
+
+/// The journal of an earlier release, which lay beside the store, in the directory of the cache.
+package enum EarlierJournal {
+  /// Moves it into the directory of the journal, unless there is one.
+  ///
+  /// - Parameters:
+  ///   - cacheDirectory: of the store.
+  ///   - directory: of the journal, in another directory.
+  /// - Precondition: the caller owns both, so that no process has the journal open for writing.
+  /// - Returns: a sentence for the log; `nil` if there is no earlier journal.
+  package static func move(
+    from cacheDirectory: String, to directory: String
+  ) throws(SystemError) -> String? {
+    let earlier = "\(cacheDirectory)/journal"
+    guard exists("\(earlier)/data.mdb") else { return nil }
+    guard !exists("\(directory)/data.mdb") else {
+      return "the jobs of an earlier version in \(earlier) are not used, because there are others "
+        + "in \(directory)"
+    }
+    do throws(SystemError) {
+      try Directory.move(earlier, to: directory)
+    } catch {
+      guard error.code == EXDEV else { throw error }
+      try moveToOtherDisk(earlier, to: directory)
+    }
+    return "the jobs of an earlier version in \(earlier) were moved to \(directory)"
+  }
+
+  /// The copy gets its name when it is complete. What may be secret is overwritten.
+  private static func moveToOtherDisk(
+    _ earlier: String, to directory: String
+  ) throws(SystemError) {
+    let copy = "\(directory).copy"
+    let files = FileManager.default
+    try? files.removeItem(atPath: copy)
+    do {
+      try files.copyItem(atPath: earlier, toPath: copy)
+    } catch {
+      throw SystemError(operation: "copy \(earlier) to \(copy) (\(error))", code: EIO)
+    }
+    try Directory.sync(copy)
+    try Directory.move(copy, to: directory)
+    for name in (try? files.contentsOfDirectory(atPath: "\(earlier)/headers")) ?? [] {
+      try? FileIO.erase("\(earlier)/headers/\(name)")
+    }
+    try? files.removeItem(atPath: earlier)
+  }
+
+  private static func exists(_ path: String) -> Bool { (try? FileStatus(at: path)) != nil }
 }
 
 /// The maximum size of a store.
