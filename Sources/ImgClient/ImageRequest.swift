@@ -77,6 +77,9 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var maximumRetryAfter: Duration?
   /// Whether the load has previews while the picture arrives. It has no progress then.
   public var isIncremental = false
+  /// Whether the previews of an incremental load may show only the first rows of the picture, above grey ones.
+  /// That is all that a JPEG that is not progressive shows before its end.
+  public var previewsRows = false
   /// Whether a damaged picture has a thumbnail, too, as far as it can be decoded.
   public var acceptsDamage = false
   /// The origins that redirects may lead to. A load that is redirected elsewhere fails with
@@ -121,7 +124,8 @@ extension ImageRequest {
 struct ClusterRequest: Hashable, Sendable {
   let url: ImageURL
   let options: RequestOptions
-  let isIncremental: Bool
+  /// What the client is told before the answer, if it listens.
+  let updates: ArrivalUpdates
 
   /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``,
   ///   ``ImageError/Code/invalidRequest``.
@@ -136,7 +140,8 @@ struct ClusterRequest: Hashable, Sendable {
     } catch {
       throw error.about(request.url)
     }
-    isIncremental = request.isIncremental
+    updates =
+      !request.isIncremental ? .progress : request.previewsRows ? [.previews, .rows] : .previews
   }
 
   /// A request for the facts of a picture. A worker fetches only the bytes that they need.
@@ -149,7 +154,7 @@ struct ClusterRequest: Hashable, Sendable {
     }
     options = RequestOptions(
       variant: .standard, keep: .facts, fetch: FetchOptions(redirectOrigins: origins))
-    isIncremental = false
+    updates = .progress
   }
 
   static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {

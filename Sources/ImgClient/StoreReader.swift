@@ -340,13 +340,18 @@ package struct ThumbnailFinder {
   /// What the coordinator reports of a request until it answers. What is `nil` is not asked for.
   package struct Observers {
     package var onPreview: ((ImagePreview) -> Void)?
+    /// Whether previews may show the first rows alone.
+    package var previewsRows = false
     package var onProgress: ((ImageProgress) -> Void)?
     package var onWait: (Wait) -> Void = { _ in }
 
     package init() {}
 
     var wanted: ArrivalUpdates {
-      [onPreview == nil ? [] : .previews, onProgress == nil ? [] : .progress]
+      [
+        onPreview == nil ? [] : previewsRows ? [.previews, .rows] : .previews,
+        onProgress == nil ? [] : .progress,
+      ]
     }
 
     func take(_ reply: ReceivedReply) throws(ClientError) {

@@ -2,8 +2,9 @@ import CPNG
 import CVips
 package import ImgModel
 
-/// Makes thumbnails of pictures whose end has not arrived, of those that show the whole picture coarsely
-/// before that: progressive JPEG, interlaced PNG, GIF. It opens no file.
+/// Makes thumbnails of pictures whose end has not arrived: of those that show the whole picture coarsely
+/// before that (progressive JPEG, interlaced PNG, GIF), and of other JPEGs, which show their first rows above
+/// grey ones. It opens no file.
 package struct PreviewMaker: Sendable {
   private let limits: DecodeLimits
 
@@ -40,10 +41,7 @@ package struct PreviewMaker: Sendable {
     _ input: PictureInput, in format: ImageFormat
   ) throws(DecodeError) -> any OpenPicture {
     switch format {
-    case .jpeg:
-      let picture = try JPEGPicture(input, .readablePart)
-      guard picture.isProgressive else { throw .unsupported("a part of a baseline JPEG") }
-      return picture
+    case .jpeg: return try JPEGPicture(input, .readablePart)
     case .png: return try InterlacedPNG(input)
     case .gif: return try GIFPart(input)
     case .webp, .heif, .avif, .tiff, .jxl, .jp2, .svg, .bmp, .ico, .pnm:

@@ -40,10 +40,10 @@ struct JPEGScans {
   /// Bytes up to the end of the last complete scan. What comes behind it may end within a segment.
   private var completeByteCount = 0
 
-  /// Each complete scan of a progressive JPEG shows the whole picture.
-  var prospect: PreviewProspect {
+  /// Each complete scan of a progressive JPEG shows the whole picture; any part of another one, its first rows.
+  func prospect(of byteCount: Int, includingRows: Bool) -> PreviewProspect {
     guard let isProgressive else { return hasEnded ? .none : .later }
-    guard isProgressive else { return .none }
+    guard isProgressive else { return includingRows ? .now(byteCount: byteCount) : .none }
     return completeByteCount > 0 ? .now(byteCount: completeByteCount) : .later
   }
 
@@ -94,15 +94,15 @@ struct JPEGScans {
 
 /// Whether a picture whose end has not arrived can be shown, judged by what has arrived.
 package enum PreviewProspect: Hashable, Sendable {
-  /// The picture shows nothing of itself before its end, only its first rows, or nothing more than the
-  /// previous preview.
+  /// The picture shows nothing of itself before its end, nothing but its first rows where those are not wanted,
+  /// or nothing more than the previous preview.
   case none
   /// Too little has arrived to tell, to show the whole picture, or to refine the previous preview.
   case later
-  /// What has arrived shows the whole picture, coarsely.
+  /// What has arrived shows the whole picture, coarsely, or its first rows.
   ///
   /// - byteCount: the first bytes that show it: the complete scans of a progressive JPEG, the first
-  ///   frame of a GIF, all of an interlaced PNG.
+  ///   frame of a GIF, all of another JPEG or of an interlaced PNG.
   case now(byteCount: Int)
 
   /// Bytes of a PNG up to its interlace method (PNG specification, section 11.2.1).
@@ -111,7 +111,8 @@ package enum PreviewProspect: Hashable, Sendable {
   /// - Parameters:
   ///   - part: the first bytes of the picture.
   ///   - shownByteCount: those that the previous preview shows; 0 before the first one.
-  package init(of part: Span<UInt8>, shownByteCount: Int = 0) {
+  ///   - includingRows: whether the first rows of a JPEG that is not progressive are wanted.
+  package init(of part: Span<UInt8>, shownByteCount: Int = 0, includingRows: Bool = false) {
     let head = unsafe part.extracting(first: FormatSniffer.examinedByteCount)
       .withUnsafeBufferPointer { unsafe Array($0) }
     guard case .picture(let format) = FormatSniffer.sniff(head) else {
@@ -120,7 +121,8 @@ package enum PreviewProspect: Hashable, Sendable {
     }
     switch format {
     case .jpeg:
-      let prospect = JPEGScans(in: part).prospect
+      let prospect = JPEGScans(in: part).prospect(
+        of: part.count, includingRows: includingRows)
       self = prospect == .now(byteCount: shownByteCount) ? .later : prospect
     case .png where part.count <= Self.interlaceMethodOffset: self = .later
     case .png:

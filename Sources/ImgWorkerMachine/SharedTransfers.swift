@@ -117,10 +117,10 @@ struct SharedTransfer {
   // MARK: - Previews
 
   /// The lease wants previews while the body is on its way.
-  mutating func planPreviews(for lease: LeaseID, at now: Instant) {
+  mutating func planPreviews(for lease: LeaseID, includingRows: Bool, at now: Instant) {
     guard !isReceived else { return }
     var plan = previews ?? PreviewPlan(at: now)
-    plan.add(lease)
+    plan.add(lease, includingRows: includingRows)
     previews = plan
   }
 
@@ -348,10 +348,10 @@ struct SharedTransfers {
   ///
   /// - Precondition: the transfer is not over.
   mutating func planPreviews(
-    for lease: LeaseID, of id: TransferID, at now: Instant
+    for lease: LeaseID, of id: TransferID, includingRows: Bool, at now: Instant
   ) {
     previewedIDs.insert(id)
-    update(id) { $0.planPreviews(for: lease, at: now) }
+    update(id) { $0.planPreviews(for: lease, includingRows: includingRows, at: now) }
   }
 
   /// The transfer whose preview is due first, and when.
@@ -363,26 +363,25 @@ struct SharedTransfers {
 
   /// A preview is being made.
   ///
-  /// - Returns: the lease that it is for, and the bytes that the last preview shows; `nil` if none is
-  ///   wanted.
+  /// - Returns: the one that it is for, and the bytes that the last preview shows; `nil` if none is wanted.
   mutating func beginPreview(
     of id: TransferID, at now: Instant
-  ) -> (lease: LeaseID, shownByteCount: Int)? {
-    guard let plan = transfers[id]?.previews, !plan.leases.isEmpty else { return nil }
-    var lease = plan.leases[0]
-    updatePreviews(of: id) { lease = $0.begin(at: now) }
-    return (lease, plan.shownByteCount)
+  ) -> (viewer: PreviewPlan.Viewer, shownByteCount: Int)? {
+    guard let plan = transfers[id]?.previews, var viewer = plan.viewers.first else { return nil }
+    updatePreviews(of: id) { viewer = $0.begin(at: now) }
+    return (viewer, plan.shownByteCount)
   }
 
   /// The transfer may be over.
-  mutating func endPreview(of id: TransferID, _ end: PreviewEnd) {
+  mutating func end(_ preview: PreviewOrder, _ end: PreviewEnd) {
+    let id = preview.transfer
     switch end {
     case .made(_, let byteCount): updatePreviews(of: id) { $0.made(showing: byteCount) }
     case .later: break
     case .busy: updatePreviews(of: id) { $0.postpone() }
     case .never:
-      previewedIDs.remove(id)
-      updatePreviews(of: id) { $0.end() }
+      updatePreviews(of: id) { $0.end(includingRows: preview.includesRows) }
+      if transfers[id]?.previews?.viewers.isEmpty != false { previewedIDs.remove(id) }
     }
   }
 

@@ -12,28 +12,32 @@ extension WorkerMachine {
   }
 
   /// Has previews of the order's body made.
-  mutating func planPreviews(of order: FetchOrder) {
+  ///
+  /// - Parameter includingRows: see `ArrivalUpdates.rows`.
+  mutating func planPreviews(of order: FetchOrder, includingRows: Bool) {
     let id = transfers.transfer(of: order.lease)
     guard order.mayHavePreviews(from: transfers[id].order) else { return }
-    transfers.planPreviews(for: order.lease, of: id, at: now.instant)
+    transfers.planPreviews(
+      for: order.lease, of: id, includingRows: includingRows, at: now.instant)
   }
 
   /// Makes the preview that has been due for longest, if one is.
   mutating func startPreview() {
     guard !isPreviewUnderWay, let (id, deadline) = transfers.nextPreview, deadline <= now.instant,
-      let (lease, shownByteCount) = transfers.beginPreview(of: id, at: now.instant)
+      let (viewer, shownByteCount) = transfers.beginPreview(of: id, at: now.instant)
     else { return }
     isPreviewUnderWay = true
     effects.append(
       .makePreview(
         PreviewOrder(
-          transfer: id, lease: lease, variant: tasks[lease].order.request.variant,
-          shownByteCount: shownByteCount)))
+          transfer: id, lease: viewer.lease,
+          variant: tasks[viewer.lease].order.request.variant, shownByteCount: shownByteCount,
+          includesRows: viewer.seesRows)))
   }
 
   mutating func previewed(_ order: PreviewOrder, _ end: PreviewEnd) {
     isPreviewUnderWay = false
-    transfers.endPreview(of: order.transfer, end)
+    transfers.end(order, end)
     if case .made(let thumbnail, let byteCount) = end, isAwaited(order) {
       effects.append(
         .sendPreview(
@@ -113,12 +117,18 @@ package struct PreviewOrder: Hashable, Sendable {
   package let variant: Variant
   /// The first bytes of the body that the previous preview shows. One that shows no more is not made.
   package let shownByteCount: Int
+  /// Whether it may show the first rows alone.
+  package let includesRows: Bool
 
-  package init(transfer: TransferID, lease: LeaseID, variant: Variant, shownByteCount: Int) {
+  package init(
+    transfer: TransferID, lease: LeaseID, variant: Variant, shownByteCount: Int,
+    includesRows: Bool = false
+  ) {
     self.transfer = transfer
     self.lease = lease
     self.variant = variant
     self.shownByteCount = shownByteCount
+    self.includesRows = includesRows
   }
 }
 
@@ -145,8 +155,15 @@ struct PreviewPlan {
   /// After a preview, the next one is worth making when the body has grown by one part in so many.
   static let growthDivisor = 8
 
+  /// A lease that wants previews.
+  struct Viewer {
+    let lease: LeaseID
+    /// Whether it wants the first rows of a picture that shows nothing else.
+    var seesRows: Bool
+  }
+
   /// The one whose turn it is comes first.
-  private(set) var leases: [LeaseID] = []
+  private(set) var viewers: [Viewer] = []
   /// The first bytes of the body that the last preview shows.
   private(set) var shownByteCount = 0
   private var dueAt: Instant
@@ -158,12 +175,16 @@ struct PreviewPlan {
     dueAt = now + Self.interval
   }
 
-  mutating func add(_ lease: LeaseID) {
-    if !leases.contains(lease) { leases.append(lease) }
+  mutating func add(_ lease: LeaseID, includingRows: Bool) {
+    if let index = viewers.firstIndex(where: { $0.lease == lease }) {
+      viewers[index].seesRows = viewers[index].seesRows || includingRows
+    } else {
+      viewers.append(Viewer(lease: lease, seesRows: includingRows))
+    }
   }
 
   mutating func remove(_ lease: LeaseID) {
-    leases.removeAll { $0 == lease }
+    viewers.removeAll { $0.lease == lease }
   }
 
   mutating func bodyGrew(to byteCount: Int) {
@@ -175,19 +196,19 @@ struct PreviewPlan {
     let isWorthMaking =
       byteCount > triedByteCount
       && byteCount >= shownByteCount + shownByteCount / Self.growthDivisor
-    return isWorthMaking && !leases.isEmpty ? dueAt : nil
+    return isWorthMaking && !viewers.isEmpty ? dueAt : nil
   }
 
   /// A preview is being made.
   ///
   /// - Precondition: a lease wants previews.
-  /// - Returns: the lease that it is for.
-  mutating func begin(at now: Instant) -> LeaseID {
+  /// - Returns: the one that it is for.
+  mutating func begin(at now: Instant) -> Viewer {
     dueAt = now + Self.interval
     triedByteCount = byteCount
-    let lease = leases.removeFirst()
-    leases.append(lease)
-    return lease
+    let viewer = viewers.removeFirst()
+    viewers.append(viewer)
+    return viewer
   }
 
   /// The preview is made.
@@ -200,9 +221,9 @@ struct PreviewPlan {
     triedByteCount = 0
   }
 
-  /// The body will never have one.
-  mutating func end() {
-    leases = []
+  /// The body will never have one that shows the whole picture or, `includingRows`, none at all.
+  mutating func end(includingRows: Bool) {
+    viewers.removeAll { includingRows || !$0.seesRows }
   }
 }
 

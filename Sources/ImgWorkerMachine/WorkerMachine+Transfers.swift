@@ -346,7 +346,9 @@ extension WorkerMachine {
   mutating func planUpdates(of lease: LeaseID) {
     let task = tasks[lease]
     guard case .transferring = task.stage else { return }
-    if task.updates.contains(.previews) { planPreviews(of: task.order) }
+    if task.updates.contains(.previews) {
+      planPreviews(of: task.order, includingRows: task.updates.contains(.rows))
+    }
     if task.updates.contains(.progress) { planProgress(of: task.order) }
   }
 

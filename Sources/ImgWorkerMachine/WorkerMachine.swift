@@ -116,8 +116,7 @@ package struct WorkerMachine {
     case .decode(let batch): decodeAll(of: batch)
     case .decodeUpload(let upload): decodeUpload(upload)
     case .followRedirects(let transfers): transfers.forEach { slotGranted($0) }
-    case .preview(let leases): leases.forEach { want(.previews, of: $0) }
-    case .progress(let leases): leases.forEach { want(.progress, of: $0) }
+    case .updates(let lease, let updates): want(updates, of: lease)
     case .cancel(let leases): leases.forEach { cancel($0) }
     case .sweep(let moment): effects.append(.sweep(moment))
     case .unpin(let jobs): effects.append(.unpin(jobs))

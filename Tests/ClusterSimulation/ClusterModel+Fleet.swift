@@ -81,20 +81,12 @@ extension ClusterModel {
       for host in transfers.compactMap({ scheduler.fetches.transfers[$0]?.host }) {
         checkRate(of: host)
       }
-    case .preview(let leases):
-      previewLeases += leases
-      check(leases)
-    case .progress(let leases):
-      progressLeases += leases
-      check(leases)
+    case .updates(let lease, let updates):
+      if updates.contains(.previews) { previewLeases.append(lease) }
+      if updates.contains(.progress) { progressLeases.append(lease) }
+      // Nothing is wanted of what has ended.
+      if scheduler.fetches.leases[lease] == nil { fail("updates of \(lease), which has ended") }
     case .cancel, .drain: break
-    }
-  }
-
-  /// Nothing is wanted of what has ended.
-  private func check(_ leases: [LeaseID]) {
-    for lease in leases where scheduler.fetches.leases[lease] == nil {
-      fail("previews or progress of \(lease), which has ended")
     }
   }
 
@@ -126,7 +118,7 @@ extension ClusterModel {
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
     // A model makes no previews and reports no progress; a real machine does.
-    case .welcome, .preview, .progress, .sweep, .unpin, .decoderExited: break
+    case .welcome, .updates, .sweep, .unpin, .decoderExited: break
     }
   }
 
@@ -346,8 +338,7 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .unpin, .decoderExited,
-      .drain:
+    case .welcome, .followRedirects, .updates, .cancel, .sweep, .unpin, .decoderExited, .drain:
       []
     }
   }

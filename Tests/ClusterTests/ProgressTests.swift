@@ -97,7 +97,7 @@ import Testing
     let picture = try ArrivingPicture(form)
     serve(picture)
     origin.serve("/whole", .body(picture.bytes))
-    let run = try begin("/a", "--incremental")
+    let run = try begin("/a", form.showsRows ? "--incremental=force" : "--incremental")
     var shown: [Raster] = []
     for step in picture.steps.indices {
       try #require(try eventually { try run.lines().count > step })

@@ -88,9 +88,12 @@ struct OwnTransportTests {
 
 /// What a load asks the coordinator for.
 struct LoadRequestTests {
-  private func request(isIncremental: Bool, isObserved: Bool) throws -> GetRequest? {
+  private func request(
+    isIncremental: Bool, previewsRows: Bool = false, isObserved: Bool
+  ) throws -> GetRequest? {
     var request: ImageRequest = "https://example.org/a.jpg"
     request.isIncremental = isIncremental
+    request.previewsRows = previewsRows
     let load = CoordinatorRequest.load(
       try ClusterRequest(request), maximumRetryAfter: nil, isObserved: isObserved)
     guard case .get(_, let get) = load.exchange.message(RequestID(rawValue: 1)) else { return nil }
@@ -102,6 +105,8 @@ struct LoadRequestTests {
     #expect(plain.updates == .progress)
     let incremental = try #require(try request(isIncremental: true, isObserved: true))
     #expect(incremental.updates == .previews)
+    let rows = try #require(try request(isIncremental: true, previewsRows: true, isObserved: true))
+    #expect(rows.updates == [.previews, .rows])
   }
 
   @Test(arguments: [false, true])

@@ -39,6 +39,13 @@ extension InvocationTests {
       let text = "get http://h/ --incremental \(options)"
       #expect(try command(text, as: GetCommand.self).isIncremental)
     }
+    for (kind, previewsRows) in ["": false, "=auto": false, "=force": true] {
+      let text = "get http://h/ --json --incremental\(kind)"
+      #expect(try command(text, as: GetCommand.self).previewsRows == previewsRows)
+    }
+    #expect(
+      throws: UsageError("imgctl get: --incremental: \"rows\" is not one of auto, force")
+    ) { try invocation("get http://h/ --json --incremental=rows") }
     for options in ["", " -o -"] {
       #expect(
         throws: UsageError(

@@ -24,7 +24,8 @@ import Testing
 
   /// What a worker has shown of a part.
   private func shown(_ part: [UInt8]) -> [UInt8] {
-    guard case .now(let byteCount) = PreviewProspect(of: part.span) else { return [] }
+    let prospect = PreviewProspect(of: part.span, includingRows: true)
+    guard case .now(let byteCount) = prospect else { return [] }
     return Array(part[..<byteCount])
   }
 
@@ -39,7 +40,7 @@ import Testing
   }
 
   @Test(arguments: ArrivingPicture.Form.allCases)
-  func `each part of a picture shows the whole of it, nearer to the thumbnail`(
+  func `each part of a picture shows the whole of it or more rows, nearer to the thumbnail`(
     form: ArrivingPicture.Form
   ) throws {
     let picture = try ArrivingPicture(form)
@@ -47,7 +48,7 @@ import Testing
     let previews = try picture.steps.indices.map { try preview(of: shown(picture.part($0))) }
     let differences = previews.map { $0.meanDifference(from: final) }
     #expect(differences == differences.sorted(by: >), "\(differences)")
-    #expect(differences[0] < 40, "not the picture: \(differences)")
+    #expect(differences[0] < (form.showsRows ? 80 : 40), "not the picture: \(differences)")
     #expect(previews.allSatisfy { $0.isOpaque }, "pixels that have not arrived are filled")
   }
 
@@ -96,8 +97,24 @@ import Testing
       [made.thumbnails[0].thumbnail.width, made.thumbnails[0].thumbnail.height] == [240, 320])
   }
 
+  @Test func `a part of a baseline JPEG shows its rows, and the others grey`() throws {
+    let picture = try ArrivingPicture(.baselineJPEG)
+    let final = try fixture.raster(of: picture.bytes)
+    let grey = Raster.Pixel(128, 128, 128)
+    let rowCounts = try picture.steps.indices.map { step in
+      let shown = try preview(of: picture.part(step))
+      let rows = (0..<shown.height).prefix { y in
+        !(0..<shown.width).allSatisfy { shown[$0, y] == grey }
+      }
+      for y in rows.dropLast(16) { #expect(shown[7, y] == final[7, y], "row \(y)") }
+      return rows.count
+    }
+    #expect(rowCounts[0] >= 16 && rowCounts == rowCounts.sorted(), "\(rowCounts)")
+    #expect(Set(rowCounts).count == rowCounts.count && rowCounts[2] < final.height)
+  }
+
   @Test(arguments: [
-    PictureFormat.jpeg, .png, .webp, .tiff, .avif, .heif, .jxl, .bmp, .ico, .pnm,
+    PictureFormat.png, .webp, .tiff, .avif, .heif, .jxl, .bmp, .ico, .pnm,
   ])
   func `other formats have no preview`(format: PictureFormat) throws {
     let picture = try fixture.maker.scene(width: 320, height: 240, format: format)
@@ -108,7 +125,7 @@ import Testing
   func `a part that does not show the whole picture is corrupt`(form: ArrivingPicture.Form) throws {
     let picture = try ArrivingPicture(form)
     // The header and little more.
-    let byteCount = form == .progressiveJPEG ? 100 : 850
+    let byteCount = [.progressiveJPEG, .baselineJPEG].contains(form) ? 100 : 850
     #expect(try failureCode(of: Array(picture.bytes[..<byteCount])) == .corruptImage)
   }
 

@@ -303,10 +303,11 @@ struct FrameDelayTests {
 /// Whether a picture can be shown before its end.
 struct PreviewProspectTests {
   private func prospect(
-    _ bytes: some Collection<UInt8>, shownByteCount: Int = 0
+    _ bytes: some Collection<UInt8>, shownByteCount: Int = 0, includingRows: Bool = false
   ) -> PreviewProspect {
     let bytes = Array(bytes)
-    return PreviewProspect(of: bytes.span, shownByteCount: shownByteCount)
+    return PreviewProspect(
+      of: bytes.span, shownByteCount: shownByteCount, includingRows: includingRows)
   }
 
   private func scene(_ format: PictureFormat) throws -> [UInt8] {
@@ -347,6 +348,14 @@ struct PreviewProspectTests {
     for format in [PictureFormat.jpeg, .png, .webp, .tiff, .avif, .bmp, .pnm, .jxl] {
       #expect(try prospect(scene(format)) == .none, "\(format)")
     }
+  }
+
+  @Test func `a baseline JPEG is shown where its first rows are wanted`() throws {
+    let jpeg = try scene(.jpeg)
+    #expect(prospect(jpeg[..<20], includingRows: true) == .later)
+    #expect(prospect(jpeg[..<700], includingRows: true) == .now(byteCount: 700))
+    #expect(prospect(jpeg[..<700], shownByteCount: 700, includingRows: true) == .later)
+    #expect(try prospect(scene(.png), includingRows: true) == .none)
   }
 
   @Test func `a JPEG is shown again once it has a further scan`() throws {

@@ -163,8 +163,7 @@ enum GoldenMessages {
         Upload(
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
-      "preview": .preview([lease]),
-      "progress": .progress([lease]),
+      "updates": .updates(lease, [.previews, .rows]),
       "cancel": .cancel([lease]),
       "follow_redirects": .followRedirects([TransferID(startedBy: lease)]),
       "sweep": .sweep(expiredAt: WallTime(rawValue: 1_700_000_000_123)),

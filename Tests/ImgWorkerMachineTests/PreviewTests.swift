@@ -10,8 +10,8 @@ struct PreviewTests {
 
   private var driver = TestDriver()
 
-  private mutating func want(_ leases: [LeaseID]) {
-    driver.handle(.received(.preview(leases)))
+  private mutating func want(_ lease: LeaseID, _ updates: ArrivalUpdates = .previews) {
+    driver.handle(.received(.updates(lease, updates)))
   }
 
   private mutating func grow(_ byteCount: Int, _ transfer: TransferID = 1) -> [String] {
@@ -29,7 +29,7 @@ struct PreviewTests {
   /// There is a fetch whose viewer wants previews, and whose first one may be made.
   init() {
     driver.fetch([1])
-    want([1])
+    want(1)
     driver.advance(by: Self.interval)
   }
 
@@ -50,7 +50,7 @@ struct PreviewTests {
   @Test mutating func `a body has no preview in its first half second, and one each half second`() {
     driver = TestDriver()
     driver.fetch([1])
-    want([1])
+    want(1)
     #expect(driver.previewDeadline == nil, "nothing has arrived")
     #expect(grow(1_000) == [])
     #expect(driver.previewDeadline == driver.now.instant + Self.interval)
@@ -100,6 +100,24 @@ struct PreviewTests {
     #expect(driver.watchedTransfers == [])
   }
 
+  @Test mutating func `a picture that shows only its rows goes on for those who want them`() {
+    driver.attach([2], TestDriver.url, .sample(keep: .all))
+    want(2, [.previews, .rows])
+    #expect(grow(1_000) == ["make preview of 1 for 1"])
+    #expect(!driver.previewOrder(1, of: 1).includesRows)
+    #expect(end(.never) == [])
+    for byteCount in [2_000, 4_000] {
+      driver.advance(by: Self.interval)
+      #expect(grow(byteCount) == ["make preview of 1 for 2"])
+      #expect(driver.previewOrder(2, of: 1).includesRows)
+      #expect(end(.made(Self.preview, shownByteCount: byteCount), lease: 2) == ["send preview 2"])
+    }
+    driver.advance(by: Self.interval)
+    #expect(grow(8_000) == ["make preview of 1 for 2"])
+    #expect(end(.never, lease: 2) == [])
+    #expect(driver.watchedTransfers == [])
+  }
+
   @Test mutating func `the next preview needs to show more of the body than the last one`() {
     _ = grow(1_000)
     _ = end(.made(Self.preview, shownByteCount: 900))
@@ -110,7 +128,7 @@ struct PreviewTests {
 
   @Test mutating func `leases of several variants take turns`() {
     driver.attach([2], TestDriver.url, .sample(keep: .all))
-    want([2])
+    want(2)
     #expect(grow(1_000) == ["make preview of 1 for 1"])
     #expect(end() == ["send preview 1"])
     driver.advance(by: Self.interval)
@@ -122,7 +140,7 @@ struct PreviewTests {
 
   @Test mutating func `one preview at a time is made, the one that is due first`() {
     driver.fetch([2], "http://example.com/b.jpg")
-    want([2])
+    want(2)
     #expect(grow(1_000) == ["make preview of 1 for 1"])
     driver.advance(by: Self.interval)
     #expect(grow(1_000, 2) == [])
@@ -154,14 +172,14 @@ struct PreviewTests {
     driver = TestDriver()
     let variant = try Variant(ImageVariant(width: 64, height: 64, frames: frames))
     driver.fetch([1], TestDriver.url, ThumbnailRequest(variant: variant))
-    want([1])
+    want(1)
     #expect(driver.watchedTransfers == [])
   }
 
   @Test mutating func `a request for facts has no previews`() {
     driver = TestDriver()
     driver.fetch([1], TestDriver.url, .sample(keep: .facts))
-    want([1])
+    want(1)
     #expect(driver.watchedTransfers == [])
   }
 
@@ -172,7 +190,7 @@ struct PreviewTests {
     driver = TestDriver()
     driver.fetch([1])
     driver.attach([2], TestDriver.url, .sample(respectsOptOut: true))
-    want([2])
+    want(2)
     #expect(driver.watchedTransfers == [])
   }
 }
@@ -186,8 +204,8 @@ struct ProgressTests {
 
   private var driver = TestDriver()
 
-  private mutating func want(_ leases: [LeaseID]) {
-    driver.handle(.received(.progress(leases)))
+  private mutating func want(_ lease: LeaseID) {
+    driver.handle(.received(.updates(lease, .progress)))
   }
 
   private mutating func grow(
@@ -206,7 +224,7 @@ struct ProgressTests {
   /// There is a fetch whose viewer wants progress.
   init() {
     driver.fetch([1])
-    want([1])
+    want(1)
   }
 
   @Test mutating func `what has arrived is reported for a lease that wants it`() {
@@ -258,7 +276,8 @@ struct ProgressTests {
   @Test mutating func `one message has the progress of all leases`() {
     driver.attach([2], TestDriver.url, .sample(keep: .all))
     driver.fetch([3], "http://example.com/b.jpg")
-    want([2, 3])
+    want(2)
+    want(3)
     grow(1_000)
     grow(700, of: nil, 3)
     #expect(endLaterTurn() == ["progress 1 1000 of 5000, 2 1000 of 5000, 3 700"])
@@ -293,7 +312,7 @@ struct ProgressTests {
     grow(1_000)
     #expect(endLaterTurn() == ["progress 1 1000 of 5000"])
     driver.attach([2], TestDriver.url, .sample(keep: .all))
-    want([2])
+    want(2)
     #expect(endLaterTurn() == ["progress 1 1000 of 5000, 2 1000 of 5000"])
   }
 
@@ -326,7 +345,7 @@ struct ProgressTests {
   @Test mutating func `a request for facts has no progress`() {
     driver = TestDriver()
     driver.fetch([1], TestDriver.url, .sample(keep: .facts))
-    want([1])
+    want(1)
     #expect(driver.watchedTransfers == [])
     driver.receiveBody(of: 1)
     #expect(driver.endTurn() == ["transferred [1]"])
@@ -335,7 +354,7 @@ struct ProgressTests {
   @Test mutating func `an original of the store has no progress`() {
     driver = TestDriver()
     driver.decode([1])
-    want([1])
+    want(1)
     #expect(driver.watchedTransfers == [])
     #expect(endLaterTurn() == [])
   }

@@ -30,8 +30,10 @@ import Testing
       items: leases.map { Assignment(lease: $0, url: origin.baseURL + path) })
   }
 
-  private func want(_ leases: [LeaseID], of worker: RunningWorker) throws {
-    try worker.send(.preview(leases))
+  private func want(
+    _ leases: [LeaseID], _ updates: ArrivalUpdates = .previews, of worker: RunningWorker
+  ) throws {
+    for lease in leases { try worker.send(.updates(lease, updates)) }
   }
 
   @Test(arguments: ArrivingPicture.Form.allCases)
@@ -42,7 +44,7 @@ import Testing
     origin.serve("/a", .body(picture.bytes, delivery: .steps(picture.steps)))
     let worker = try RunningWorker()
     try worker.send(.fetch(fetch([1])))
-    try want([1], of: worker)
+    try want([1], [.previews, .rows], of: worker)
     var said = RunningWorker.Said()
     for step in picture.steps.indices {
       // The origin holds the next part until this preview has come.
@@ -98,7 +100,7 @@ import Testing
   }
 
   private func want(_ lease: LeaseID) throws {
-    try worker.send(.progress([lease]))
+    try worker.send(.updates(lease, .progress))
   }
 
   @Test func `a resumed download counts the bytes that were there before`() throws {

@@ -150,10 +150,13 @@ package enum EXIFSegment {
   }
 }
 
-/// A picture that shows itself coarsely before its end.
+/// A picture that shows itself coarsely before its end, or its first rows.
 package struct ArrivingPicture: Sendable {
   package enum Form: String, CaseIterable, Sendable {
-    case progressiveJPEG, interlacedPNG, interlacedGIF
+    case progressiveJPEG, baselineJPEG, interlacedPNG, interlacedGIF
+
+    /// Whether it shows its first rows alone.
+    package var showsRows: Bool { self == .baselineJPEG }
   }
 
   package let bytes: [UInt8]
@@ -170,6 +173,9 @@ package struct ArrivingPicture: Sendable {
       // The first scan is complete at the second one's marker, and so on.
       let scans = bytes.indices.dropLast().filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }
       steps = [scans[1], scans[4], scans[7]].map { $0 + 2 }
+    case .baselineJPEG:
+      bytes = try maker.scene(width: width, height: height, format: .jpeg)
+      steps = Self.parts(of: bytes)
     case .interlacedPNG:
       bytes = try maker.scene(width: width, height: height, format: .interlacedPNG)
       steps = Self.parts(of: bytes)

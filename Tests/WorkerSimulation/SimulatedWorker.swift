@@ -65,7 +65,7 @@ package final class SimulatedWorker {
     case .fetch(let batch), .attach(let batch), .decode(let batch):
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
-    case .welcome, .followRedirects, .preview, .progress, .cancel, .sweep, .unpin, .decoderExited,
+    case .welcome, .followRedirects, .updates, .cancel, .sweep, .unpin, .decoderExited,
       .drain:
       break
     }

@@ -131,7 +131,7 @@ extension CoordinatorRequest where Answer == GetResult {
     get(
       GetRequest(
         url: asked.url.text, options: asked.options,
-        updates: !isObserved ? [] : asked.isIncremental ? .previews : .progress,
+        updates: isObserved ? asked.updates : [],
         maximumRetryAfter: maximumRetryAfter)
     ).inTurn(of: asked)
   }

@@ -5,6 +5,14 @@ package import ImgSettings
 import ImgSystem
 import Synchronization
 
+/// The pictures that have previews.
+private enum IncrementalKind: String, CaseIterable {
+  /// Those that show the whole of themselves coarsely.
+  case auto
+  /// Also those that show their first rows alone.
+  case force
+}
+
 /// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
   /// A URL, a file, or `-` for standard input.
@@ -16,6 +24,8 @@ package struct GetCommand: Command {
   package let viewer: String?
   /// Whether previews are written while the picture arrives.
   package let isIncremental: Bool
+  /// Whether previews may show the first rows alone.
+  package let previewsRows: Bool
   /// Whether the user learns how much of the picture has arrived.
   package let showsProgress: Bool
   private let destination: PictureOutput
@@ -39,10 +49,13 @@ package struct GetCommand: Command {
     "--no-cache", help: "Fetch the picture even if it is stored, and do not store it.")
 
   private static let incremental = OptionDescription(
-    "--incremental",
+    "--incremental", "KIND",
     help: "While the picture arrives, replace the file of --output by previews, each nearer to the "
-      + "thumbnail; with --json, print a line for each. For progressive JPEG, interlaced PNG and GIF."
-  )
+      + "thumbnail; with --json, print a line for each. auto is for progressive JPEG, interlaced PNG "
+      + "and GIF; force also for other JPEGs, whose first rows it shows above grey ones. "
+      + "--incremental alone is auto.",
+    impliedValue: IncrementalKind.auto.rawValue,
+    attachedWords: IncrementalKind.allCases.map(\.rawValue))
 
   private static let progress = OptionDescription(
     "--progress",
@@ -97,7 +110,9 @@ package struct GetCommand: Command {
         "--keep original: get returns a thumbnail; use --keep all to store the original, too")
     }
     viewer = try arguments.value(of: Self.viewer, Self.viewerName)
-    isIncremental = arguments.contains(Self.incremental)
+    let kind = try arguments.value(of: Self.incremental, IncrementalKind.init(parsing:))
+    isIncremental = kind != nil
+    previewsRows = kind == .force
     showsProgress = arguments.contains(Self.progress)
     guard !isIncremental || destination.path != nil || destination.isJSON else {
       throw UsageError(
@@ -212,6 +227,7 @@ package struct GetCommand: Command {
         let search = ThumbnailSearch(
           choice: choice, viewer: viewer,
           onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } },
+          previewsRows: previewsRows,
           progress: showsProgress
             ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil)
         return try search.thumbnail(of: ImageURL(line: text), options, in: context)

@@ -11,6 +11,8 @@ struct ThumbnailSearch {
   let viewer: String?
   /// Is given previews while the picture arrives; `nil` asks for none.
   var onPreview: ((ImagePreview) -> Void)?
+  /// Whether previews may show the first rows alone.
+  var previewsRows = false
   /// Is given how much of the picture has arrived; `nil` asks for nothing.
   var progress: ProgressOutput?
 
@@ -45,6 +47,7 @@ struct ThumbnailSearch {
         show(preview)
       }
     }
+    observers.previewsRows = previewsRows
     observers.onProgress = progress.map { output in
       { progress in
         hasArrivals = true

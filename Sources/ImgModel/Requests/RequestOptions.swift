@@ -191,6 +191,8 @@ package struct ArrivalUpdates: OptionSet, Hashable, Sendable {
   package static let previews = ArrivalUpdates(rawValue: 1 << 0)
   /// How much of it has arrived.
   package static let progress = ArrivalUpdates(rawValue: 1 << 1)
+  /// With ``previews``: also the first rows of a picture that shows nothing else of itself before its end.
+  package static let rows = ArrivalUpdates(rawValue: 1 << 2)
 }
 
 extension ArrivalUpdates: FieldValue {}

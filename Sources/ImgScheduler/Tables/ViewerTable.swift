@@ -112,14 +112,10 @@ package struct ViewerTable {
   /// Asks workers for what viewers want, after the messages that grant the leases.
   mutating func requestUpdates(in leases: LeaseTable) -> [Effect] {
     guard !wantedUpdates.isEmpty else { return [] }
-    var requests: [Effect] = []
-    for (lease, updates) in wantedUpdates {
+    defer { wantedUpdates = [] }
+    return wantedUpdates.compactMap { lease, updates in
       // It may have ended since.
-      guard let worker = leases[lease]?.worker else { continue }
-      if updates.contains(.previews) { requests.append(.send(.preview([lease]), to: worker)) }
-      if updates.contains(.progress) { requests.append(.send(.progress([lease]), to: worker)) }
+      leases[lease].map { .send(.updates(lease, updates), to: $0.worker) }
     }
-    wantedUpdates = []
-    return requests
   }
 }

@@ -24,12 +24,10 @@ package indirect enum CoordinatorMessage: Hashable, WireMessage {
   case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects([TransferID])
-  /// Clients want previews of the pictures of these leases while they arrive. The worker sends some as
-  /// `preview`. It ignores leases whose body has arrived, or that have none to wait for.
-  case preview([LeaseID])
-  /// Clients want to know how much of the bodies of these leases has arrived. The worker sends it as
-  /// `progress`. It ignores leases whose body has arrived, or that have none to wait for.
-  case progress([LeaseID])
+  /// Clients want to be told of the picture of this lease while it arrives. The worker sends previews as
+  /// `preview`, and how much has arrived as `progress`. It ignores a lease whose body has arrived, or that has
+  /// none to wait for.
+  case updates(LeaseID, ArrivalUpdates)
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
   case cancel([LeaseID])
@@ -59,8 +57,8 @@ extension CoordinatorMessage {
     case .decode(let payload): try f.message("decode", payload)
     case .decodeUpload(let payload): try f.message("decode_upload", payload)
     case .followRedirects(let transfers): try f.message("follow_redirects", "transfers", transfers)
-    case .preview(let leases): try f.message("preview", "leases", leases)
-    case .progress(let leases): try f.message("progress", "leases", leases)
+    case .updates(let lease, let updates):
+      try f.message("updates", "lease", lease, "updates", updates)
     case .cancel(let leases): try f.message("cancel", "leases", leases)
     case .sweep(let moment): try f.message("sweep", "expired_at", moment)
     case .unpin(let jobs): try f.message("unpin", "jobs", jobs)
@@ -80,8 +78,7 @@ extension CoordinatorMessage {
     case "decode": .decode(try f.payload())
     case "decode_upload": .decodeUpload(try f.payload())
     case "follow_redirects": .followRedirects(try f.member("transfers"))
-    case "preview": .preview(try f.member("leases"))
-    case "progress": .progress(try f.member("leases"))
+    case "updates": .updates(try f.member("lease"), try f.member("updates"))
     case "cancel": .cancel(try f.member("leases"))
     case "sweep": .sweep(expiredAt: try f.member("expired_at"))
     case "unpin": .unpin(try f.member("jobs"))

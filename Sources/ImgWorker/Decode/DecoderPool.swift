@@ -309,7 +309,7 @@ final class PreviewDecoder {
       guard let byteCount = try decoder.take(job.part) else {
         return ended(job.order, .later, releasing: decoder)
       }
-      switch decoder.prospect(byteCount: byteCount, shownByteCount: job.order.shownByteCount) {
+      switch decoder.prospect(byteCount: byteCount, for: job.order) {
       case .now(let shownByteCount):
         try decoder.startPreview(byteCount: shownByteCount, as: job.order.variant)
         running = Running(

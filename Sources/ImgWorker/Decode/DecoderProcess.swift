@@ -3,6 +3,7 @@ import ImgFacts
 import ImgModel
 import ImgSystem
 import ImgWire
+import ImgWorkerMachine
 
 /// One decoder process as its worker sees it: the connection, and the memory that both share. Belongs
 /// to the decode thread.
@@ -202,10 +203,11 @@ final class DecoderProcess {
 
   /// Whether the picture can be shown.
   ///
-  /// - Parameter shownByteCount: the first bytes that the previous preview shows.
-  func prospect(byteCount: Int, shownByteCount: Int) -> PreviewProspect {
+  /// - Parameter byteCount: of all that was taken.
+  func prospect(byteCount: Int, for order: PreviewOrder) -> PreviewProspect {
     picture.withPicture(byteCount: byteCount) {
-      PreviewProspect(of: $0, shownByteCount: shownByteCount)
+      PreviewProspect(
+        of: $0, shownByteCount: order.shownByteCount, includingRows: order.includesRows)
     }
   }
 
