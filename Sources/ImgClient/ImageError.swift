@@ -11,9 +11,7 @@ extension ImageError {
   }
 
   package static func timedOut(_ url: String?, after timeout: Duration) -> ImageError {
-    ImageError(
-      code: .timeout, url: url, isRetryable: true,
-      message: "the request took longer than its timeout of \(timeout)")
+    ImageError(Failure.timedOut(after: timeout, in: .queue), url: url)
   }
 
   /// A failure that is retryable although the request was cancelled is that of a coordinator that stops.

@@ -157,13 +157,22 @@ struct ClusterRequest: Hashable, Sendable {
     updates = .progress
   }
 
-  static func options(of request: ImageRequest) throws(ImageError) -> RequestOptions {
+  /// - Parameter timeout: that the coordinator keeps. A load keeps its own in this process, so that it counts also while
+  ///   no coordinator answers.
+  static func options(
+    of request: ImageRequest, timeout: Duration? = nil
+  ) throws(ImageError) -> RequestOptions {
     guard RequestOptions.delayRange.contains(request.delay) else {
       throw ImageError(invalidRequest: "a delay is at most a day")
     }
     if let timeout = request.timeout {
       guard timeout > .zero, timeout <= RequestOptions.delayRange.upperBound else {
         throw ImageError(invalidRequest: "a timeout is more than nothing, and at most a day")
+      }
+    }
+    if let timeout {
+      guard RequestOptions.timeoutRange.contains(timeout) else {
+        throw ImageError(invalidRequest: "a timeout of a job is from 1 ms to a day")
       }
     }
     if let pause = request.maximumRetryAfter {
@@ -178,7 +187,8 @@ struct ClusterRequest: Hashable, Sendable {
           cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
           redirectOrigins: request.redirectOrigins),
         bypassesStore: request.cachePolicy == .bypass),
-      expiry: try request.expiry.model(), priority: request.priority.rawValue, delay: request.delay)
+      expiry: try request.expiry.model(), priority: request.priority.rawValue, delay: request.delay,
+      timeout: timeout)
   }
 
   private static func checked(_ variant: ImageVariant) throws(ImageError) -> Variant {

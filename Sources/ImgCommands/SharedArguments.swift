@@ -38,6 +38,22 @@ extension OperandDescription {
 }
 
 extension RequestOptions {
+  static let timeoutOption = OptionDescription(
+    "--timeout", "DURATION",
+    help:
+      "Give up on a URL after this long; it ends as timeout, and other requests for it go on. In a "
+      + "list, the time of a URL begins with its fetch. Default: only the coordinator's limits.")
+
+  /// The value of ``timeoutOption``; `nil` without it.
+  ///
+  /// - Parameter arguments: the arguments of a command that may list it.
+  static func timeout(in arguments: ArgumentReader) throws(UsageError) -> Duration? {
+    guard arguments.lists(timeoutOption) else { return nil }
+    return try arguments.value(of: timeoutOption) { (text) throws(InvalidValue) in
+      try Duration(parsing: text, in: timeoutRange)
+    }
+  }
+
   static let priorityHelp = "From -2 (lowest) to 2 (highest)."
 
   /// Reads a priority, the only number with a sign.

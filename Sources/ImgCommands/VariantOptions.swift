@@ -359,6 +359,7 @@ enum StorageOptions {
       isLenient: VariantOptions.isLenient(in: arguments),
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
+      timeout: try RequestOptions.timeout(in: arguments),
       keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? .thumbnail, fetch: fetch)
   }
 

@@ -126,6 +126,7 @@ struct ListService: Sendable {
     asked.fileName = query.size.map { "\(query.id)-\($0.width)x\($0.height)" }
     if let size = query.size { (asked.box.width, asked.box.height) = (size.width, size.height) }
     asked.wait = try await wait(of: query)
+    asked.request.timeout = query.timeout
     let response = await pictures.response(to: request, for: asked)
     // What was cancelled, maybe because its time is over, has a failure as its response.
     guard !Task.isCancelled else {

@@ -232,6 +232,16 @@ extension Failure {
 }
 
 extension Failure {
+  /// The failure of a request whose time is over. The picture may come for others.
+  ///
+  /// - Parameters:
+  ///   - limit: of the request.
+  ///   - stage: that the picture had reached.
+  package static func timedOut(after limit: Duration, in stage: Stage) -> Failure {
+    Failure(
+      stage: stage, code: .timeout, detail: "the request took longer than its timeout of \(limit)")
+  }
+
   /// The failure of a picture that needs more memory than a decoder may use.
   ///
   /// - Parameter byteCount: the memory limit of a decoder.

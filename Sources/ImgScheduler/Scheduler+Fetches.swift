@@ -316,6 +316,7 @@ extension Scheduler {
     workers.hold(lease, as: hold, by: worker)
     work.change(waiting.id) { $0.noteFetch() }
     move(waiting.id, to: hold == .decode ? .decoding(lease) : .transferring(lease))
+    beginTimes(ofLinesAt: waiting.id)
     let item = work.item(waiting.id)
     noteUpdates(item.updates, of: item.id)
     return Lease.Granted(item: item, lease: lease, worker: worker)

@@ -58,7 +58,8 @@ extension Scheduler {
       let waiter = Waiter(
         who: .line(id, index: line.index), expiry: options.expiry,
         isPinning: isPinning && options.keep != .none, priority: options.priority,
-        arrivalTag: jobs.servedTag(at: options.priority), command: command)
+        arrivalTag: jobs.servedTag(at: options.priority), command: command,
+        timeout: options.timeout)
       let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
       if isMoreUrgent { enqueue(item) }
       return isNew ? item : nil
@@ -94,13 +95,15 @@ extension Scheduler {
     var waiter = newcomer
     // No copy of the item is alive when it changes, so that its list of waiters grows in place.
     guard
-      let (needsStartTag, numbers, host) = work[id].map({
-        ($0.competes && $0.isOfLines, StageNumbers($0.stage), $0.host)
+      let (needsStartTag, isBegun, numbers, host) = work[id].map({
+        ($0.competes && $0.isOfLines, $0.isBegun, StageNumbers($0.stage), $0.host)
       })
     else { preconditionFailure("an open item has not ended") }
     if needsStartTag { jobs.assignStartTag(to: &waiter) }
+    if isBegun { waiter.beginTime(at: now.instant) }
     effects += jobs.count([waiter], at: id, host: host, by: numbers, at: now.wall)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
+    noteTimeouts(of: [waiter], at: id)
     noteUpdates(waiter.updates, of: id)
     return isMoreUrgent
   }
@@ -110,6 +113,7 @@ extension Scheduler {
     let item = work.add(subject, waiter)
     effects += jobs.count(
       item.waiters, at: item.id, host: item.host, by: StageNumbers(item.stage), at: now.wall)
+    noteTimeouts(of: item.waiters, at: item.id)
     return item
   }
 

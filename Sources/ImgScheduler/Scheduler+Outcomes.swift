@@ -170,7 +170,12 @@ extension Scheduler {
   }
 
   /// Counts the lines among `waiters` out of their jobs' numbers, at the item's stage.
+  ///
+  /// All that no longer waits there comes by here, so that its time ends, too.
   private mutating func countOut(_ waiters: [Waiter], of item: WorkItem) {
+    for waiter in waiters where waiter.timesOutAt != nil {
+      timeouts.remove(TimedWaiter(item: item.id, who: waiter.who))
+    }
     effects += jobs.count(
       waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * -1, at: now.wall)
   }
@@ -189,6 +194,44 @@ extension Scheduler {
     return true
   }
 
+  // MARK: - Timeouts
+
+  /// The item is fetched or decoded from now on, so that the time of its lines begins.
+  mutating func beginTimes(ofLinesAt id: WorkID) {
+    guard work.item(id).waiters.contains(where: \.isUntimed) else { return }
+    let waiters = work.change(id) { [now] item in
+      item.changeWaiters { $0.beginTime(at: now.instant) }
+      return item.waiters
+    }
+    noteTimeouts(of: waiters, at: id)
+  }
+
+  /// Notes when waiters have waited long enough.
+  mutating func noteTimeouts(of waiters: [Waiter], at id: WorkID) {
+    for waiter in waiters {
+      guard let end = waiter.timesOutAt else { continue }
+      timeouts.set(TimedWaiter(item: id, who: waiter.who), to: end)
+    }
+  }
+
+  /// Ends what has waited for as long as its request permits. Its item goes on if others wait for it.
+  mutating func endTimeouts() {
+    while let (timed, end) = timeouts.first, end <= now.instant {
+      let item = work.item(timed.item)
+      let ended = work.change(timed.item) { $0.remove { $0.who == timed.who } }
+      countOut(ended, of: item)
+      let viewerCount = ended.count { $0.viewer != nil }
+      let byteCount = work.change(timed.item) { item in
+        item.departedViewerCount += viewerCount
+        return item.takeUnreportedByteCount()
+      }
+      let failure = Failure.timedOut(
+        after: ended.first?.timeout ?? .zero, in: item.stage.stageOfFailures)
+      tell(ended, .failed(failure, bytesFetched: byteCount), nil)
+      continueOrEnd(timed.item)
+    }
+  }
+
   /// Nothing waits for the item, and a worker holds it. The worker's answer ends it.
   private mutating func abort(_ item: WorkItem) {
     guard let id = item.stage.lease, let lease = fetches.leases[id], lease.purpose != .lookup else {
@@ -202,6 +245,18 @@ extension Scheduler {
   mutating func sendBack(_ id: WorkID) {
     remove(from: id) { _ in true }
     discard(id)
+  }
+}
+
+extension WorkItem.Stage {
+  /// Where a picture that has come so far fails.
+  fileprivate var stageOfFailures: Failure.Stage {
+    switch self {
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
+      .queue
+    case .transferring: .fetch
+    case .decoding: .decode
+    }
   }
 }
 

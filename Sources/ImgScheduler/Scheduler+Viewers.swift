@@ -26,10 +26,11 @@ extension Scheduler {
   }
 
   private mutating func begin(_ viewer: ViewerID, _ request: GetRequest, for url: ImageURL) {
-    let waiter = Waiter(
+    var waiter = Waiter(
       who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
       command: newCommand(), updates: request.updates,
-      maximumRetryAfter: request.maximumRetryAfter)
+      maximumRetryAfter: request.maximumRetryAfter, timeout: request.options.timeout)
+    waiter.beginTime(at: now.instant)
     let (id, isNew, _) = addWaiter(waiter, url: url, options: request.options)
     viewers.wait(
       viewer, name: request.viewer, for: id, reportAt: now.instant + Self.stallTime)
@@ -86,7 +87,9 @@ extension Scheduler {
       effects += [.release(picture.file), .answer(viewer, .failed(refusal), nil)]
       return
     }
-    let waiter = Waiter(who: .viewer(viewer), expiry: options.expiry)
+    var waiter = Waiter(
+      who: .viewer(viewer), expiry: options.expiry, timeout: options.timeout)
+    waiter.beginTime(at: now.instant)
     let url = ImageURL(uploaded: picture.file.rawValue)
     let key = WorkItem.Key(
       name: PictureName(url),

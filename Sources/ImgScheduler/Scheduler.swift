@@ -40,6 +40,8 @@ package struct Scheduler: ~Copyable {
   var pinRoom = PinRoom()
   /// The viewers and jobs that let a delay pass before anything begins, and until when.
   var delays = PriorityQueue<Delayed, Instant>()
+  /// The waiters that wait for a limited time, and until when.
+  package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
   var phase = Phase.working
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
@@ -66,6 +68,19 @@ package struct Scheduler: ~Copyable {
     case job(JobID)
   }
 
+  /// A waiter at an item.
+  package struct TimedWaiter: QueueKey {
+    package typealias Positions = [TimedWaiter: Int]
+
+    package let item: WorkID
+    package let who: Waiter.Who
+
+    package init(item: WorkID, who: Waiter.Who) {
+      self.item = item
+      self.who = who
+    }
+  }
+
   /// - Parameters:
   ///   - limits: `workers` is at least 1.
   ///   - seed: of the jitter of retries.
@@ -83,6 +98,7 @@ package struct Scheduler: ~Copyable {
     timeline.update(now)
     take(event)
     endDelays()
+    endTimeouts()
     endLookupWaits()
     fetches.noteDueRetries(at: now.instant)
     let timeout = limits.transferTimeout
@@ -175,7 +191,8 @@ package struct Scheduler: ~Copyable {
   /// When the scheduler wants to hear `timePassed`; `nil` when only other events can change
   /// anything.
   package var deadline: Instant? {
-    workers.deadline.orLess(delays.first?.priority).orLess(fetches.deadline(isDraining: isDraining))
+    workers.deadline.orLess(delays.first?.priority).orLess(timeouts.first?.priority)
+      .orLess(fetches.deadline(isDraining: isDraining))
   }
 
   /// Whether nothing runs and nothing waits except paused jobs.

@@ -8,19 +8,21 @@ extension ClusterModel {
   func submit(
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
     priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Duration = .zero,
-    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none
+    timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
+    pinPolicy: PinPolicy = .none
   ) -> JobID {
     submit(
       count: lines.count, variant: variant, expiry: expiry, priority: priority,
-      order: order, delay: delay, keep: keep, fetch: fetch, pinPolicy: pinPolicy
+      order: order, delay: delay, timeout: timeout, keep: keep, fetch: fetch, pinPolicy: pinPolicy
     ) { lines[$0] }
   }
 
   @discardableResult
   func submit(
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
-    order: LineOrder = .firstInFirstOut, delay: Duration = .zero, keep: Keep = .thumbnail,
-    fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none, lacksHeaders: Bool = false,
+    order: LineOrder = .firstInFirstOut, delay: Duration = .zero, timeout: Duration? = nil,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none,
+    lacksHeaders: Bool = false,
     line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
@@ -28,7 +30,7 @@ extension ClusterModel {
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
-        delay: delay, keep: keep, fetch: fetch),
+        delay: delay, timeout: timeout, keep: keep, fetch: fetch),
       order: order, pinPolicy: pinPolicy, state: .queued, counts: JobCounts(total: count),
       submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders
@@ -77,7 +79,8 @@ extension ClusterModel {
   func view(
     _ url: String, name: String? = nil, variant: Variant = .standard, isLenient: Bool = false,
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
-    keep: Keep = .thumbnail, fetch: FetchOptions = .standard, bypassesStore: Bool = false,
+    timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
+    bypassesStore: Bool = false,
     updates: ArrivalUpdates = [], maximumRetryAfter: Duration? = nil
   ) -> ViewerID {
     lastViewer += 1
@@ -86,7 +89,7 @@ extension ClusterModel {
       ThumbnailRequest(
         variant: variant, isLenient: isLenient, keep: keep, fetch: fetch,
         bypassesStore: bypassesStore),
-      expiry: expiry, priority: priority, delay: delay)
+      expiry: expiry, priority: priority, delay: delay, timeout: timeout)
     waitingViewers.insert(viewer)
     requests[viewer] = (url, options)
     self.updates[viewer] = updates
@@ -103,12 +106,12 @@ extension ClusterModel {
   @discardableResult
   func upload(
     as url: String? = nil, variant: Variant = .standard, keep: Keep = .thumbnail,
-    byteCount: Int = 50_000
+    byteCount: Int = 50_000, timeout: Duration? = nil
   ) -> ViewerID {
     lastViewer += 1
     lastFile += 1
     let viewer = ViewerID(rawValue: lastViewer)
-    let options = RequestOptions(variant: variant, keep: keep)
+    let options = RequestOptions(variant: variant, timeout: timeout, keep: keep)
     waitingViewers.insert(viewer)
     requests[viewer] = url.map { ($0, options) }
     let picture = UploadedPicture(
@@ -216,6 +219,25 @@ extension ClusterModel {
         fail("\(source.key.name.text) waits although it is known to be missing", after: event)
       }
     }
+  }
+}
+
+/// How long requests wait.
+extension ClusterModel {
+  /// What waits for a limited time is known to, and no longer waits when it is over. Lines that are fetched or
+  /// decoded are among them.
+  func checkTimeouts(after event: Event) {
+    var timed: Set<Scheduler.TimedWaiter> = []
+    for item in scheduler.work.all {
+      for waiter in item.waiters {
+        check(
+          !waiter.isUntimed || waiter.job != nil && !item.isBegun, "a time has not begun", event)
+        guard let end = waiter.timesOutAt else { continue }
+        check(end > now.instant, "waits for longer than it wants", event)
+        timed.insert(Scheduler.TimedWaiter(item: item.id, who: waiter.who))
+      }
+    }
+    check(Set(scheduler.timeouts.keys) == timed, "the end of a wait is forgotten, or stays", event)
   }
 }
 

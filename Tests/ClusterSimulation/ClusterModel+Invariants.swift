@@ -9,6 +9,7 @@ extension ClusterModel {
     checkLeases(after: event)
     if let fleet { checkFleet(fleet, after: event) } else { checkModels(after: event) }
     checkItems(after: event)
+    checkTimeouts(after: event)
     let pictures = scheduler.work.all.compactMap { $0.picture?.file }
     check(openFiles == Set(pictures), "a memory file is not released, or too early", event)
     checkSources(after: event)
@@ -441,7 +442,7 @@ extension ClusterModel {
     }
   }
 
-  private func check(_ isHeld: Bool, _ message: @autoclosure () -> String, _ event: Event) {
+  func check(_ isHeld: Bool, _ message: @autoclosure () -> String, _ event: Event) {
     if !isHeld { fail(message(), after: event) }
   }
 }

@@ -200,6 +200,11 @@ extension Scenario {
       ? .milliseconds(Int64.random(in: 1...4_000, using: &random)) : .zero
   }
 
+  private mutating func randomTimeout() -> Duration? {
+    Int.random(in: 0..<4, using: &random) == 0
+      ? .milliseconds(Int64.random(in: 1...20_000, using: &random)) : nil
+  }
+
   private mutating func randomPoliteness() -> FetchOptions {
     FetchOptions(
       cachePolicy: randomPolicy(),
@@ -220,14 +225,15 @@ extension Scenario {
       lines, variant: randomVariant(), expiry: randomExpiry(),
       priority: .random(in: -2...2, using: &random),
       order: Bool.random(using: &random) ? .firstInFirstOut : .lastInFirstOut,
-      delay: randomDelay(), keep: randomKeep(), fetch: randomPoliteness(),
+      delay: randomDelay(), timeout: randomTimeout(), keep: randomKeep(),
+      fetch: randomPoliteness(),
       pinPolicy: PinPolicy.allCases.randomElement(using: &random) ?? .none)
   }
 
   private mutating func upload() {
     let viewer = cluster.upload(
       as: Bool.random(using: &random) ? randomLine() : nil, variant: randomVariant(),
-      keep: randomKeep())
+      keep: randomKeep(), timeout: randomTimeout())
     // What is stored under no URL is refused.
     if cluster.waitingViewers.contains(viewer) { expectedViewers.insert(viewer) }
   }
@@ -238,7 +244,7 @@ extension Scenario {
     let viewer = cluster.view(
       randomLine(), name: name, variant: randomVariant(), expiry: randomExpiry(),
       priority: Int.random(in: RequestOptions.priorityRange, using: &random), delay: randomDelay(),
-      keep: randomKeep(), fetch: randomPoliteness(),
+      timeout: randomTimeout(), keep: randomKeep(), fetch: randomPoliteness(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
       updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)),
       maximumRetryAfter: [nil, .seconds(2), .seconds(60)].randomElement(using: &random) ?? nil)

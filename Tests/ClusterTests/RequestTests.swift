@@ -29,6 +29,35 @@ import Testing
     #expect(try cluster.waitUntil { $0.viewers == 0 && $0.transfers == 0 })
   }
 
+  @Test func `get and info give up after their timeout, and who waits longer has the same fetch`()
+    throws
+  {
+    let path = try #require(origin.holdPictures(1).first)
+    let patient = try cluster.begin(["get", origin.url(path), "--json"])
+    try #require(origin.origin.waitUntil { $0[path].inFlight == 1 })
+    let result = try cluster.imgctl("get", origin.url(path), "--timeout", "1", "--json")
+    #expect(result.exitCode == 1)
+    #expect(result.output.contains(#""code":"timeout""#), "\(result.output)")
+    #expect(result.messages.contains("longer than its timeout of 1.0 seconds"))
+    let facts = try cluster.imgctl("info", origin.url(path), "--timeout", "50ms", "--json")
+    #expect(facts.exitCode == 1)
+    #expect(facts.output.contains(#""code":"timeout""#), "\(facts.output)")
+    origin.release([path])
+    #expect(try patient.wait().exitCode == 0)
+  }
+
+  /// A list whose time begins with the fetch of each URL, not with that of the list.
+  @Test func `each URL of a list has the timeout of its job, also after a crash`() throws {
+    let held = origin.holdPictures(1)
+    let job = try cluster.submit(
+      held.map(origin.url) + origin.pictures(3), "--delay", "1500ms", "--timeout", "300ms")
+    try cluster.restartAfterCrash()
+    let status = try cluster.finished(job)
+    #expect([status.done, status.failed, status.retryable] == [3, 1, 1])
+    #expect(try cluster.failures(of: job) == [origin.url(held[0]): "timeout"])
+    #expect(origin.origin.waitUntil { $0.totals.aborted == 1 })
+  }
+
   @Test func `status and list show a running delay, the priority and the order`() throws {
     let job = try cluster.submit(
       origin.pictures(2), "--delay", "1h", "--priority", "2", "--order", "lifo")

@@ -156,6 +156,25 @@ import Testing
     #expect(get.options.delay == delay)
   }
 
+  @Test func `get, info and submit take a timeout from 1 ms to a day`() throws {
+    for command in ["get http://h/", "info http://h/", "info --list -", "submit -"] {
+      #expect(try options("\(command)").timeout == nil)
+      #expect(try options("\(command) --timeout 1").timeout == .seconds(1))
+      #expect(try options("\(command) --timeout 250ms").timeout == .milliseconds(250))
+      for value in ["0", "25h", "-1", "x"] {
+        #expect(throws: UsageError.self) { try options("\(command) --timeout \(value)") }
+      }
+    }
+  }
+
+  private func options(_ line: String) throws -> RequestOptions {
+    switch line.prefix(while: { $0 != " " }) {
+    case "get": try command(line, as: GetCommand.self).options
+    case "info": try command(line, as: InfoCommand.self).options
+    default: try command(line, as: SubmitCommand.self).options
+    }
+  }
+
   @Test func `the commands of the cache have two words`() throws {
     #expect(try command("cache stat --json", as: CacheStatCommand.self).isJSON)
     #expect(try !command("cache ls", as: CacheLsCommand.self).isJSON)

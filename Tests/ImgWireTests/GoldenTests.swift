@@ -331,7 +331,8 @@ enum GoldenMessages {
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(variant: .standard), maximumRetryAfter: .seconds(2))),
+          options: RequestOptions(variant: .standard, timeout: .milliseconds(1_500)),
+          maximumRetryAfter: .seconds(2))),
       "next_preview": .nextPreview(request),
       "upload": .upload(
         request,

@@ -333,8 +333,10 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
     (#""delay_ms":-1,"#, "the delay must be at most one day"),
     (#""delay_ms":86400001,"#, "the delay must be at most one day"),
     ("", #""delay_ms" is missing"#),
+    (#""delay_ms":0,"timeout_ms":0,"#, "the timeout must be from 1 ms to one day"),
+    (#""delay_ms":0,"timeout_ms":86400001,"#, "the timeout must be from 1 ms to one day"),
   ])
-  func `a delay out of range is not decoded`(members: String, reason: String) throws {
+  func `a delay or a timeout out of range is not decoded`(members: String, reason: String) throws {
     #expect(try error(of: get(members)).contains(reason))
   }
 

@@ -15,6 +15,9 @@ public struct ImageJobRequest: Hashable, Sendable {
   public var order = LineOrder.firstInFirstOut
   /// How long the job waits before its first URL starts, at most a day.
   public var delay = Duration.zero
+  /// How long each URL may take from the moment at which its fetch begins, from 1 ms to a day; `nil` for no limit but
+  /// those of the cluster. One that takes longer fails with ``ImageError/Code/timeout``; other requests for it go on.
+  public var timeout: Duration?
   /// Who answers: the store or the origin. A job stores its thumbnails, so
   /// ``ImageRequest/CachePolicy/bypass`` is refused.
   public var cachePolicy = ImageRequest.CachePolicy.cacheElseLoad
@@ -42,6 +45,7 @@ public struct ImageJobRequest: Hashable, Sendable {
     request.expiry = expiry
     request.headers = headers
     request.acceptsDamage = acceptsDamage
+    request.timeout = timeout
     return request
   }
 }
@@ -56,7 +60,7 @@ extension ImageJobRequest {
     }
     var request = load(of: "")
     request.delay = delay
-    var options = try ClusterRequest.options(of: request)
+    var options = try ClusterRequest.options(of: request, timeout: timeout)
     options.priority = priority.rawValue
     options.fetch.respectsOptOut = true
     return options

@@ -73,7 +73,7 @@ package struct GetCommand: Command {
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
     options: StorageOptions.options + FetchArguments.options + [
-      viewer, noCache, incremental, progress, fallback,
+      viewer, noCache, incremental, progress, fallback, RequestOptions.timeoutOption,
     ]
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [

@@ -50,7 +50,8 @@ package struct InfoCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl info", summary: "tell the type, size and metadata of pictures",
     operands: [source],
-    options: [list, full, pixels, place] + FetchArguments.options + [.json]
+    options: [list, full, pixels, place] + FetchArguments.options
+      + [RequestOptions.timeoutOption, .json]
       + OptionDescription.startingPlaces,
     notes: [
       "A URL is fetched by ranges of 4 KiB and more until the facts are known. They are stored like "
@@ -78,7 +79,8 @@ package struct InfoCommand: Command {
     case (_?, _?): throw UsageError("give a picture or \(Self.list.flag), not both")
     }
     options = RequestOptions(
-      variant: .standard, keep: Self.keep(in: arguments),
+      variant: .standard, timeout: try RequestOptions.timeout(in: arguments),
+      keep: Self.keep(in: arguments),
       fetch: try FetchArguments.fetchOptions(
         in: arguments, for: picture.map { [$0] }, respectsOptOut: list != nil))
     guard list == nil || options.fetch.cacheKey == nil else {

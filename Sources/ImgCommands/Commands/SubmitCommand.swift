@@ -47,7 +47,7 @@ package struct SubmitCommand: Command {
     summary: "fetch a list of URLs and store their thumbnails",
     operands: [list],
     options: StorageOptions.jobOptions + FetchArguments.listOptions
-      + [infoOnly, priority, order, pin, noPin, name, .wait, .json]
+      + [infoOnly, RequestOptions.timeoutOption, priority, order, pin, noPin, name, .wait, .json]
       + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
     examples: [

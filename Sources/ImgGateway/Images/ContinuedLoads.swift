@@ -44,7 +44,7 @@ final class ContinuedLoads: Sendable {
   private static let overhead = 1_024
 
   private let loader: PictureLoader
-  /// Of a load.
+  /// Of a load, which may have a shorter one of its own.
   private let timeout: Duration
   private let now: @Sendable () -> ContinuousClock.Instant
   private let state = Mutex(State())
@@ -96,7 +96,9 @@ final class ContinuedLoads: Sendable {
     Task.immediate { [self] in
       let result: Result<PictureLoader.Outcome, ImageError>
       do throws(ImageError) {
-        result = .success(try await loader.image(for: request, found: .nothing, within: timeout))
+        result = .success(
+          try await loader.image(
+            for: request, found: .nothing, within: request.timeLimit(upTo: timeout)))
       } catch {
         result = .failure(error)
       }

@@ -93,7 +93,7 @@ final class PictureService: Sendable {
   /// - Parameter address: where the picture is when it is there.
   func events(of request: ImageRequest, at address: String) -> HTTPResponse {
     var request = request
-    request.timeout = timeout
+    request.timeout = timeLimit(of: request)
     request.maximumRetryAfter = Self.maximumRetryAfter
     let events = PictureEvents(client: loader.client, loads: loads)
     return .events(events.stream(of: request, at: address))
@@ -159,7 +159,7 @@ final class PictureService: Sendable {
     to request: HTTPRequest, for query: ImageQuery, _ wanted: ImageRequest,
     found: PreparedImages.Found
   ) async -> HTTPResponse {
-    let deadline = ContinuousClock.now + timeout
+    let deadline = ContinuousClock.now + timeLimit(of: wanted)
     let result: Result<PictureLoader.Outcome, ImageError>
     if let wait = query.wait, case .nothing = found {
       switch await continued.progress(of: wanted, within: wait.limit) {
@@ -189,14 +189,20 @@ final class PictureService: Sendable {
     of wanted: ImageRequest, found: PreparedImages.Found
   ) async -> Result<PictureLoader.Outcome, ImageError> {
     do throws(ImageError) {
-      return .success(try await loader.image(for: wanted, found: found, within: timeout))
+      return .success(
+        try await loader.image(for: wanted, found: found, within: timeLimit(of: wanted)))
     } catch {
       return .failure(error)
     }
   }
+
+  private func timeLimit(of request: ImageRequest) -> Duration { request.timeLimit(upTo: timeout) }
 }
 
 extension ImageRequest {
+  /// How long its load may take, given the limit of the server.
+  func timeLimit(upTo maximum: Duration) -> Duration { min(timeout ?? maximum, maximum) }
+
   /// The request in the automatic format, and for pictures that are no drawings; `nil` for one in a format that not
   /// every client decodes.
   fileprivate var ofJobs: ImageRequest? {

@@ -161,6 +161,7 @@ struct ImgproxyOptions {
     case .returnAttachment: isAttachment = try value.flag(ifEmpty: false)
     case .fallbackImageURL: fallback = try isEmpty ? nil : Self.fallback(value)
     case .wait: try waiting.readWait(value)
+    case .timeout: try waiting.readTimeout(value)
     case .cachebuster: version = isEmpty ? nil : value.version
     case .resize, .size, .gravity, .background, .filename, .placeholder, .preset:
       preconditionFailure("options with several arguments are read elsewhere")
@@ -258,6 +259,7 @@ struct ImgproxyOptions {
     query.isAttachment = isAttachment
     query.fallback = fallback
     query.wait = try waiting.wait()
+    query.request.timeout = waiting.timeout
     return query
   }
 
@@ -394,7 +396,7 @@ enum ImgproxyName: String, CaseIterable {
   case returnAttachment = "return_attachment"
   case fallbackImageURL = "fallback_image_url"
   // Of this server alone, see ``WaitParameters``.
-  case wait, placeholder
+  case wait, placeholder, timeout
 
   /// - Parameter name: as in a path; the short names count.
   init?(name: String) {

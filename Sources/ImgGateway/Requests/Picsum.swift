@@ -134,12 +134,13 @@ package enum PicsumPath: Hashable, Sendable {
     }
     // `random` tells URLs of the same picture apart, for caches.
     try Self.requireNames(
-      ["grayscale", "blur", "random", WaitParameters.waitName, WaitParameters.placeholderName],
-      in: parameters)
+      ["grayscale", "blur", "random"] + WaitParameters.names, in: parameters)
     let (size, format) = try Self.size(segments)
+    let waiting = try WaitParameters(parameters)
     let query = PictureQuery(
       id, size: size, isGrayscale: parameters["grayscale"] != nil,
-      blur: try Self.blur(parameters), format: format, wait: try WaitParameters(parameters).wait())
+      blur: try Self.blur(parameters), format: format, wait: try waiting.wait(),
+      timeout: waiting.timeout)
     self = hasEvents ? .events(query) : .picture(query)
   }
 
@@ -244,10 +245,12 @@ package struct PictureQuery: Hashable, Sendable {
   package let format: ImageVariant.Format?
   /// See ``ImageQuery/wait``.
   package let wait: PictureWait?
+  /// See ``ImageRequest/timeout``.
+  package let timeout: Duration?
 
   package init(
     _ id: PictureID, size: Size? = nil, isGrayscale: Bool = false, blur: Double = 0,
-    format: ImageVariant.Format? = nil, wait: PictureWait? = nil
+    format: ImageVariant.Format? = nil, wait: PictureWait? = nil, timeout: Duration? = nil
   ) {
     self.id = id
     self.size = size
@@ -255,10 +258,11 @@ package struct PictureQuery: Hashable, Sendable {
     self.blur = blur
     self.format = format
     self.wait = wait
+    self.timeout = timeout
   }
 
   /// Whether the thumbnail is asked for as the list has it.
-  package var isAsListed: Bool { self == PictureQuery(id, wait: wait) }
+  package var isAsListed: Bool { self == PictureQuery(id, wait: wait, timeout: timeout) }
 
   /// The variant that is asked for.
   ///

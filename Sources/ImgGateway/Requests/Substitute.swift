@@ -68,11 +68,15 @@ package struct PictureWait: Hashable, Sendable {
   }
 }
 
-/// The parameters of this server alone, `wait` and `placeholder`, in whatever form of a request.
+/// The parameters of this server alone, `wait`, `placeholder` and `timeout`, in whatever form of a request.
 struct WaitParameters {
   static let waitName = "wait"
   static let placeholderName = "placeholder"
+  static let timeoutName = "timeout"
+  static let names = [waitName, placeholderName, timeoutName]
 
+  /// See ``ImageRequest/timeout``; `nil` for that of the server.
+  private(set) var timeout: Duration?
   private var limit: Duration?
   private var substitute: Substitute?
 
@@ -88,20 +92,37 @@ struct WaitParameters {
     if let text = parameters[Self.placeholderName] {
       try readPlaceholder(OptionValue(name: Self.placeholderName, text: text))
     }
+    if let text = parameters[Self.timeoutName] {
+      try readTimeout(OptionValue(name: Self.timeoutName, text: text))
+    }
   }
+
+  /// - Throws: 400 for what is not a time of ``PictureWait/range``.
+  mutating func readWait(_ value: OptionValue) throws(RequestRejection) {
+    limit = try Self.time(value, in: PictureWait.range, from: "0, which waits for nothing,")
+  }
+
+  /// - Throws: 400 for what is not a time of ``timeoutRange``.
+  mutating func readTimeout(_ value: OptionValue) throws(RequestRejection) {
+    timeout = try Self.time(value, in: Self.timeoutRange, from: "1")
+  }
+
+  /// In milliseconds. The server's own limit counts, too.
+  private static let timeoutRange = 1...86_400_000
 
   /// Reads whole milliseconds.
   ///
-  /// - Throws: 400 for another text, and for more than ``PictureWait/range`` has.
-  mutating func readWait(_ value: OptionValue) throws(RequestRejection) {
+  /// - Parameter lowest: the least of the range, in words.
+  /// - Throws: 400 for another text.
+  private static func time(
+    _ value: OptionValue, in range: ClosedRange<Int>, from lowest: String
+  ) throws(RequestRejection) -> Duration {
     guard !value.isEmpty, value.text.utf8.allSatisfy(\.isDigit), let count = Int(value.text),
-      PictureWait.range.contains(count)
+      range.contains(count)
     else {
-      throw value.invalid(
-        "whole milliseconds from 0, which waits for nothing, to \(PictureWait.range.upperBound)"
-      ).asBadRequest
+      throw value.invalid("whole milliseconds from \(lowest) to \(range.upperBound)").asBadRequest
     }
-    limit = .milliseconds(count)
+    return .milliseconds(count)
   }
 
   /// - Throws: 400.

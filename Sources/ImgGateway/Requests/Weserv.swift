@@ -36,7 +36,7 @@ enum WeservOption: String, CaseIterable {
   case fallback = "default"
   case maxage, filename
   // Of this server alone, see ``WaitParameters``.
-  case wait, placeholder
+  case wait, placeholder, timeout
   // How the file is written, not what it shows: progressive scans, zlib's effort, PNG's filters, and how
   // JPEGs are loaded.
   case il, l, af, fsol
@@ -116,6 +116,7 @@ struct WeservOptions {
     // weserv's default is a kernel of its own.
     case .wait: try waiting.readWait(value)
     case .placeholder: try waiting.readPlaceholder(value)
+    case .timeout: try waiting.readTimeout(value)
     case .blur where value.isEmpty, .sharp where value.isEmpty:
       throw .invalidOption(
         value.name, "has no value; write the standard deviation in pixels, such as \(value.name)=1")
@@ -152,6 +153,7 @@ struct WeservOptions {
     query.format = format == nil ? .negotiated : .fixed
     query.fallback = fallback
     query.wait = try waiting.wait()
+    query.request.timeout = waiting.timeout
     query.box = box
     query.maximumAge = maximumAge
     query.fileName = fileName

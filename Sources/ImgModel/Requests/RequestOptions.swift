@@ -9,36 +9,45 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
   package var priority: Int
   /// How long after the submission the first URL may start.
   package private(set) var delay: Duration
+  /// How long a `get` waits for its result, from its arrival or the end of its delay; of a job, how long a URL may
+  /// take from the moment at which its fetch or its decode begins. `nil` for no limit but those of the cluster. Always
+  /// in ``timeoutRange``.
+  package private(set) var timeout: Duration?
 
   package static let priorityRange = -2...2
   /// 1 ms to 100 years, which is longer than any real expiry and does not overflow any clock.
   package static let expiryRange = Duration.milliseconds(1)...Duration.seconds(36_500 * 86_400)
 
   package static let delayRange = Duration.zero...Duration.seconds(86_400)
+  package static let timeoutRange = Duration.milliseconds(1)...Duration.seconds(86_400)
 
-  /// - Precondition: `priority` and `delay` are in their ranges.
+  /// - Precondition: `priority`, `delay` and `timeout` are in their ranges.
   package init(
     _ request: ThumbnailRequest, expiry: Expiry = .standard, priority: Int = 0,
-    delay: Duration = .zero
+    delay: Duration = .zero, timeout: Duration? = nil
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
+    precondition(
+      timeout.map(Self.timeoutRange.contains) ?? true, "the timeout must be from 1 ms to one day")
     self.request = request
     self.expiry = expiry
     self.priority = priority
     self.delay = delay
+    self.timeout = timeout
   }
 
   /// The same with the parts of the request.
   package init(
     variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
-    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
+    timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     let request = ThumbnailRequest(
       variant: variant, otherVariants: otherVariants, isLenient: isLenient, keep: keep, fetch: fetch
     )
-    self.init(request, expiry: expiry, priority: priority, delay: delay)
+    self.init(
+      request, expiry: expiry, priority: priority, delay: delay, timeout: timeout)
   }
 
   package subscript<Member>(
@@ -70,6 +79,10 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
     priority = try f.field("priority", value?.priority)
     guard Self.priorityRange.contains(priority) else {
       throw f.invalid("priority", "the priority must be from -2 to 2")
+    }
+    timeout = try f.optional("timeout_ms", value?.timeout)
+    guard timeout.map(Self.timeoutRange.contains) ?? true else {
+      throw f.invalid("timeout_ms", "the timeout must be from 1 ms to one day")
     }
   }
 

@@ -34,6 +34,10 @@ package struct Waiter {
   var updates: ArrivalUpdates = []
   /// A viewer does not wait for a host that has asked for a longer pause; `nil` for a waiter that does.
   package var maximumRetryAfter: Duration?
+  /// How long it waits, see `RequestOptions.timeout`.
+  var timeout: Duration?
+  /// When it has waited so long; `nil` without a timeout, and of a line that is neither fetched nor decoded yet.
+  package var timesOutAt: Instant?
   /// The first bytes of the picture that the viewer was shown.
   var shownByteCount = 0
   /// The bytes of the picture that the viewer was told have arrived.
@@ -41,6 +45,14 @@ package struct Waiter {
   /// Whether it came when the item's lease had begun, and wants the thumbnail kept for longer than
   /// the worker was told.
   var isLate = false
+
+  /// Whether its time is limited and has not begun.
+  package var isUntimed: Bool { timeout != nil && timesOutAt == nil }
+
+  /// Its time begins, if it is limited and has not begun before.
+  mutating func beginTime(at now: Instant) {
+    if let timeout, timesOutAt == nil { timesOutAt = now + timeout }
+  }
 
   func isLine(of job: JobID) -> Bool { self.job == job }
 
@@ -192,6 +204,14 @@ package struct WorkItem {
     switch stage {
     case .awaitingLookup, .lookingUp, .behindEarlierLines: false
     case .awaitingTransfer, .awaitingDecode, .transferring, .decoding: true
+    }
+  }
+
+  /// Whether a worker fetches or decodes it.
+  package var isBegun: Bool {
+    switch stage {
+    case .transferring, .decoding: true
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode: false
     }
   }
 

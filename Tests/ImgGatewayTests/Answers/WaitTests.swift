@@ -85,6 +85,30 @@ import Testing
     #expect(await response.value.fields["X-Phase"] == "success")
   }
 
+  @Test(arguments: [
+    "/image?url=\(held)&timeout=50", "/_/timeout:50/plain/\(held)",
+    "/image?url=\(held)&timeout=50&wait=60000",
+  ])
+  func `a request has a time of its own`(target: String) async throws {
+    let response = await fixture.response(.get, target)
+    #expect(response.status == .gatewayTimeout)
+    #expect(response.text.contains(#""error":{"code":"timeout""#))
+    let id = try await fixture.cluster.submitJob(ImageJobRequest(), urls: [Self.held])
+    let listed = await fixture.response(.get, "/id/\(id)-0/30/20?timeout=50")
+    #expect(listed.status == .gatewayTimeout)
+  }
+
+  @Test(arguments: ["0", "-1", "1s", "86400001", ""])
+  func `a time that is none is refused`(text: String) async {
+    for target in [
+      "/image?url=\(Self.held)&timeout=\(text)", "/_/timeout:\(text)/plain/\(Self.held)",
+    ] {
+      let response = await fixture.response(.get, target)
+      #expect(response.status == .badRequest, "\(target)")
+      #expect(response.text.contains("whole milliseconds from 1 to 86400000"), "\(target)")
+    }
+  }
+
   @Test func `a client that leaves while it waits ends no load`() async throws {
     let response = Task { await fixture.response(.get, "/image?url=\(Self.held)&wait=60000") }
     try await fixture.waitForFetches(1, of: Self.held)
