@@ -18,8 +18,8 @@ package struct Settings: Hashable, Sendable {
   package var socketPath: String
   /// The directory of the journal, the lock and the log: what nothing can make again.
   package var dataDirectory: String
-  /// The directory of the store, which may be emptied at any time. The data directory, unless one of the two
-  /// is given alone or neither.
+  /// The directory of the store, which may be emptied at any time. It is the data directory if `--data-dir`
+  /// alone is given.
   package var cacheDirectory: String
   /// The name of the store in its directory.
   package var storeName = Self.defaultStoreName
