@@ -34,6 +34,21 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
     case afterAccess(Duration)
   }
 
+  /// What the store keeps of the picture that a request loads.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Kept: String, Hashable, Sendable, CaseIterable {
+    /// The thumbnail alone. Another size asks the origin again.
+    case thumbnail
+    /// The thumbnail and, for a while, an original that is not large: another size needs no further request.
+    /// The cluster decides how large, and for how long. It keeps no original whose origin forbids to
+    /// store it, or permits it to one user alone.
+    case auto
+    /// The thumbnail and the original.
+    case all
+  }
+
   /// How urgent a request is among the requests that wait. All of them go before jobs; of two that are equally
   /// urgent, the newer one goes first.
   public typealias Priority = ImageJob.Priority
@@ -61,6 +76,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var cachePolicy = CachePolicy.cacheElseLoad
   /// When the thumbnail expires.
   public var expiry = Expiry.standard
+  /// What the store keeps of the picture.
+  public var kept = Kept.auto
   /// How urgent the request is.
   public var priority = Priority.normal
   /// How long the request waits before it looks for the thumbnail anywhere, at most a day. A load that
@@ -183,6 +200,7 @@ struct ClusterRequest: Hashable, Sendable {
     return RequestOptions(
       ThumbnailRequest(
         variant: try checked(request.variant), isLenient: request.acceptsDamage,
+        keep: Keep(request.kept),
         fetch: FetchOptions(
           cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
           redirectOrigins: request.redirectOrigins),
@@ -222,6 +240,17 @@ struct ClusterRequest: Hashable, Sendable {
   }
 
   var name: PictureName { options.fetch.name(of: url) }
+}
+
+extension Keep {
+  fileprivate init(_ kept: ImageRequest.Kept) {
+    self =
+      switch kept {
+      case .thumbnail: .thumbnail
+      case .auto: .auto
+      case .all: .all
+      }
+  }
 }
 
 extension CachePolicy {

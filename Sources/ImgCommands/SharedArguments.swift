@@ -65,24 +65,6 @@ extension RequestOptions {
   }
 }
 
-extension RawRepresentable<String> where Self: CaseIterable {
-  /// Reads one of the type's words.
-  init(parsing text: String) throws(InvalidValue) {
-    try self.init(parsing: text, among: Array(Self.allCases))
-  }
-
-  /// Reads one of some of the type's words.
-  init(parsing text: String, among choices: [Self]) throws(InvalidValue) {
-    let words = choices.map(\.rawValue)
-    guard words.contains(text), let choice = Self(rawValue: text) else {
-      throw InvalidValue(
-        "\(Spelling.quoted(text)) is not one of \(words.joined(separator: ", "))"
-          + Spelling.suggestion(for: text, among: words))
-    }
-    self = choice
-  }
-}
-
 extension JobID {
   /// Reads a job's number.
   init(parsing text: String) throws(InvalidValue) {

@@ -328,8 +328,10 @@ enum StorageOptions {
     "--expire-on-access", help: "Restart the duration at each access to the thumbnail.")
   private static let keep = OptionDescription(
     "--keep", "WHAT",
-    help: "What to store: none, thumbnail, original (the picture as received) or all. With an "
-      + "original, other sizes need no further fetch. Default: thumbnail.")
+    help:
+      "What to store: none, thumbnail, original (the picture as received), all, or auto: the thumbnail and, "
+      + "for a while, an original that is not large (--keep-auto-size). With an original, other sizes need no "
+      + "further fetch. Default: thumbnail; of get, auto.")
   private static let delay = OptionDescription(
     "--delay", "DURATION",
     help: "Wait this long before the first look-up or fetch. Default: 0s.")
@@ -347,9 +349,11 @@ enum StorageOptions {
   ///     ``storeOptions``.
   ///   - priority: the priority among jobs.
   ///   - facts: what is kept in place of a thumbnail, for a request of facts.
+  ///   - kept: what is kept if the arguments do not say.
   ///   - fetch: how imgctl requests pictures from origins.
   static func request(
     in arguments: ArgumentReader, priority: Int = 0, facts: Keep? = nil,
+    keeping kept: Keep = .thumbnail,
     fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
     let variant = try VariantOptions.variant(in: arguments)
@@ -360,7 +364,7 @@ enum StorageOptions {
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
       timeout: try RequestOptions.timeout(in: arguments),
-      keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? .thumbnail, fetch: fetch)
+      keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? kept, fetch: fetch)
   }
 
   /// Refuses the options that say how thumbnails are made and kept, for a request of facts.

@@ -4,7 +4,7 @@ extension AnswerReuse {
   init(_ freshness: Freshness, wasRedirected: Bool) {
     self.init(
       terms: wasRedirected ? freshness.terms.behindRedirect : freshness.terms,
-      isStorable: freshness.isStorable)
+      isStorable: freshness.isStorable, isPrivate: freshness.isPrivate)
   }
 }
 
@@ -36,6 +36,7 @@ struct CacheControl: Equatable {
   /// Also where it names fields: nothing of a response is used without them.
   private(set) var isNoCache = false
   private(set) var mustRevalidate = false
+  private(set) var isPrivate = false
   private var isNoStore = false
   private var mustUnderstand = false
   /// Whether a directive breaks the grammar. Those after it are not read.
@@ -65,6 +66,7 @@ struct CacheControl: Equatable {
     case "stale-if-error": staleIfError.take(directive.argument)
     case "no-cache": isNoCache = true
     case "no-store": isNoStore = true
+    case "private": isPrivate = true
     case "must-revalidate": mustRevalidate = true
     case "must-understand": mustUnderstand = true
     default: break
@@ -253,6 +255,9 @@ struct Freshness {
 
   /// Whether the origin allows storing the response (section 3).
   var isStorable: Bool { !cacheControl.forbidsStoring }
+
+  /// Whether the response is for one user alone (section 5.2.2.7), or may be: its Cache-Control breaks the grammar.
+  var isPrivate: Bool { cacheControl.isPrivate || cacheControl.isBroken }
 
   var terms: ReuseTerms {
     guard isStorable else { return .none }

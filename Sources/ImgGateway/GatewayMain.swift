@@ -290,7 +290,8 @@ extension ImageQueries {
       origins: try Self.read(GatewayOptions.allowOrigin) { () throws(InvalidValue) in
         try OriginList(parsing: settings.allowedOrigins)
       },
-      sides: SideLimit(settings.maximumSide))
+      sides: SideLimit(settings.maximumSide),
+      kept: ImageRequest.Kept(rawValue: settings.keep.rawValue) ?? .auto)
   }
 
   private static func read<Value>(

@@ -151,10 +151,14 @@ package struct CacheSize: Hashable, Sendable {
   package let budgetByteCount: Int64
   /// The limit of the disk; `nil` if it is above the budget.
   package let diskByteCount: Int64?
+  /// What the originals take that ``Keep/auto`` has kept.
+  package let autoOriginalByteCount: Int64
 
   package init(
-    recordCount: Int, occupiedByteCount: Int64, budgetByteCount: Int64, diskByteCount: Int64?
+    recordCount: Int, occupiedByteCount: Int64, budgetByteCount: Int64, diskByteCount: Int64?,
+    autoOriginalByteCount: Int64 = 0
   ) {
+    self.autoOriginalByteCount = autoOriginalByteCount
     self.recordCount = recordCount
     self.occupiedByteCount = occupiedByteCount
     self.budgetByteCount = budgetByteCount
@@ -171,6 +175,7 @@ extension CacheSize: Encodable {
     try JSONObject([
       "entries": recordCount, "occupied_bytes": occupiedByteCount, "budget_bytes": budgetByteCount,
       "effective_budget_bytes": effectiveBudgetByteCount,
+      "auto_original_bytes": autoOriginalByteCount,
     ]).encode(to: encoder)
   }
 }
@@ -226,6 +231,10 @@ public struct CacheStatistics: Hashable, Sendable {
   package var pinnedCount = 0
   /// What these take, about.
   package var pinnedByteCount: Int64 = 0
+  /// The number of originals that ``Keep/auto`` has kept.
+  package var autoOriginalCount = 0
+  /// What these take, about.
+  package var autoOriginalByteCount: Int64 = 0
   /// The size of the store: the records, the downloads and the indexes.
   public var occupiedByteCount: Int64 = 0
   /// The size that the store may have; `nil` without a store.
@@ -261,7 +270,8 @@ extension CacheStatistics: Encodable {
       [
         "entries": recordCount, "thumbnail_bytes": byteCount, "expired": expiredCount,
         "partials": partialCount, "partial_bytes": partialByteCount, "pinned": pinnedCount,
-        "pinned_bytes": pinnedByteCount, "occupied_bytes": occupiedByteCount,
+        "pinned_bytes": pinnedByteCount, "auto_originals": autoOriginalCount,
+        "auto_original_bytes": autoOriginalByteCount, "occupied_bytes": occupiedByteCount,
         "budget_bytes": budgetByteCount, "oldest_stored_at": oldestStorageTime,
         "hit_rate": counters?.hitRate, "free_pages": freePageCount, "free_bytes": freeByteCount,
         "file_bytes": fileByteCount, "map_bytes": mapByteCount,

@@ -330,7 +330,9 @@ package struct StoreShortage: Hashable, Sendable, Fielded {
     let storedCount = counts.done - counts.fromCache
     let first =
       storedCount > 0 ? counts.bytesStored / Int64(storedCount) : assumedByteCount(of: options)
-    guard options.keep == .thumbnail else { return StoreReport.footprint(ofRecord: first) }
+    guard options.keep.withoutOriginal == .thumbnail, options.keep != .all else {
+      return StoreReport.footprint(ofRecord: first)
+    }
     let area = max(options.variant.area, 1)
     return options.request.variants.reduce(0) { sum, variant in
       sum + StoreReport.footprint(ofRecord: first * variant.area / area)
@@ -342,7 +344,7 @@ package struct StoreShortage: Hashable, Sendable, Fielded {
   private static func assumedByteCount(of options: RequestOptions) -> Int64 {
     switch options.keep {
     case .none, .facts, .allFacts, .pixelFacts: 1_024
-    case .thumbnail: max(1_024, options.variant.area * 7_000 / (256 * 256))
+    case .thumbnail, .auto: max(1_024, options.variant.area * 7_000 / (256 * 256))
     case .original, .all: 512 << 10
     }
   }

@@ -82,12 +82,15 @@ extension Scheduler {
     request.fetch = request.fetch.narrowed(to: url)
     // A client that has a local URL has the picture already.
     if url.isLocal { request.keep = request.keep.withoutOriginal }
-    let key = WorkItem.Key(name: request.fetch.name(of: url), request: request)
-    let subject = WorkItem.Subject(key, url)
-    guard let id = work.openItem(for: subject) else {
-      return (add(subject, waiter).id, true, false)
+    let name = request.fetch.name(of: url)
+    for keep in [request.keep] + request.keep.equivalents {
+      var other = request
+      other.keep = keep
+      let subject = WorkItem.Subject(WorkItem.Key(name: name, request: other), url)
+      if let id = work.openItem(for: subject) { return (id, false, join(waiter, id)) }
     }
-    return (id, false, join(waiter, id))
+    let subject = WorkItem.Subject(WorkItem.Key(name: name, request: request), url)
+    return (add(subject, waiter).id, true, false)
   }
 
   /// - Returns: whether the item is more urgent now.
@@ -303,6 +306,18 @@ extension Scheduler {
       guard !askable.isEmpty else { continue }
       askable.forEach { awaitLookup($0.id) }
       fetches.sources.noteChange(of: id)
+    }
+  }
+}
+
+extension Keep {
+  /// The policies of requests that join each other: they have the same result, and an original is kept for one of
+  /// them only where that is cheap.
+  fileprivate var equivalents: [Keep] {
+    switch self {
+    case .thumbnail: [.auto]
+    case .auto: [.thumbnail]
+    case .none, .original, .all, .facts, .allFacts, .pixelFacts: []
     }
   }
 }

@@ -361,3 +361,21 @@ extension NetworkRange {
       "\(Spelling.quoted(text)) is not a network; write an address or a block such as 10.0.0.0/8")
   }
 }
+
+extension RawRepresentable<String> where Self: CaseIterable {
+  /// Reads one of the type's words.
+  package init(parsing text: String) throws(InvalidValue) {
+    try self.init(parsing: text, among: Array(Self.allCases))
+  }
+
+  /// Reads one of some of the type's words.
+  package init(parsing text: String, among choices: [Self]) throws(InvalidValue) {
+    let words = choices.map(\.rawValue)
+    guard words.contains(text), let choice = Self(rawValue: text) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not one of \(words.joined(separator: ", "))"
+          + Spelling.suggestion(for: text, among: words))
+    }
+    self = choice
+  }
+}

@@ -64,7 +64,8 @@ final class Worker {
     welcome: Welcome, storePlaces: StorePlaces, curl: CurlRuntime, sandbox: SandboxReport
   ) throws {
     self.storePlaces = storePlaces
-    machine = WorkerMachine(at: .now)
+    machine = WorkerMachine(
+      at: .now, autoOriginalByteCount: Int(clamping: welcome.limits.autoOriginalMaximumByteCount))
     self.channel = channel
     self.heartbeat = heartbeat
     self.sandbox = sandbox
@@ -78,7 +79,8 @@ final class Worker {
     inbox = try Mailbox()
     transfers = TransferDriver(
       try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat))
-    records = try StoreDriver(store, credits: Self.credits, inbox: inbox)
+    records = try StoreDriver(
+      store, credits: Self.credits, autoOriginalPercent: limits.autoOriginalPercent, inbox: inbox)
     decoderCommands = try Mailbox()
     decodeThread = try DecodeThread(
       limits: limits, requiresSandbox: welcome.requiresSandbox,

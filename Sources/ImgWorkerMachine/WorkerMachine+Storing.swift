@@ -22,10 +22,11 @@ extension WorkerMachine {
     guard maker.isStored else { return deliver(thumbnails[0], for: lease, refused: nil) }
     var records = task.order.request.keep.includesResult ? thumbnails : []
     let body = transfers.bodyToStore(of: lease)
-    let keepsOriginal = task.order.request.keep.includesOriginal
+    let includesOriginal = task.order.request.keep.includesOriginal
     let hasOriginal = body != nil || task.order.isUpload
-    if keepsOriginal, hasOriginal { records.append(maker.originalRecord) }
-    let storedBody = keepsOriginal ? body : nil
+    let keepsSpare = body != nil && maker.keepsSpare(upTo: autoOriginalByteCount)
+    if keepsSpare || includesOriginal && hasOriginal { records.append(maker.originalRecord) }
+    let storedBody = keepsSpare || includesOriginal ? body : nil
     let storing = FetchTask.Storing(
       outcome: maker.outcome(bytesFetched: task.bytesFetched), thumbnail: thumbnails[0],
       storesBody: storedBody != nil, since: now.instant)
@@ -35,7 +36,7 @@ extension WorkerMachine {
       .put(
         StoreRequest(
           order: task.order, records: records, body: storedBody,
-          extendsOriginal: keepsOriginal && !hasOriginal)))
+          extendsOriginal: includesOriginal && !hasOriginal)))
   }
 
   /// The records of a lease are in the store, or cannot be.
@@ -142,6 +143,11 @@ package struct NewRecord: Hashable, Sendable {
   package let terms: ReuseTerms
   /// Whether the record of the other kind goes, because it is of another picture.
   package let replacesOther: Bool
+  /// Whether it is an original that is kept where that is cheap: it is evicted first, and the other records are
+  /// stored without it if it has no room.
+  package let isSpare: Bool
+  /// Whether such an original of the URL goes, because it is of an earlier body.
+  package let outdatesSpare: Bool
 }
 
 /// A decoded picture and what was asked of it: what is stored of it, and what is reported.
@@ -162,6 +168,13 @@ struct RecordMaker {
   var isStored: Bool {
     let isForbidden = order.options.cachePolicy == .byProtocol && body.reuse?.isStorable == false
     return order.request.keep != .none && !order.request.bypassesStore && !isForbidden
+  }
+
+  /// Whether the original is kept because that is cheap.
+  func keepsSpare(upTo maximumByteCount: Int) -> Bool {
+    guard order.request.keep == .auto, let reuse = body.reuse else { return false }
+    return reuse.isStorable && !reuse.isPrivate && picture.original == nil
+      && body.byteCount <= maximumByteCount
   }
 
   /// What is reported: the thumbnail or, if only the original is wanted, the original.
@@ -187,15 +200,18 @@ struct RecordMaker {
         thumbHash: picture.thumbHash),
       retention: thumbnailRetention(at: now),
       terms: body.reuse?.terms ?? picture.original?.terms ?? .none,
-      replacesOther: index == 0 && replacesOther(if: .thumbnail))
+      replacesOther: index == 0 && replacesOther(if: .thumbnail, .auto), isSpare: false,
+      outdatesSpare: index == 0 && body.reuse != nil && picture.original == nil)
   }
 
   var originalRecord: NewRecord {
-    NewRecord(
+    let isSpare = order.request.keep == .auto
+    return NewRecord(
       kind: .original, picture: original,
       source: SourcePicture(picture.source, byteCount: body.receivedByteCount, thumbHash: nil),
-      retention: order.retention, terms: body.reuse?.terms ?? .none,
-      replacesOther: replacesOther(if: .original))
+      retention: isSpare ? order.retention.withoutPins : order.retention,
+      terms: body.reuse?.terms ?? .none, replacesOther: replacesOther(if: .original),
+      isSpare: isSpare, outdatesSpare: false)
   }
 
   /// A body, described as what it is: a picture in its own size.
@@ -207,8 +223,8 @@ struct RecordMaker {
 
   /// An uploaded picture replaces the record that is not stored with it: that one is of whatever the
   /// URL had before.
-  private func replacesOther(if only: Keep) -> Bool {
-    order.isUpload && order.request.keep == only
+  private func replacesOther(if policies: Keep...) -> Bool {
+    order.isUpload && policies.contains(order.request.keep)
   }
 
   /// Durations count from the download, also if that was long ago. Then the thumbnail is kept as long

@@ -45,14 +45,18 @@ package struct WorkerMachine {
   /// When transfers are measured next; `nil` before the first one.
   var nextMeasure: Instant?
   private var isDraining = false
+  /// The largest original that `Keep.auto` keeps.
+  let autoOriginalByteCount: Int
 
   /// The moment of the event being handled.
   private(set) var now: Moment
   /// The effects of the event being handled.
   var effects: [Effect] = []
 
-  package init(at now: Moment) {
+  /// - Parameter autoOriginalByteCount: the largest original that `Keep.auto` keeps.
+  package init(at now: Moment, autoOriginalByteCount: Int = 0) {
     self.now = now
+    self.autoOriginalByteCount = autoOriginalByteCount
   }
 
   /// The leases that have no result yet.

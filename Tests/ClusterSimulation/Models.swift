@@ -135,7 +135,8 @@ struct StoreModel {
   func holds(_ fetch: WorkerModel.Fetch) -> Bool {
     guard fetch.policy == .byProtocol, !fetch.bypassesStore else { return false }
     return switch fetch.keep {
-    case .none, .thumbnail, .facts, .allFacts, .pixelFacts: thumbnails[Self.key(fetch)] != nil
+    case .none, .thumbnail, .auto, .facts, .allFacts, .pixelFacts:
+      thumbnails[Self.key(fetch)] != nil
     case .original: originals[fetch.url] != nil
     case .all: thumbnails[Self.key(fetch)] != nil && originals[fetch.url] != nil
     }
@@ -145,7 +146,7 @@ struct StoreModel {
     let hasThumbnail = thumbnails[Self.key(url, batch)] != nil
     let hasOriginal = originals[url] != nil
     switch batch.request.keep {
-    case .none, .thumbnail, .facts, .allFacts, .pixelFacts:
+    case .none, .thumbnail, .auto, .facts, .allFacts, .pixelFacts:
       return hasThumbnail ? .hit : hasOriginal ? .original : .miss
     case .original: return hasOriginal ? .hit : .miss
     case .all: return !hasOriginal ? .miss : hasThumbnail ? .hit : .original

@@ -216,3 +216,54 @@ import Testing
     #expect(try cluster.entryCount() == 1)
   }
 }
+
+/// Originals that `--keep auto` keeps.
+@Suite(.timeLimit(.minutes(20))) struct KeptOriginalTests {
+  private let cluster: Cluster
+  private let origin = ListOrigin()
+
+  init() throws {
+    cluster = try Cluster(["KEEP_AUTO_SIZE": "8M"])
+  }
+
+  /// An origin forbids to keep the original, or it is too large, or the request is for a list.
+  @Test(arguments: [nil, "max-age=60", "no-store", "private", "large", "list"])
+  func `another size needs no request while the original is kept where that is cheap`(
+    condition: String?
+  ) throws {
+    let noise = try PictureMaker.start().noise(seed: 1, width: 100, height: 100, format: .png)
+    let isLarge = condition == "large"
+    let padding = [UInt8](repeating: 0, count: isLarge ? 8 << 20 : 0)
+    let headers = condition.map { [Header("Cache-Control", $0)] } ?? []
+    origin.origin.serve(
+      "/a", .body(noise + padding, contentType: "image/png", headers: headers))
+    let (url, isKept) = (origin.url("/a"), condition == nil || condition == "max-age=60")
+    if condition == "list" {
+      #expect(try cluster.run([url]).done == 1)
+    } else {
+      #expect(try cluster.imgctl("get", url, "--size", "64").exitCode == 0)
+    }
+    #expect(try cluster.json("cache", "stat").auto_originals == (isKept ? 1 : 0))
+    if isKept {
+      #expect(try cluster.imgctl("status").output.contains("originals kept by auto"))
+    }
+    #expect(try cluster.imgctl("get", url, "--size", "32", "--keep", "thumbnail").exitCode == 0)
+    #expect(origin.origin.counters("/a").requests == (isKept ? 1 : 2))
+    #expect(try cluster.imgctl("cache", "rm", url).exitCode == 0)
+    #expect(try cluster.json("cache", "stat").entries == 0)
+    #expect(try cluster.json("cache", "stat").auto_original_bytes == 0)
+  }
+
+  @Test func `an original that was kept goes when its picture is loaded again without it`() throws {
+    let maker = try PictureMaker.start()
+    origin.origin.serve("/a", .body(try maker.card(index: 1)))
+    #expect(try cluster.imgctl("get", origin.url("/a"), "--size", "64").exitCode == 0)
+    #expect(try cluster.json("cache", "stat").auto_originals == 1)
+    origin.origin.serve("/a", .body(try maker.card(index: 2)))
+    #expect(
+      try cluster.imgctl(
+        "get", origin.url("/a"), "--size", "64", "--keep", "thumbnail", "--cache-policy", "reload"
+      ).exitCode == 0)
+    #expect(try cluster.json("cache", "stat").auto_originals == 0)
+  }
+}

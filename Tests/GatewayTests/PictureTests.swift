@@ -44,6 +44,17 @@ struct PictureTests {
     #expect(list.contains(#""width":320}"#))
   }
 
+  @Test(arguments: [([], 1), (["--keep", "thumbnail"], 2)] as [([String], Int)])
+  func `another size needs no request if the original is kept`(
+    options: [String], requestCount: Int
+  ) async throws {
+    let fixture = try GatewayFixture(options, ["KEEP_AUTO_SIZE": "1M"])
+    fixture.origin.serve("/a", .body(fixture.picture))
+    #expect(try await fixture.image("/a", "w=64").status == 200)
+    #expect(try await fixture.image("/a", "w=32").status == 200)
+    #expect(fixture.origin.counters("/a").requests == requestCount)
+  }
+
   /// The counts of `imgctl cache stat --json`.
   private struct Counts: Decodable, Equatable {
     let hits: Int

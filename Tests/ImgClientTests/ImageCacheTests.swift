@@ -113,6 +113,21 @@ struct ImageCacheTests {
     #expect(try await client.cache.image(of: record.id) == nil)
   }
 
+  @Test(arguments: [(ImageRequest.Kept.auto, 1), (.all, 1), (.thumbnail, 2)])
+  func `another size needs no request if the original is kept`(
+    kept: ImageRequest.Kept, requestCount: Int
+  ) async throws {
+    let backend = try RealBackend(["KEEP_AUTO_SIZE": "1M"])
+    try backend.serve("a")
+    let client = try backend.makeClient()
+    for size in [64, 32] {
+      var request = ImageRequest(url: backend.url("a"), size: size)
+      request.kept = kept
+      #expect(try await client.image(for: request).width == size)
+    }
+    #expect(backend.fetchCount(of: "a") == requestCount)
+  }
+
   @Test func `a record of an original or of facts leads to no thumbnail`() async throws {
     let backend = try RealBackend()
     try backend.serve("a")

@@ -328,7 +328,7 @@ import Testing
     ("info a.jpg --list b", "imgctl info: give a picture or --list, not both"),
     (
       "get a.jpg --keep thumbnial",
-      "imgctl get: --keep: \"thumbnial\" is not one of none, thumbnail, original, all; "
+      "imgctl get: --keep: \"thumbnial\" is not one of none, thumbnail, auto, original, all; "
         + "did you mean thumbnail?"
     ),
     (

@@ -157,7 +157,8 @@ import Testing
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--max-thumbnail=12",
       "--decoder-memory=65M", "--worker-memory=64M",
-      "--store-budget=13M", "--default-expiry=14ms", "--keep-jobs=19ms", "--clients=20",
+      "--store-budget=13M", "--keep-auto-size=22", "--keep-auto-percent=23",
+      "--default-expiry=14ms", "--keep-jobs=19ms", "--clients=20",
       "--client-timeout=21ms", "--contact=a@b",
     ])
     var limits = Limits()
@@ -181,6 +182,8 @@ import Testing
     limits.decoderMemoryByteCount = 65 << 20
     limits.workerMemoryByteCount = 64 << 20
     limits.storeBudgetByteCount = 13 << 20
+    limits.autoOriginalByteCount = 22
+    limits.autoOriginalPercent = 23
     limits.defaultExpiry = .milliseconds(14)
     limits.keepJobs = .milliseconds(19)
     limits.clients = 20
@@ -203,6 +206,7 @@ import Testing
     ("--worker-memory=1M", "--worker-memory: \"1M\" is not from 64M to 1T"),
     ("--decoder-memory=63M", "--decoder-memory: \"63M\" is not from 64M to 1T"),
     ("--max-thumbnail=2G", "--max-thumbnail: \"2G\" is not from 1 to 1G"),
+    ("--keep-auto-percent=91", "--keep-auto-percent: \"91\" is not from 0 to 90"),
     ("--allow-format=png", "--allow-format: \"png\" is not jp2"),
     ("--require-sandbox=yes", "--require-sandbox takes no value"),
     ("--data-dir=", "--data-dir: the path is empty"),
@@ -320,7 +324,8 @@ import Testing
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--max-thumbnail 64M 64M",
         "--decoder-memory 1G 1G", "--worker-memory 1G 1G",
-        "--store-budget 400M 400M", "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
+        "--store-budget 400M 400M", "--keep-auto-size 8M 8M", "--keep-auto-percent 25 25",
+        "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
         "--clients 512 512", "--client-timeout 1m 1m", "--contact none none",
       ])
   }

@@ -33,6 +33,60 @@ import Testing
     }
   }
 
+  @Test func `spare originals go before older thumbnails, the oldest first`() throws {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    try store.put((0..<40).map { try picture($0) }, at: .now)
+    try store.put((40..<100).map { try spare($0) }, at: .now)
+    #expect(try store.statistics(at: .now).autoOriginalCount == 60)
+    // More than there is room for beside both.
+    try store.put((100..<130).map { try picture($0) }, at: .now)
+    let present = try (0..<130).filter { try store.bytes(ofPicture: $0) != nil }
+    let spares = present.filter { (40..<100).contains($0) }
+    #expect(present.filter { $0 < 40 } == Array(0..<40))
+    #expect(spares.count < 60 && spares == Array(100 - spares.count..<100))
+    let statistics = try store.statistics(at: .now)
+    #expect(statistics.autoOriginalCount == spares.count)
+    #expect(statistics.autoOriginalByteCount == Int64(spares.count) * 8_192)
+    #expect(try store.defects() == [])
+  }
+
+  @Test func `spare originals keep within their share, and none becomes spare that was not`() throws
+  {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    try store.put([picture(0)], at: .now)
+    for number in 0..<20 { try store.put([spare(number)], sparePercent: 10, at: .now) }
+    #expect(try store.statistics(at: .now).autoOriginalCount == Int(Self.budget / 10) / 8_192)
+    let present = try (0..<20).filter { try store.bytes(ofPicture: $0) != nil }
+    #expect(present == [0] + Array(8..<20))
+    try store.put([picture(19)], at: .now)
+    #expect(try store.statistics(at: .now).autoOriginalCount == 11)
+    try store.extend([
+      ThumbnailAccess(
+        key: ContentKey(picture: 18), retention: Retention(until: .now(plusSeconds: 900)), at: .now)
+    ])
+    let pin = Retention(pins: [JobID(rawValue: 1)])
+    try store.extend([ThumbnailAccess(key: ContentKey(picture: 17), retention: pin, at: .now)])
+    #expect(try store.statistics(at: .now).autoOriginalCount == 10)
+    #expect(try store.remove([ContentKey(picture: 18)]) == 1)
+    #expect(try store.statistics(at: .now).autoOriginalCount == 9)
+    #expect(try store.defects() == [])
+  }
+
+  @Test func `a spare original goes when a later body is stored, and another stays`() throws {
+    let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
+    try store.put([spare(1), picture(2)], at: .now)
+    for number in 1...2 {
+      let plain = try picture(number + 10)
+      let later = NewThumbnail(
+        key: plain.key, url: plain.url, thumbnail: plain.thumbnail, source: plain.source,
+        retention: plain.retention, outdates: try ContentKey(picture: number),
+        content: plain.content)
+      try store.put([later], at: .now)
+    }
+    #expect(try store.bytes(ofPicture: 1) == nil)
+    #expect(try store.bytes(ofPicture: 2) != nil)
+  }
+
   @Test func `expired thumbnails are removed before old ones`() throws {
     let store = try ThumbnailStore(directory, budgetByteCount: Self.budget)
     try store.put((0..<90).map { try picture($0) }, at: .now)
@@ -163,6 +217,13 @@ import Testing
   /// Six pictures, so that a test of hundreds does not wait for the disk hundreds of times.
   private func pictures(ofGroup group: Int) throws -> [NewThumbnail] {
     try (group * 6..<group * 6 + 6).map { try picture($0) }
+  }
+
+  private func spare(_ number: Int) throws -> NewThumbnail {
+    let plain = try picture(number)
+    return NewThumbnail(
+      key: plain.key, url: plain.url, thumbnail: plain.thumbnail, source: plain.source,
+      retention: plain.retention, isSpare: true, content: plain.content)
   }
 
   /// Higher numbers expire earlier, so that the order of expiry is not that of arrival.

@@ -56,11 +56,11 @@ import Testing
   @Test func `what damaged entries leave in the counts of a job goes with its pins`() throws {
     try put(0..<300, pinnedBy: Self.other, byteCount: 1_000)
     try put(300..<301, pinnedBy: Self.job, byteCount: 1_000)
-    var damaged = PinTotals()
+    var damaged = RecordTotals()
     damaged.recordCount = 9
     try store.environment.write { transaction throws(StoreError) in
       try transaction.put(
-        damaged.encodedValue, for: PinTotals.key(of: Self.job), in: store.tables.pins)
+        damaged.encodedValue, for: RecordTotals.key(of: Self.job), in: store.tables.pins)
     }
     var cursor = PinCursor()
     while try !store.unpinPart(of: Self.job, at: &cursor) {}

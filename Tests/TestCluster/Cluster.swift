@@ -30,7 +30,8 @@ package final class Cluster {
   /// - Parameters:
   ///   - settings: environment variables without their prefix, such as `WORKERS`, beside the two
   ///     workers and the permission to fetch from this machine that every cluster has. A transfer
-  ///     that fails is not tried again unless `ATTEMPTS` says so.
+  ///     that fails is not tried again unless `ATTEMPTS` says so, and `--keep auto` keeps no original unless
+  ///     `KEEP_AUTO_SIZE` does: most tests count what they asked to be stored.
   ///   - socketName: where in the test's own directory the coordinator listens.
   ///   - dataDirectory: elsewhere than in the test's own directory.
   ///   - isStarted: whether a coordinator is started now.
@@ -49,6 +50,7 @@ package final class Cluster {
       "IMGCTL_SOCKET": socketPath,
       "IMGCTL_DATA_DIR": dataDirectory ?? directory.file("data"),
       "IMGCTL_ALLOW_NETWORK": "127.0.0.0/8", "IMGCTL_WORKERS": "2", "IMGCTL_ATTEMPTS": "1",
+      "IMGCTL_KEEP_AUTO_SIZE": "0",
     ]
     environment.merge(variables) { _, given in given }
     for (name, value) in settings { environment["IMGCTL_\(name)"] = value }

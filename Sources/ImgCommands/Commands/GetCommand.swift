@@ -100,7 +100,7 @@ package struct GetCommand: Command {
     destination = try PictureOutput(arguments)
     choice = try VariantOptions.choice(in: arguments, for: destination)
     var options = try StorageOptions.request(
-      in: arguments,
+      in: arguments, keeping: .auto,
       fetch: try FetchArguments.fetchOptions(in: arguments, for: [picture] + fallbacks))
     options.variant = choice.variant
     options.bypassesStore = arguments.contains(Self.noCache)

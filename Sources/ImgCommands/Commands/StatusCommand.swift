@@ -202,6 +202,8 @@ struct ClusterScreen {
     HumanText.count(size.recordCount, of: "record")
       + ", \(HumanText.size(size.occupiedByteCount)) of "
       + HumanText.size(size.effectiveBudgetByteCount)
+      + (size.autoOriginalByteCount == 0
+        ? "" : ", of it \(HumanText.size(size.autoOriginalByteCount)) originals kept by auto")
       + (size.diskByteCount == nil
         ? ""
         : "; the budget is \(HumanText.size(size.budgetByteCount)), but the disk has no space")

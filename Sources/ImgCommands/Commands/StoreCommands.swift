@@ -105,6 +105,8 @@ package struct CacheStatCommand: Command {
     table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
     table.addRow(["pinned by jobs", "\(statistics.pinnedCount)"])
     table.addRow(["their size", HumanText.size(statistics.pinnedByteCount)])
+    table.addRow(["originals kept by auto", "\(statistics.autoOriginalCount)"])
+    table.addRow(["their size", HumanText.size(statistics.autoOriginalByteCount)])
     table.addRow(["occupied", HumanText.size(statistics.occupiedByteCount)])
     table.addRow(["budget", HumanText.size(statistics.budgetByteCount ?? 0)])
     if let disk = statistics.diskByteCount {

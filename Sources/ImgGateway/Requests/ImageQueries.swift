@@ -9,16 +9,19 @@ package struct ImageQueries: Sendable {
   package let presets: ImgproxyPresets
   package let origins: OriginList
   package let sides: SideLimit
+  /// What is kept of the pictures.
+  package let kept: ImageRequest.Kept
 
   package init(
     signatures: RequestSignatures = RequestSignatures(),
     presets: ImgproxyPresets = ImgproxyPresets(), origins: OriginList = .all,
-    sides: SideLimit = .none
+    sides: SideLimit = .none, kept: ImageRequest.Kept = .auto
   ) {
     self.signatures = signatures
     self.presets = presets
     self.origins = origins
     self.sides = sides
+    self.kept = kept
   }
 
   /// Reads a target with weserv's query, at any path.
@@ -54,6 +57,7 @@ package struct ImageQueries: Sendable {
     }
     var query = query
     query.request.redirectOrigins = origins
+    query.request.kept = kept
     query.request.variant = sides.bounding(query.request.variant, of: query.box)
     return query
   }

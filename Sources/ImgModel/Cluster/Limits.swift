@@ -42,6 +42,10 @@ package struct Limits: Hashable, Sendable, Fielded {
   /// The maximum size of an encoded thumbnail.
   package var maxThumbnailByteCount: Int64 = 64 << 20
   package var storeBudgetByteCount: Int64 = 400 << 20
+  /// The largest original that ``Keep/auto`` keeps; 0 for none.
+  package var autoOriginalByteCount: Int64 = 8 << 20
+  /// How much of the store these originals may take, in percent.
+  package var autoOriginalPercent = 25
   package var defaultExpiry: Duration = .seconds(7 * 86_400)
   /// How long an ended job is kept; `nil` for ever.
   package var keepJobs: Duration? = .seconds(30 * 86_400)
@@ -76,6 +80,11 @@ package struct Limits: Hashable, Sendable, Fielded {
     return max(isOverflow ? .max : pixels, maxBodyByteCount)
   }
 
+  /// The largest original that ``Keep/auto`` keeps, and that its share of the store has room for.
+  package var autoOriginalMaximumByteCount: Int64 {
+    min(autoOriginalByteCount, storeBudgetByteCount / 100 * Int64(autoOriginalPercent))
+  }
+
   /// How long a decoder may take to read a picture's header. Some bytes hang a decoder there.
   package var headerTimeout: Duration { min(.seconds(5), decodeTimeout) }
 
@@ -91,6 +100,8 @@ package struct Limits: Hashable, Sendable, Fielded {
     decoderMemoryByteCount = try f.field("decoder_memory_bytes", value?.decoderMemoryByteCount)
     defaultExpiry = try f.field("default_expiry_ms", value?.defaultExpiry)
     hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute)
+    autoOriginalPercent = try f.field("keep_auto_percent", value?.autoOriginalPercent)
+    autoOriginalByteCount = try f.field("keep_auto_size_bytes", value?.autoOriginalByteCount)
     keepJobs = try f.optional("keep_jobs_ms", value?.keepJobs)
     maxBodyByteCount = try f.field("max_body_bytes", value?.maxBodyByteCount)
     maxFrames = try f.field("max_frames", value?.maxFrames)

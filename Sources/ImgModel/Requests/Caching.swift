@@ -161,6 +161,10 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   /// Nothing. The next request fetches again.
   case none
   case thumbnail
+  /// The thumbnail and, where that is cheap, the original: up to `Limits.autoOriginalByteCount`, in a share of
+  /// the store, evicted before all else. Not one whose origin forbids to store it, or permits it to one user
+  /// alone.
+  case auto
   /// The body as the origin sent it. Any thumbnail can be made from it without another fetch.
   case original
   /// The thumbnail and the original.
@@ -175,16 +179,17 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
 
   /// Whether the result is the facts of the picture.
   package var isFacts: Bool { [.facts, .allFacts, .pixelFacts].contains(self) }
-  package var includesThumbnail: Bool { self == .thumbnail || self == .all }
+  package var includesThumbnail: Bool { [.thumbnail, .auto, .all].contains(self) }
   /// Whether what is made from the picture is stored.
   package var includesResult: Bool { includesThumbnail || isFacts }
+  /// Whether the original is stored in any case.
   package var includesOriginal: Bool { self == .original || self == .all }
 
   /// The policy without the original.
   package var withoutOriginal: Keep {
     switch self {
     case .none, .original: .none
-    case .thumbnail, .all: .thumbnail
+    case .thumbnail, .auto, .all: .thumbnail
     case .facts, .allFacts, .pixelFacts: self
     }
   }
@@ -192,7 +197,7 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   /// How much of the picture is needed.
   package var part: PicturePart {
     switch self {
-    case .none, .thumbnail, .original, .all: .whole
+    case .none, .thumbnail, .auto, .original, .all: .whole
     case .facts: .facts
     case .allFacts: .allFacts
     case .pixelFacts: .wholeOfAnyFormat
@@ -241,10 +246,13 @@ package struct AnswerReuse: Hashable, Sendable {
   package let terms: ReuseTerms
   /// Whether the origin permits it to be stored.
   package let isStorable: Bool
+  /// Whether it is for one user alone: `private` (RFC 9111 section 5.2.2.7).
+  package let isPrivate: Bool
 
-  package init(terms: ReuseTerms, isStorable: Bool) {
+  package init(terms: ReuseTerms, isStorable: Bool, isPrivate: Bool = false) {
     self.terms = terms
     self.isStorable = isStorable
+    self.isPrivate = isPrivate
   }
 }
 

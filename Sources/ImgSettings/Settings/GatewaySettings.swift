@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 
 /// The options of the gateway. Each has an environment variable, too.
 package enum GatewayOptions {
@@ -45,6 +45,12 @@ package enum GatewayOptions {
     help:
       "Answer requests for pictures that pages of other sites make. Default: no where only this "
       + "machine can connect, unless --key-file or --host is given; yes elsewhere.")
+  package static let keep = OptionDescription(
+    "--keep", "WHAT",
+    help:
+      "What the store keeps of a picture that is loaded by its address: thumbnail, all (the picture as "
+      + "received, too), or auto: the thumbnail and, for a while, an original that is not large. With an original, "
+      + "other sizes need no further fetch. Default: auto.")
   static let maximumSide = OptionDescription(
     "--maximum-side", "N|none",
     help: "The longest side in pixels, after dpr, that requests may ask for. Others get status "
@@ -68,7 +74,7 @@ package enum GatewayOptions {
 
   package static let all = [
     listen, keyFile, signatureSize, allowUnsigned, allowOrigin, preset, gallery, host,
-    crossSite, maximumSide, requests, requestTimeout, connections, mock,
+    crossSite, keep, maximumSide, requests, requestTimeout, connections, mock,
   ]
 
   /// Where the cluster is.
@@ -93,6 +99,8 @@ package struct GatewaySettings: Sendable {
   package var hosts: [String] = []
   /// Whether pages of other sites get pictures; `nil` if the address, the key file and the names decide.
   package var hasCrossSite: Bool?
+  /// What is kept of pictures: ``Keep/thumbnail``, ``Keep/auto`` or ``Keep/all``.
+  package var keep = Keep.auto
   /// The longest side in pixels that requests may ask for; `nil` for that of thumbnails.
   package var maximumSide: Int? = 4_096
   package var maximumLoads = 512
@@ -129,6 +137,11 @@ package struct GatewaySettings: Sendable {
     hasGallery = try given(Options.gallery)?.value(YesOrNo.value(parsing:))
     hosts = try given(Options.host)?.values(HostText.host(parsing:)) ?? []
     hasCrossSite = try given(Options.crossSite)?.value(YesOrNo.value(parsing:))
+    if let texts = given(Options.keep) {
+      keep = try texts.value { (text) throws(InvalidValue) in
+        try Keep(parsing: text, among: [.thumbnail, .auto, .all])
+      }
+    }
     if let texts = given(Options.maximumSide) { maximumSide = try texts.value(Self.side) }
     if let texts = given(Options.requests) {
       maximumLoads = try texts.value(Self.count(in: 1...65_536))

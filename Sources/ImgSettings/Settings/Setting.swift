@@ -310,6 +310,16 @@ extension Setting {
         + "quarter of what is free on its disk at the start, or in the store already.",
       isLimit: true, \.storeBudget,
       .optional(.number(.size, 0...(16 << 40)), or: "auto")),
+    .limit(
+      "original, kept by auto", "--keep-auto-size", "SIZE", .size, 0...(1 << 40),
+      \.limits.autoOriginalByteCount,
+      help: "The largest original that --keep auto keeps; 0 for none."),
+    .limit(
+      "share of such originals", "--keep-auto-percent", "N", .count, 0...90,
+      \.limits.autoOriginalPercent,
+      help:
+        "How much of the store the originals take that --keep auto keeps, in percent. They are evicted "
+        + "before all else."),
     defaultExpiry,
     Setting(
       "jobs, after their end", "--keep-jobs", "DURATION",

@@ -7,6 +7,8 @@ package import ImgModel
 /// without a write for each read. In the order of arrival, a record whose access bit is set becomes
 /// the newest; another one is removed.
 ///
+/// Spare originals (see `Keep.auto`) come first in that order, and so are evicted before all others.
+///
 /// Records that jobs pin stay, see `PinPolicy`; those that have expired go like others.
 ///
 /// Partial bodies (see ``PartialRecord``) are removed only by their age, unless new thumbnails need
@@ -14,7 +16,7 @@ package import ImgModel
 ///
 /// Invalid index entries and those without a record are removed when found.
 struct Eviction {
-  /// Thumbnails of this transaction. They are not evicted, so that a client that learns of a stored
+  /// Thumbnails of this transaction, without spare originals. They are not evicted, so that a client that learns of a stored
   /// thumbnail finds it.
   struct Newcomers {
     let keys: Set<ContentKey>
@@ -208,7 +210,7 @@ package struct Renewal: Sendable {
   func renewed(_ content: NewContent) -> NewThumbnail {
     NewThumbnail(
       key: record.id, url: record.name, thumbnail: record.thumbnail, source: record.source,
-      retention: retention, terms: terms, content: content)
+      retention: retention, terms: terms, isSpare: nil, content: content)
   }
 }
 
@@ -238,6 +240,7 @@ extension ThumbnailTables {
 
 extension Eviction.Newcomers {
   init(_ thumbnails: [NewThumbnail], at arrival: WallTime) {
-    self.init(keys: Set(thumbnails.map(\.key)), arrival: arrival)
+    self.init(
+      keys: Set(thumbnails.filter { $0.isSpare != true }.map(\.key)), arrival: arrival)
   }
 }

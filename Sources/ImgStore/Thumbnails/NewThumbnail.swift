@@ -37,16 +37,24 @@ package struct NewThumbnail: Sendable {
   package let terms: ReuseTerms
   /// Another record, which is removed when this one is stored.
   let replaced: ContentKey?
+  /// An original of the same URL and of an earlier body, which is removed if it is spare.
+  let outdated: ContentKey?
+  /// Whether it is evicted before the records that are not spare, and within a share of its own; `nil` for
+  /// what the record is that it replaces. It never makes one spare that was not.
+  package let isSpare: Bool?
   /// The encoded picture.
   package let content: NewContent
 
   /// - Parameters:
   ///   - terms: the terms of the response; none for a local picture.
   ///   - replaced: a record of the same URL that belongs to the previous picture.
+  ///   - outdated: an original of the same URL and of an earlier body, which is removed if it is spare.
+  ///   - isSpare: whether it is evicted before others; `nil` for what the record is that it replaces.
   /// - Precondition: the content has the length in `thumbnail`.
   package init(
     key: ContentKey, url: String, thumbnail: Thumbnail, source: SourcePicture, retention: Retention,
-    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil, content: NewContent
+    terms: ReuseTerms = .none, replaces replaced: ContentKey? = nil,
+    outdates outdated: ContentKey? = nil, isSpare: Bool? = false, content: NewContent
   ) {
     precondition(content.byteCount == thumbnail.byteCount, "the length differs from the facts")
     self.key = key
@@ -56,6 +64,8 @@ package struct NewThumbnail: Sendable {
     self.retention = retention
     self.terms = terms
     self.replaced = replaced
+    self.outdated = outdated
+    self.isSpare = isSpare
     self.content = content
   }
 

@@ -239,17 +239,34 @@ enum ThumbnailRecord {
 /// | key | 8 | sequence number, big-endian: byte-wise order is the order of arrival |
 /// | value | 32 | content key |
 /// | value | 8 | expires at, milliseconds since 1970, little-endian: names the entry in `expiry` |
-/// | value | 8 | of a pinned record: what it takes, little-endian |
+/// | value | 8 | of a spare or pinned record: what it takes, little-endian |
 /// | value | 8 each | of a pinned record: the jobs that pin it, ascending, little-endian |
 ///
-/// Pinned records have the numbers from ``firstPinnedSequence`` on, so that eviction, which goes through the
-/// others in their order, never meets them.
+/// Spare originals have the lowest numbers, so that eviction meets them first. Pinned records have the highest, so
+/// that eviction never meets them.
 struct ArrivalEntry {
-  let sequence: UInt64
+  var sequence: UInt64
   let key: ContentKey
-  let expiresAt: WallTime
+  var expiresAt: WallTime
   /// `nil` for a record that may be evicted.
   var pin: Pin?
+  /// What the record takes, if it is a spare original, see `StoreReport.footprint(ofRecord:)`.
+  var spareByteCount: Int64?
+
+  /// A part of the order.
+  enum Place {
+    case spare, ordinary, pinned
+
+    var sequences: Range<UInt64> {
+      switch self {
+      case .spare: 1..<(1 << 62)
+      case .ordinary: (1 << 62)..<(1 << 63)
+      case .pinned: (1 << 63)..<(.max)
+      }
+    }
+  }
+
+  var place: Place { pin != nil ? .pinned : spareByteCount != nil ? .spare : .ordinary }
 
   /// Who pins a record.
   struct Pin {
@@ -259,7 +276,7 @@ struct ArrivalEntry {
     let jobs: [JobID]
   }
 
-  static let firstPinnedSequence: UInt64 = 1 << 63
+  static let firstPinnedSequence = Place.pinned.sequences.lowerBound
   private static let valueByteCount = ContentKey.byteCount + 8
   private static let pinOffset = valueByteCount + 8
 }
@@ -274,7 +291,9 @@ extension ArrivalEntry {
     key = ContentKey(value.extracting(first: ContentKey.byteCount))
     expiresAt = WallTime(rawValue: value.littleEndian(at: ContentKey.byteCount, as: Int64.self))
     guard sequence >= Self.firstPinnedSequence else {
-      guard value.count == Self.valueByteCount else { return nil }
+      let isSpare = Place.spare.sequences.contains(sequence)
+      guard value.count == (isSpare ? Self.pinOffset : Self.valueByteCount) else { return nil }
+      spareByteCount = isSpare ? value.littleEndian(at: Self.valueByteCount, as: Int64.self) : nil
       pin = nil
       return
     }
@@ -295,6 +314,7 @@ extension ArrivalEntry {
     value.reserveCapacity(Self.pinOffset + 8)
     key.withBytes { value.append(copying: $0) }
     value.append(littleEndian: expiresAt.rawValue)
+    if let spareByteCount { value.append(littleEndian: spareByteCount) }
     if let pin {
       value.append(littleEndian: pin.byteCount)
       for job in pin.jobs { value.append(littleEndian: job.rawValue) }

@@ -9,7 +9,9 @@ extension ThumbnailStore {
   ///
   /// The budget is smaller if the disk has less space, see ``StoreBudget``.
   ///
-  /// - Parameter accesses: are extended in the same transaction, see ``extend(_:)``.
+  /// - Parameters:
+  ///   - accesses: are extended in the same transaction, see ``extend(_:)``.
+  ///   - sparePercent: how much of the budget spare originals may take; beyond it, the oldest go.
   /// - Returns: as ``extend(_:)`` does.
   /// - Throws: ``StoreError/Reason/pinned`` if the thumbnails are to be pinned, and more would be pinned
   ///   than the budget permits, see `StoreReport.pinLimit(of:)`;
@@ -18,7 +20,8 @@ extension ThumbnailStore {
   ///   pages that the map is full. The caller then stores each thumbnail of the group alone.
   @discardableResult
   package func put(
-    _ thumbnails: [NewThumbnail], extending accesses: [ThumbnailAccess] = [], at now: WallTime
+    _ thumbnails: [NewThumbnail], extending accesses: [ThumbnailAccess] = [],
+    sparePercent: Int = 100, at now: WallTime
   ) throws(StoreError) -> Set<ContentKey> {
     guard let budgetByteCount else {
       throw StoreError(
@@ -32,16 +35,17 @@ extension ThumbnailStore {
       }
     }
     do throws(StoreError) {
-      return try write(thumbnails, accesses, at: now)
+      return try write(thumbnails, accesses, sparePercent, at: now)
     } catch {
       let byteCount = thumbnails.reduce(0) { $0 + ThumbnailRecord.byteCount(of: $1) }
       guard error.reason == .full, try makeRoom(byteCount: byteCount) else { throw error }
-      return try write(thumbnails, accesses, at: now)
+      return try write(thumbnails, accesses, sparePercent, at: now)
     }
   }
 
   private func write(
-    _ thumbnails: [NewThumbnail], _ accesses: [ThumbnailAccess], at now: WallTime
+    _ thumbnails: [NewThumbnail], _ accesses: [ThumbnailAccess], _ sparePercent: Int,
+    at now: WallTime
   ) throws(StoreError) -> Set<ContentKey> {
     try change(makingRoomFor: Eviction.Newcomers(thumbnails, at: now)) {
       transaction, counters throws(StoreError) in
@@ -53,6 +57,10 @@ extension ThumbnailStore {
             throw StoreError(.replaced, operation: "storing a content that was removed")
           }
           try tables.put(thumbnail, at: now, transaction, counting: &counters)
+        }
+        if thumbnails.contains(where: { $0.isSpare == true }) {
+          let allowance = try budget.effectiveByteCount / 100 * Int64(sparePercent)
+          try tables.trimSpares(to: allowance, transaction, counting: &counters)
         }
         return try extend(accesses, transaction)
       }

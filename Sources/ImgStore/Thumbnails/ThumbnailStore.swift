@@ -320,7 +320,8 @@ extension ThumbnailStore {
       recordCount: try transaction.statistics(of: tables.thumbnails).entryCount,
       occupiedByteCount: try tables.occupiedByteCount(transaction),
       budgetByteCount: budget.configuredByteCount,
-      diskByteCount: budget.isLimitedByDisk ? budget.diskByteCount : nil)
+      diskByteCount: budget.isLimitedByDisk ? budget.diskByteCount : nil,
+      autoOriginalByteCount: try tables.spareTotals(transaction).byteCount)
   }
 
   /// Statistics on one snapshot. Reads the whole expiry index.
@@ -345,6 +346,9 @@ extension ThumbnailStore {
       let pinned = try tables.pinTotals(transaction)
       statistics.pinnedCount = pinned.recordCount
       statistics.pinnedByteCount = pinned.byteCount
+      let spare = try tables.spareTotals(transaction)
+      statistics.autoOriginalCount = spare.recordCount
+      statistics.autoOriginalByteCount = spare.byteCount
       statistics.counters = accessBits?.counters
       let pageByteCount = try transaction.statistics(of: tables.thumbnails).pageByteCount
       statistics.freePageCount = try transaction.freePageCount()

@@ -6,9 +6,9 @@ extension ThumbnailTables {
   /// How much a job pins; all jobs together for `nil`.
   func pinTotals(
     of job: JobID? = nil, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> PinTotals {
-    let key = job.map(PinTotals.key) ?? PinTotals.keyOfAll
-    return try transaction.withValue(of: key, in: pins) { PinTotals($0) } ?? PinTotals()
+  ) throws(StoreError) -> RecordTotals {
+    let key = job.map(RecordTotals.key) ?? RecordTotals.keyOfAll
+    return try transaction.withValue(of: key, in: pins) { RecordTotals($0) } ?? RecordTotals()
   }
 
   /// The jobs that pin records, in ascending order.
@@ -71,7 +71,7 @@ extension ThumbnailTables {
     of job: JobID, at cursor: inout PinCursor, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
     if try pinTotals(of: job, transaction).recordCount == 0 {
-      try transaction.delete(PinTotals.key(of: job), from: pins)
+      try transaction.delete(RecordTotals.key(of: job), from: pins)
       return true
     }
     let slice = try arrivals(
@@ -86,31 +86,35 @@ extension ThumbnailTables {
     }
     // What a put has pinned meanwhile may lie behind the cursor. Where all records were looked at for nothing,
     // damaged entries have left what is still counted.
-    if !cursor.hasUnpinned { try transaction.delete(PinTotals.key(of: job), from: pins) }
+    if !cursor.hasUnpinned { try transaction.delete(RecordTotals.key(of: job), from: pins) }
     cursor = PinCursor()
     return try pinTotals(of: job, transaction).recordCount == 0
   }
 
   /// Removes the entry of a record in the order of arrival, with its pins.
   ///
-  /// - Returns: the jobs that pinned it.
+  /// - Returns: the entry; `nil` if there is none.
   @discardableResult
   func removeArrival(
     _ sequence: UInt64, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [JobID] {
-    let pin = try arrival(sequence, transaction)?.pin
-    if let pin { try count(pin.jobs + [Self.allJobs], pin.byteCount, by: -1, transaction) }
+  ) throws(StoreError) -> ArrivalEntry? {
+    let entry = try arrival(sequence, transaction)
+    if let pin = entry?.pin {
+      try count(pin.jobs + [Self.allJobs], pin.byteCount, by: -1, transaction)
+    }
+    if let byteCount = entry?.spareByteCount { try countSpare(byteCount, by: -1, transaction) }
     try transaction.delete(ArrivalEntry.encodedKey(sequence), from: arrivals)
-    return pin?.jobs ?? []
+    return entry
   }
 
   /// Adds the entry of a new record in the order of arrival.
   ///
-  /// - Parameter entry: with the ``nextSequence(isPinned:_:)``.
+  /// - Parameter entry: with the ``nextSequence(in:_:)``.
   func addArrival(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     try addLast(entry, transaction)
+    if let byteCount = entry.spareByteCount { try countSpare(byteCount, by: 1, transaction) }
     guard let pin = entry.pin else { return }
     try count(pin.jobs + [Self.allJobs], pin.byteCount, by: 1, transaction)
   }
@@ -151,8 +155,9 @@ extension ThumbnailTables {
         sequence: arrival.sequence, key: arrival.key, expiresAt: arrival.expiresAt, pin: pin)
       return try transaction.put(changed.encodedValue, for: changed.encodedKey, in: arrivals)
     }
-    let sequence = try nextSequence(isPinned: pin != nil, transaction)
+    let sequence = try nextSequence(in: pin != nil ? .pinned : .ordinary, transaction)
     try transaction.delete(arrival.encodedKey, from: arrivals)
+    if let byteCount = arrival.spareByteCount { try countSpare(byteCount, by: -1, transaction) }
     try addLast(
       ArrivalEntry(
         sequence: sequence, key: arrival.key, expiresAt: arrival.expiresAt, pin: pin), transaction)
@@ -166,15 +171,56 @@ extension ThumbnailTables {
   ) throws(StoreError) {
     for job in jobs {
       var totals = try pinTotals(of: job, transaction)
-      totals.recordCount = max(0, totals.recordCount + change)
-      totals.byteCount = max(0, totals.byteCount + Int64(change) * byteCount)
-      let key = PinTotals.key(of: job)
+      totals.add(byteCount, by: change)
+      let key = RecordTotals.key(of: job)
       if totals.recordCount == 0 {
         try transaction.delete(key, from: pins)
       } else {
         try transaction.put(totals.encodedValue, for: key, in: pins)
       }
     }
+  }
+}
+
+/// Spare originals, see `Keep.auto`: they are the first in the order of arrival, and `meta` has what they take.
+extension ThumbnailTables {
+  static let spareKey = Array("spare".utf8)
+
+  func spareTotals(_ transaction: borrowing Transaction) throws(StoreError) -> RecordTotals {
+    try transaction.withValue(of: Self.spareKey, in: meta) { RecordTotals($0) } ?? RecordTotals()
+  }
+
+  /// Whether there is such a record, and it is spare.
+  func isSpare(
+    _ key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Bool {
+    try entries(of: key, transaction)?.arrival.spareByteCount != nil
+  }
+
+  /// Removes the oldest spare originals until they take no more than that.
+  func trimSpares(
+    to allowanceByteCount: Int64, _ transaction: borrowing Transaction,
+    counting counters: inout CacheStatistics.Counters
+  ) throws(StoreError) {
+    while try spareTotals(transaction).byteCount > allowanceByteCount {
+      let slice = try arrivals(from: 1, limit: 1, transaction)
+      guard let entry = slice.entries.first, entry.spareByteCount != nil else {
+        // Eviction removes an invalid entry. Without any entry, damaged ones have left what is still counted.
+        if slice.invalidKeys.isEmpty { try transaction.delete(Self.spareKey, from: meta) }
+        return
+      }
+      _ = try remove(entry, transaction)
+      counters.evictions += 1
+    }
+  }
+
+  /// Counts a record in or out.
+  private func countSpare(
+    _ byteCount: Int64, by change: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) {
+    var totals = try spareTotals(transaction)
+    totals.add(byteCount, by: change)
+    try transaction.put(totals.encodedValue, for: Self.spareKey, in: meta)
   }
 }
 
@@ -188,14 +234,15 @@ package struct PinCursor: Sendable {
   package init() {}
 }
 
-/// An entry of the table `pins`: how many records a job pins, or all jobs together.
+/// How many records there are of a kind, and what they take. An entry of the table `pins`: the records that a job
+/// pins, or all jobs together.
 ///
 /// | | bytes | field |
 /// |---|---|---|
 /// | key | 8 | job, big-endian; 0 for the records that any job pins |
 /// | value | 8 | records, little-endian |
 /// | value | 8 | what they take, see `StoreReport.footprint(ofRecord:)`, little-endian |
-package struct PinTotals: Hashable, Sendable {
+package struct RecordTotals: Hashable, Sendable {
   package var recordCount = 0
   package var byteCount: Int64 = 0
 
@@ -208,6 +255,12 @@ package struct PinTotals: Hashable, Sendable {
   }
 
   init() {}
+
+  /// Counts records in or out.
+  mutating func add(_ byteCount: Int64, by change: Int) {
+    recordCount = max(0, recordCount + change)
+    self.byteCount = max(0, self.byteCount + Int64(change) * byteCount)
+  }
 
   /// An invalid entry counts as none: the next removal of all pins of the job removes it.
   init(_ value: Span<UInt8>) {

@@ -14,18 +14,19 @@ struct ThumbnailTables: Sendable {
   let robots: Database
   /// Content key → ``PartialRecord``.
   let partials: Database
-  /// ``PinTotals``.
+  /// ``RecordTotals``.
   let pins: Database
   /// ``ChunkRecord``.
   let chunks: Database
   /// Schema version and budget.
-  private let meta: Database
+  let meta: Database
   /// The older schema whose records were dropped; `nil` if there was none.
   let replacedSchema: UInt32?
 
   /// 2 added the order of arrival, 3 the lifetime of records, 4 their terms of reuse, 5 the mark of
-  /// damaged pictures, 6 the ThumbHash, 7 pins, 8 chunks.
-  static let version = SchemaVersion(number: 8)
+  /// damaged pictures, 6 the ThumbHash, 7 pins, 8 chunks,
+  /// 9 spare originals.
+  static let version = SchemaVersion(number: 9)
   private static let budgetKey = Array("budget".utf8)
 
   /// Opens the tables and creates missing ones. Drops records of an older schema, because making
@@ -152,6 +153,10 @@ struct ThumbnailTables: Sendable {
     counting counters: inout CacheStatistics.Counters
   ) throws(StoreError) {
     if let replaced = new.replaced { try remove(replaced, transaction) }
+    if let outdated = new.outdated, try isSpare(outdated, transaction) {
+      try remove(outdated, transaction)
+    }
+    var isSpare = new.isSpare ?? false
     var expiresAt = new.retention.expiresAt(storedAt: now)
     var lifetime = new.retention.sliding
     var pinningJobs = new.retention.pins
@@ -163,21 +168,24 @@ struct ThumbnailTables: Sendable {
       case .stale(let staleness): counters.countRemoval(of: staleness)
       case .miss: break
       }
-      let earlier = try removeReturningPins(new.key, keeping: new.content, transaction) ?? []
-      pinningJobs = Set(pinningJobs).union(earlier).sorted()
+      let earlier = try removeReturningArrival(new.key, keeping: new.content, transaction)
+      pinningJobs = Set(pinningJobs).union(earlier?.pin?.jobs ?? []).sorted()
+      isSpare = new.isSpare != false && earlier?.spareByteCount != nil
     }
+    let footprint = StoreReport.footprint(ofRecord: Int64(new.content.byteCount))
     let pin =
       pinningJobs.isEmpty
       ? nil
-      : ArrivalEntry.Pin(
-        byteCount: StoreReport.footprint(ofRecord: Int64(new.content.byteCount)), jobs: pinningJobs)
+      : ArrivalEntry.Pin(byteCount: footprint, jobs: pinningJobs)
+    let place: ArrivalEntry.Place = pin != nil ? .pinned : isSpare ? .spare : .ordinary
     let expiryEntry = ExpiryEntry(
       expiresAt: expiresAt, key: new.key, storedAt: now, byteCount: Int64(new.content.byteCount),
-      sequence: try nextSequence(isPinned: pin != nil, transaction))
+      sequence: try nextSequence(in: place, transaction))
     try transaction.put(expiryEntry.encodedValue, for: expiryEntry.encodedKey, in: expiry)
     try addArrival(
       ArrivalEntry(
-        sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt, pin: pin), transaction)
+        sequence: expiryEntry.sequence, key: new.key, expiresAt: expiresAt, pin: pin,
+        spareByteCount: place == .spare ? footprint : nil), transaction)
     counters.stores += 1
   }
 
@@ -203,19 +211,21 @@ struct ThumbnailTables: Sendable {
   func remove(
     _ key: ContentKey, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
-    try removeReturningPins(key, keeping: nil, transaction) != nil
+    guard try withRecord(of: key, transaction, { _ in true }) != nil else { return false }
+    _ = try removeReturningArrival(key, keeping: nil, transaction)
+    return true
   }
 
   /// - Parameter content: its chunks stay.
-  /// - Returns: the jobs that pinned it; `nil` if it did not exist.
-  private func removeReturningPins(
+  /// - Returns: its entry in the order of arrival; `nil` if it did not exist, or had none.
+  private func removeReturningArrival(
     _ key: ContentKey, keeping content: NewContent?, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [JobID]? {
+  ) throws(StoreError) -> ArrivalEntry? {
     let found = try withRecord(of: key, transaction) { ThumbnailRecord.expiresAt(of: $0) }
     guard let statedExpiry = found else { return nil }
-    let jobs = try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
+    let arrival = try removeEntries(of: key, statedExpiry: statedExpiry, transaction)
     try removeRecord(key, keeping: content, transaction)
-    return jobs
+    return arrival
   }
 
   /// Removes a record and its chunks.
@@ -241,6 +251,7 @@ struct ThumbnailTables: Sendable {
     try transaction.clear(partials)
     try transaction.clear(pins)
     try transaction.clear(chunks)
+    try transaction.delete(Self.spareKey, from: meta)
   }
 
   /// The bytes of the used pages: those of every table, and the two meta pages at the start of the
@@ -260,10 +271,10 @@ struct ThumbnailTables: Sendable {
   /// Removes the index entries of a record. If a damaged record has a wrong expiry, this searches
   /// the whole index, so that no entry stays without a record.
   ///
-  /// - Returns: the jobs that pinned it.
+  /// - Returns: the entry in the order of arrival.
   private func removeEntries(
     of key: ContentKey, statedExpiry: WallTime?, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [JobID] {
+  ) throws(StoreError) -> ArrivalEntry? {
     var found: ExpiryEntry?
     if let statedExpiry {
       found = try expiryEntry(of: key, expiresAt: statedExpiry, transaction)
@@ -276,7 +287,7 @@ struct ThumbnailTables: Sendable {
         return found == nil
       }
     }
-    guard let found else { return [] }
+    guard let found else { return nil }
     try transaction.delete(found.encodedKey, from: expiry)
     return try removeArrival(found.sequence, transaction)
   }
@@ -302,9 +313,10 @@ extension ThumbnailTables {
     let moved = entry.expiring(at: after)
     try transaction.delete(entry.encodedKey, from: expiry)
     try transaction.put(moved.encodedValue, for: moved.encodedKey, in: expiry)
-    let arrival = ArrivalEntry(
-      sequence: entry.sequence, key: access.key, expiresAt: after,
-      pin: try arrival(entry.sequence, transaction)?.pin)
+    var arrival =
+      try arrival(entry.sequence, transaction)
+      ?? ArrivalEntry(sequence: entry.sequence, key: access.key, expiresAt: after)
+    arrival.expiresAt = after
     try transaction.put(arrival.encodedValue, for: arrival.encodedKey, in: arrivals)
   }
 
@@ -389,13 +401,13 @@ extension ThumbnailTables {
   func remove(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
-    try transaction.delete(entry.encodedKey, from: arrivals)
+    try removeArrival(entry.sequence, transaction)
     try transaction.delete(
       ExpiryEntry.encodedKey(expiresAt: entry.expiresAt, key: entry.key), from: expiry)
     return try removeRecord(entry.key, transaction)
   }
 
-  /// Moves a record that is not pinned to the end of the order of arrival, without writing the record
+  /// Moves a record that is not pinned to the end of its part of the order of arrival, without writing the record
   /// itself.
   ///
   /// - Returns: `false` if the entry has no record.
@@ -405,21 +417,22 @@ extension ThumbnailTables {
     guard
       let expiryEntry = try expiryEntry(of: entry.key, expiresAt: entry.expiresAt, transaction)
     else { return false }
-    let sequence = try nextSequence(isPinned: false, transaction)
+    let sequence = try nextSequence(in: entry.place, transaction)
     try transaction.delete(entry.encodedKey, from: arrivals)
-    try addLast(
-      ArrivalEntry(sequence: sequence, key: entry.key, expiresAt: entry.expiresAt), transaction)
+    var moved = entry
+    moved.sequence = sequence
+    try addLast(moved, transaction)
     try transaction.put(
       expiryEntry.moved(to: sequence).encodedValue, for: expiryEntry.encodedKey, in: expiry)
     return true
   }
 
-  /// Adds an entry with the ``nextSequence(isPinned:_:)``.
+  /// Adds an entry with the ``nextSequence(in:_:)``.
   func addLast(
     _ entry: ArrivalEntry, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     let (key, value) = (entry.encodedKey, entry.encodedValue)
-    // Appending fails before pinned records, and behind an invalid entry.
+    // Appending fails before the parts of other records, and behind an invalid entry.
     guard try !transaction.append(value.span, for: key.span, in: arrivals) else { return }
     try transaction.put(value, for: key, in: arrivals)
   }
@@ -435,20 +448,20 @@ extension ThumbnailTables {
     return found ?? nil
   }
 
-  /// Higher than every sequence number in use: of all records, or of those that are not pinned.
+  /// Higher than every sequence number in use in a part of the order.
   func nextSequence(
-    isPinned: Bool, _ transaction: borrowing Transaction
+    in place: ArrivalEntry.Place, _ transaction: borrowing Transaction
   ) throws(StoreError) -> UInt64 {
-    let first = ArrivalEntry.firstPinnedSequence
-    var last = isPinned ? first - 1 : 0
-    let end = isPinned ? nil : ArrivalEntry.encodedKey(first)
+    let sequences = place.sequences
+    var last = sequences.lowerBound - 1
+    let end = place == .pinned ? nil : ArrivalEntry.encodedKey(sequences.upperBound)
     try transaction.scanBackwards(arrivals, before: end) { key, _ in
       // Skip an invalid entry. Eviction removes it.
       guard let found = ArrivalEntry.sequence(of: key) else { return true }
       last = max(last, found)
       return false
     }
-    guard last < (isPinned ? .max - 1 : first - 1) else {
+    guard last < sequences.upperBound - 1 else {
       throw StoreError(.corrupted, operation: "numbering an arrival")
     }
     return last + 1

@@ -20,11 +20,15 @@ struct StoreDriver {
 
   /// - Parameters:
   ///   - credits: the leases and the look-ups that may wait keep within them.
+  ///   - autoOriginalPercent: how much of the store the originals may take that `Keep.auto` keeps.
   ///   - inbox: gets an event for each write that something waits for, once it is in the store or
   ///     cannot be.
-  init(_ store: SharedStore, credits: Credits, inbox: Mailbox<Input>) throws(SystemError) {
+  init(
+    _ store: SharedStore, credits: Credits, autoOriginalPercent: Int = 0, inbox: Mailbox<Input>
+  ) throws(SystemError) {
     queries = StoreQueries(store: store)
-    let writer = StoreWriter(store: store, inbox: inbox)
+    let writer = StoreWriter(
+      store: store, inbox: inbox, autoOriginalPercent: autoOriginalPercent)
     thread = try ServiceThread(
       name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity,
       body: writer.serve)
@@ -142,6 +146,7 @@ struct GatheredPuts {
 struct StoreWriter: Sendable {
   let store: SharedStore
   let inbox: Mailbox<Input>
+  let autoOriginalPercent: Int
 
   /// The most changes of one group, and of one transaction.
   static let groupMaximum = 64
@@ -327,18 +332,19 @@ struct StoreWriter: Sendable {
 
   /// The chunks of a put are stored, or cannot be.
   private func end(_ put: LongPuts.Ended, at now: WallTime) {
+    if let rest = put.put.withoutSpare, !put.isWritten {
+      removeChunks(of: put.put)
+      return self.put([rest], at: now)
+    }
     switch put {
     case .written(let put): self.put([put], at: now)
     case .unreadable(let put, let error):
       removeChunks(of: put)
       inbox.post(Input(.stored(put.lease, .failed(Failure(unreadableBody: error)))))
-    case .refused(let put, let error):
-      if error.reason == .pinned, put.isPinned {
-        removeChunks(of: put)
-        inbox.post(Input(.unpinned([put.lease])))
-      } else {
-        refuse(put, because: error)
-      }
+    case .refused(let put, let error) where error.reason == .pinned && put.isPinned:
+      removeChunks(of: put)
+      inbox.post(Input(.unpinned([put.lease])))
+    case .refused(let put, let error): refuse(put, because: error)
     }
   }
 
@@ -373,6 +379,10 @@ struct StoreWriter: Sendable {
     do throws(StoreError) {
       return put.stored(missing: try store([put], at: now))
     } catch {
+      if let rest = put.withoutSpare {
+        removeChunks(of: put)
+        return try end(of: rest, at: now)
+      }
       guard error.reason == .pinned, put.isPinned else { throw error }
       _ = try? store([put.withoutPins], at: now)
       return .unpinned([put.lease])
@@ -386,7 +396,9 @@ struct StoreWriter: Sendable {
     _ puts: [StorePut], at now: WallTime
   ) throws(StoreError) -> Set<ContentKey> {
     try store.change { store throws(StoreError) in
-      try store.put(puts.flatMap(\.records), extending: puts.flatMap(\.accesses), at: now)
+      try store.put(
+        puts.flatMap(\.records), extending: puts.flatMap(\.accesses),
+        sparePercent: autoOriginalPercent, at: now)
     }
   }
 }

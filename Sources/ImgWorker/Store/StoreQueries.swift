@@ -289,7 +289,7 @@ struct StoredAnswer {
     case (.original, _, let original?): self.init(original.thumbnail, [original])
     case (.all, let thumbnails?, let original?):
       self.init(thumbnails[0].thumbnail, thumbnails + [original])
-    case (.thumbnail, let thumbnails?, _), (.none, let thumbnails?, _),
+    case (.thumbnail, let thumbnails?, _), (.auto, let thumbnails?, _), (.none, let thumbnails?, _),
       (.facts, let thumbnails?, _), (.allFacts, let thumbnails?, _),
       (.pixelFacts, let thumbnails?, _):
       self.init(thumbnails[0].thumbnail, thumbnails)

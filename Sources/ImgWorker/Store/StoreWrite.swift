@@ -73,6 +73,14 @@ struct StorePut: Sendable {
       || accesses.contains { !$0.retention.pins.isEmpty }
   }
 
+  /// The same without an original that is kept only where that is cheap; `nil` if there is none.
+  var withoutSpare: StorePut? {
+    let rest = records.filter { $0.isSpare != true }
+    guard rest.count < records.count else { return nil }
+    return StorePut(
+      lease: lease, records: rest, longOriginal: nil, accesses: accesses, thumbnail: thumbnail)
+  }
+
   /// The same, pinned by no job.
   var withoutPins: StorePut {
     StorePut(
@@ -116,6 +124,16 @@ struct LongPuts {
     case written(StorePut)
     case refused(StorePut, StoreError)
     case unreadable(StorePut, SystemError)
+
+    var put: StorePut {
+      switch self {
+      case .written(let put), .refused(let put, _), .unreadable(let put, _): put
+      }
+    }
+
+    var isWritten: Bool {
+      if case .written = self { true } else { false }
+    }
   }
 
   /// Each belongs to a lease, so there are no more than these.
@@ -204,7 +222,8 @@ extension NewThumbnail {
     self.init(
       key: key, url: order.name.recordText, thumbnail: record.picture, source: record.source,
       retention: record.retention, terms: record.terms,
-      replaces: record.replacesOther ? other : nil, content: content)
+      replaces: record.replacesOther ? other : nil,
+      outdates: record.outdatesSpare ? originalKey : nil, isSpare: record.isSpare, content: content)
   }
 }
 
