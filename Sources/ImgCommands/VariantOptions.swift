@@ -191,12 +191,17 @@ enum EffectOptions {
     "--radius", "N",
     help: "Round the corners with this radius in pixels; more than half the box makes a circle of "
       + "a square.")
+  private static let padding = OptionDescription(
+    "--padding", "N",
+    help:
+      "Add a border of so many pixels, at most 1000, around the box. It is transparent, or has the "
+      + "colour of --background.")
   private static let background = OptionDescription(
     "--background", "COLOUR",
     help: "Put this colour behind transparent pixels: white, black, or digits such as ff8800. "
       + "Default: they stay transparent, and are white in JPEG.")
 
-  static let options = [grayscale, blur, sharpen, radius, background]
+  static let options = [grayscale, blur, sharpen, radius, padding, background]
 
   /// - Parameters:
   ///   - arguments: the arguments of a command that lists ``options``.
@@ -211,6 +216,10 @@ enum EffectOptions {
       radius: ratio.scaling(
         try arguments.value(of: radius) { (text) throws(InvalidValue) in
           try Int(parsing: text, in: ImageVariant.Effects.radiusRange)
+        } ?? 0),
+      padding: ratio.scaling(
+        try arguments.value(of: padding) { (text) throws(InvalidValue) in
+          try Int(parsing: text, in: ImageVariant.Effects.paddingRange)
         } ?? 0),
       background: try arguments.value(of: background, RGBColour.init(parsing:)))
   }

@@ -28,7 +28,12 @@ struct PictureTests {
     #expect(fixture.origin.counters("/b").requests == 0)
   }
 
-  @Test(arguments: [(256, "h=200", 267, 200), (256, "", 256, 192), (4_096, "", 320, 240)])
+  @Test(arguments: [
+    (256, "h=200", 267, 200), (256, "", 256, 192), (4_096, "", 320, 240),
+    (4_096, "w=100&h=100&mode=fill&crop=1", 100, 100),
+    (4_096, "w=100&h=100&mode=fill&crop=1&radius=5&pad=40", 180, 180),
+    (4_096, "w=100&mode=fill&pad=40", 180, 155),
+  ])
   func `a thumbnail has the sides of its request, of its picture, or those that are permitted`(
     maximumSide: Int, options: String, width: Int, height: Int
   ) async throws {

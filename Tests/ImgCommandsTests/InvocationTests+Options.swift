@@ -117,10 +117,10 @@ extension InvocationTests {
   @Test func `effects and what is kept are part of the variant`() throws {
     let effects = ImageVariant.Effects(
       isGrayscale: true, blur: Thousandths(count: 2_500), sharpen: Thousandths(count: 500),
-      radius: 12, background: RGBColour(red: 255, green: 136, blue: 0))
+      radius: 12, padding: 40, background: RGBColour(red: 255, green: 136, blue: 0))
     #expect(
       try variant(
-        "--enlarge --grayscale --blur 2.5 --sharpen .5 --radius 12 --background ff8800 "
+        "--enlarge --grayscale --blur 2.5 --sharpen .5 --radius 12 --padding 40 --background ff8800 "
           + "--thumb never --keep-profile --keep-metadata")
         == Variant.standard.changed {
           ($0.enlarges, $0.embeddedUse, $0.effects) = (true, .never, effects)
@@ -165,12 +165,13 @@ extension InvocationTests {
 
   @Test func `--dpr multiplies all lengths`() throws {
     #expect(
-      try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3")
+      try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3 --padding 5")
         == Variant(
           ImageVariant(
             width: 150, height: 113,
             effects: ImageVariant.Effects(
-              blur: Thousandths(count: 3_000), sharpen: Thousandths(count: 1_500), radius: 5))))
+              blur: Thousandths(count: 3_000), sharpen: Thousandths(count: 1_500), radius: 5,
+              padding: 8))))
     #expect(try variant("--size 1 --dpr 0.1").width == 1)
     #expect(try variant("--dpr 1") == .standard)
   }
@@ -178,6 +179,8 @@ extension InvocationTests {
   @Test(arguments: [
     ("--crop=left", "--crop"), ("--blur -1", "--blur"), ("--blur 100.5", "--blur"),
     ("--sharpen 1.2345", "--sharpen"), ("--radius 1.5", "--radius"),
+    ("--padding 1001", "--padding"),
+    ("--padding 600 --dpr 2", "the padding must be from 0 to 1000"),
     ("--background sky", "--background"), ("--dpr 0", "--dpr"), ("--dpr 11", "--dpr"),
     ("--frame -1", "--frame"), ("--frame 1000000", "--frame"), ("--at 1.5ms", "--at"),
     ("--at -1s", "--at"), ("--at 86401s", "--at"), ("--at soon", "--at"), ("--at ms", "--at"),

@@ -23,6 +23,7 @@ import Testing
         { $0.sizing = Sizing(maximumPixelCount: 9) },
         { $0.sizing = Sizing(keepsDrawingSize: true) }, { $0.effects.isGrayscale = true },
         { $0.effects.blur = 1 }, { $0.effects.sharpen = 1 }, { $0.effects.radius = 1 },
+        { $0.effects.padding = 1 },
         {
           $0.effects.sharpen = 1
           $0.effects.sharpenAmounts = SharpenAmounts(flat: 1, edges: 1)
@@ -107,6 +108,12 @@ import Testing
         try Variant(ImageVariant(width: 1, height: 1, effects: effects))
       }
     }
+    for (side, padding) in [(1, -1), (1, 1_001), (16_382, 1)] {
+      let effects = ImageVariant.Effects(padding: padding)
+      #expect(throws: VariantError.paddingOutOfRange) {
+        try Variant(ImageVariant(width: side, height: 1, effects: effects))
+      }
+    }
   }
 
   @Test(arguments: [(-0.001, 0), (0, 1.001), (.infinity, 0), (0, .nan)] as [(Double, Double)])
@@ -189,6 +196,7 @@ import Testing
   @Test(arguments: [
     #""crop":"left""#, #""crop":"2,0""#, #""blur":"-1""#, #""background":"12345""#,
     #""frame":1,"poster":true"#, #""frame":-1"#, #""thumb":"sometimes""#, #""radius":20000"#,
+    #""padding":-1"#,
   ])
   func `JSON of no variant is refused`(wrong: String) {
     let json = #"{"format":"auto","height":9,"mode":"fill","quality":80,"width":7,\#(wrong)}"#

@@ -188,6 +188,7 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
         frames: frames[index],
         effects: ImageVariant.Effects(
           isGrayscale: index == 1, blur: Thousandths(count: index), sharpen: 1, radius: index,
+          padding: 2 * index,
           background: index == 3 ? nil : RGBColour(red: 1, green: 2, blue: UInt8(index))),
         keptData: ImageVariant.KeptData(
           profile: index % 2 == 0, metadata: index > 2, copyright: index == 1))

@@ -165,7 +165,7 @@ struct AnimationDecoder {
     let timeline = try frames.timeline()
     let sequence = try frames.sequence()
     var strip = try picture.decoding { () throws(VipsError) in
-      try FrameStrip(geometry.kept, capacity: frames.count)
+      try FrameStrip(geometry.padded, capacity: frames.count)
     }
     var thumbHash: ThumbHash?
     for number in 0..<frames.count {
@@ -190,7 +190,7 @@ struct AnimationDecoder {
       throw error.isOutOfMemory ? .outOfMemory : .unencodable(error.description)
     }
     let thumbnail = Thumbnail(
-      format: encoding.format, width: geometry.kept.width, height: geometry.kept.height,
+      format: encoding.format, width: geometry.padded.width, height: geometry.padded.height,
       byteCount: bytes.count)
     return EncodedThumbnail(thumbnail: thumbnail, bytes: bytes)
   }

@@ -28,6 +28,8 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   package let scaled: Size
   /// What is kept of the scaled picture.
   package let kept: Size
+  /// What is kept, with its padding: the size of the thumbnail.
+  package let padded: Size
   /// The left edge and the top edge of what is kept; `nil` if the pixels decide that.
   package let keptOrigin: Point?
 
@@ -57,6 +59,8 @@ package struct ThumbnailGeometry: Hashable, Sendable {
     }
     refused = Self.refused(source, variant, enlarging: enlarging)
     kept = Self.part(of: scaled, in: box, as: variant)
+    let padding = 2 * variant.effects.padding
+    padded = Size(width: kept.width + padding, height: kept.height + padding)
     keptOrigin =
       kept == scaled ? Point(left: 0, top: 0) : variant.crop?.origin(of: kept, in: scaled)
   }
@@ -79,10 +83,11 @@ package struct ThumbnailGeometry: Hashable, Sendable {
   ) -> Size {
     switch variant.mode {
     case .fit: source.fitted(into: box, enlarging: enlarging)
-    case .fill, .fillDown: source.encodable(over: box, enlarging: enlarging)
+    case .fill, .fillDown:
+      source.encodable(over: box, enlarging: enlarging, upTo: variant.longestSide)
     case .auto:
       source.isPortrait == box.isPortrait
-        ? source.encodable(over: box, enlarging: enlarging)
+        ? source.encodable(over: box, enlarging: enlarging, upTo: variant.longestSide)
         : source.fitted(into: box, enlarging: enlarging)
     case .stretch, .stretchDown: enlarging ? box : source.intersection(box)
     case .ownSize: source.fitted(into: box, enlarging: false)
@@ -130,9 +135,10 @@ extension ThumbnailGeometry.Size {
   }
 
   /// The same for a thumbnail: a shape so long that no encoder could hold it is made to fit the largest box.
-  fileprivate func encodable(over box: Self, enlarging: Bool) -> Self {
-    let longest = ImageVariant.sideRange.upperBound
-    return covering(box, enlarging: enlarging).fitted(
+  ///
+  /// - Parameter longest: the side of that box.
+  fileprivate func encodable(over box: Self, enlarging: Bool, upTo longest: Int) -> Self {
+    covering(box, enlarging: enlarging).fitted(
       into: Self(width: longest, height: longest), enlarging: false)
   }
 
@@ -201,11 +207,10 @@ struct BoxScale {
       Double(source.width) * used / shrink.width, Double(source.height) * used / shrink.height)
     let boxDensity = enlarging || sufficient >= 1 ? used : min(density / sufficient, 1)
     box = Self.rounded(Double(variant.width) * boxDensity, Double(variant.height) * boxDensity)
-    let longest = ImageVariant.sideRange.upperBound
     bound =
       variant.mode == .ownSize
       ? .init(width: variant.width, height: variant.height)
-      : .init(width: longest, height: longest)
+      : .init(width: variant.longestSide, height: variant.longestSide)
   }
 
   /// How many times as long as the sides of the thumbnail those of the picture are, with a density of 1.

@@ -380,14 +380,15 @@ struct DecodeLimits {
         detail: "the thumbnail would have \(refused.width) × \(refused.height) pixels, more than "
           + "the request permits; ask for a smaller one, or give both sides")
     }
-    // A picture that is enlarged.
-    let scaled = geometry.scaled
-    try check(scaled.pixelCount, "a thumbnail of \(scaled.width) × \(scaled.height) pixels")
+    // A picture that is enlarged, or has a border.
+    for size in [geometry.scaled, geometry.padded] {
+      try check(size.pixelCount, "a thumbnail of \(size.width) × \(size.height) pixels")
+    }
   }
 
   /// - Throws: ``DecodeError/refused(_:)``: `too_many_pixels` if a thumbnail of all frames has too many.
   func check(frameCount: Int, of geometry: ThumbnailGeometry) throws(DecodeError) {
-    let size = geometry.kept
+    let size = geometry.padded
     // Both factors are within limits, so that the product is, too.
     try check(
       size.pixelCount * Int64(frameCount),
@@ -396,7 +397,7 @@ struct DecodeLimits {
 
   /// - Throws: ``DecodeError/refused(_:)``: `too_large` if the pixels take more bytes than a thumbnail may have.
   func check(pixelsOf geometry: ThumbnailGeometry) throws(DecodeError) {
-    let size = geometry.kept
+    let size = geometry.padded
     let byteCount = size.pixelCount * 4
     guard byteCount <= limits.maxThumbnailByteCount else {
       throw .refused(

@@ -122,6 +122,7 @@ extension Image {
     if effects.blur > .zero { image = try image.blurred(sigma: effects.blur.value) }
     if effects.sharpen > .zero { image = try image.sharpened(effects) }
     if effects.radius > 0 { image = try image.withRoundCorners(radius: effects.radius) }
+    if effects.padding > 0 { image = try image.withBorder(width: effects.padding) }
     if let background = effects.background, image.hasAlpha {
       image = try image.flattened(on: background)
     }
@@ -158,6 +159,16 @@ extension Image {
     return try unsafe Self.result(of: "sharpen") {
       unsafe img_vips_sharpen(pointer, &$0, sigma, amounts.flat.value, amounts.edges.value)
     }.cast(to: VIPS_FORMAT_UCHAR)
+  }
+
+  /// The border is transparent.
+  private consuming func withBorder(width border: Int) throws(VipsError) -> Image {
+    let image = try withAlpha()
+    let (width, height) = (image.width + 2 * border, image.height + 2 * border)
+    return try unsafe Self.result(of: "padding") {
+      unsafe img_vips_embed(
+        image.pointer, &$0, Int32(border), Int32(border), Int32(width), Int32(height))
+    }
   }
 
   /// The corners become transparent.

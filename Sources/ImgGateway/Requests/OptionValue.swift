@@ -237,6 +237,8 @@ struct RequestedBox: Hashable {
   var height = 0
   /// Pixels of the thumbnail for a pixel of the box.
   var density = 1.0
+  /// The border around the box, in pixels of the thumbnail.
+  var padding = 0
 
   /// Whether both sides are given.
   var isWhole: Bool { width > 0 && height > 0 }
@@ -244,12 +246,13 @@ struct RequestedBox: Hashable {
   var isOpen: Bool { width == 0 && height == 0 }
 
   /// The longest side that is given, in pixels of the thumbnail; 0 for none. Only of a box that has a variant.
-  var longestSide: Int { pixels(max(width, height)) }
+  var longestSide: Int { isOpen ? 0 : pixels(max(width, height)) + 2 * padding }
 
   /// The size of a drawing in pixels: an open side is as long as the other one. Only of a box that has a variant.
   var drawingSize: (width: Int, height: Int) {
     guard !isOpen else { return (256, 256) }
-    return (pixels(width > 0 ? width : height), pixels(height > 0 ? height : width))
+    let inner = (pixels(width > 0 ? width : height), pixels(height > 0 ? height : width))
+    return (inner.0 + 2 * padding, inner.1 + 2 * padding)
   }
 
   /// A variant that fits the box: an open side has the largest size there is, see
@@ -280,7 +283,7 @@ struct RequestedBox: Hashable {
   }
 
   private func scaled(_ side: Int, density name: String) throws(RequestRejection) -> Int {
-    guard side > 0 else { return ImageVariant.sideRange.upperBound }
+    guard side > 0 else { return ImageVariant.sideRange.upperBound - 2 * padding }
     guard (Double(side) * density).rounded() <= Double(ImageVariant.sideRange.upperBound) else {
       throw .invalidOption(
         name,

@@ -37,6 +37,8 @@ enum WeservOption: String, CaseIterable {
   case maxage, filename
   // Of this server alone, see ``WaitParameters``.
   case wait, placeholder, timeout
+  // Of this server alone, as the library and the command line have them.
+  case mode, crop, radius, pad
   // How the file is written, not what it shows: progressive scans, zlib's effort, PNG's filters, and how
   // JPEGs are loaded.
   case il, l, af, fsol
@@ -56,7 +58,7 @@ enum WeservOption: String, CaseIterable {
 
   /// Options of weserv that this server does not have.
   static let unsupportedNames: Set<String> = [
-    "crop", "cx", "tbg", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape",
+    "cx", "tbg", "cy", "cw", "ch", "precrop", "trim", "mask", "mtrim", "mbg", "shape",
     "strim", "flip", "flop", "ro", "or", "rbg", "cbg", "bri", "con", "gam", "mod", "hue", "sat",
     "tint",
     "sharpf", "sharpj", "start", "stop", "encoding", "ll", "lossless", "loop", "delay", "t",
@@ -83,9 +85,19 @@ struct WeservOptions {
     case inside, outside, cover, fill, contain
   }
 
+  /// The value of this server's `mode`.
+  private enum Mode: String {
+    case fit, fill, stretch
+  }
+
   private var url: ImageURL?
   private var box = RequestedBox()
-  private var fit = Fit.inside
+  /// `nil` for ``Fit/inside``.
+  private var fit: Fit?
+  /// In place of ``fit``.
+  private var mode: Mode?
+  /// Whether a picture that covers the box is cropped to it.
+  private var isCropped: Bool?
   private var enlarges = true
   private var crop = ImageVariant.Crop.centre
   private var focus = FocalPoint.centre
@@ -98,6 +110,7 @@ struct WeservOptions {
   private var blur = Thousandths.zero
   private var sharpen = Thousandths.zero
   private var background: RGBColour?
+  private var radius = 0
   private var fallback: Substitute?
   private var waiting = WaitParameters()
   private var maximumAge: Duration?
@@ -125,6 +138,10 @@ struct WeservOptions {
     case .h: box.height = try value.side()
     case .dpr: box.density = try Self.density(value)
     case .fit: fit = try Self.fit(value)
+    case .mode: mode = try Self.mode(value)
+    case .crop: isCropped = try value.flag(ifEmpty: false)
+    case .radius: radius = try value.wholeNumber(in: ImageVariant.Effects.radiusRange)
+    case .pad: box.padding = try value.wholeNumber(in: ImageVariant.Effects.paddingRange)
     case .a: try readAlignment(value)
     case .fpx: focus = FocalPoint(x: try value.coordinate(), y: focus.y)
     case .fpy: focus = FocalPoint(x: focus.x, y: try value.coordinate())
@@ -174,6 +191,8 @@ struct WeservOptions {
     variant.effects.blur = blur
     variant.effects.sharpen = sharpen
     if sharpen > 0 { variant.effects.sharpenAmounts = Self.sharpenAmounts }
+    variant.effects.radius = radius
+    variant.effects.padding = box.padding
     variant.effects.background = background
     return variant
   }
@@ -184,15 +203,17 @@ struct WeservOptions {
 
   /// With one side, there is nothing to cover or to crop.
   private func scaling() throws(RequestRejection) -> (ImageVariant.Mode, ImageVariant.Crop?) {
+    let covers = try coveringFit()
     guard !box.isOpen else { return (.ownSize, nil) }
-    switch fit {
+    switch covers ?? fit ?? .inside {
     case .inside: return (.fit, nil)
     case .outside: return box.isWhole ? (.fill, nil) : (.fit, nil)
     case .cover:
       return box.isWhole ? (.fill, isFocal ? focus.crop : crop) : (.fit, nil)
     case .fill:
       guard box.isWhole else {
-        throw .invalidOption("fit", "is fill, which needs both w and h")
+        let (name, word) = mode == nil ? ("fit", "fill") : ("mode", "stretch")
+        throw .invalidOption(name, "is \(word), which needs both w and h")
       }
       return (.stretch, nil)
     case .contain:
@@ -200,6 +221,22 @@ struct WeservOptions {
         throw .invalidOption("fit", "is contain, which is not supported; write inside")
       }
       return (.fit, nil)
+    }
+  }
+
+  /// - Returns: weserv's word for `mode` and `crop`; `nil` without these.
+  private func coveringFit() throws(RequestRejection) -> Fit? {
+    guard mode != nil || isCropped != nil else { return nil }
+    guard fit == nil else {
+      throw .invalidOption("fit", "does not go with mode and crop; leave it out")
+    }
+    switch (mode, isCropped ?? false) {
+    case (.fill, true), (nil, true): return .cover
+    case (.fill, false): return .outside
+    case (.fit, false), (nil, false): return .inside
+    case (.stretch, false): return .fill
+    case (.fit, true), (.stretch, true):
+      throw .invalidOption("crop", "needs mode=fill, because other modes have nothing to crop")
     }
   }
 
@@ -242,6 +279,11 @@ struct WeservOptions {
       throw value.invalid("inside, outside, cover or fill")
     }
     return fit
+  }
+
+  private static func mode(_ value: OptionValue) throws(RequestRejection) -> Mode {
+    guard let mode = Mode(rawValue: value.text) else { throw value.invalid("fit, fill or stretch") }
+    return mode
   }
 
   private static func showsAllPages(_ value: OptionValue) throws(RequestRejection) -> Bool {

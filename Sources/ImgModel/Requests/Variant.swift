@@ -135,6 +135,9 @@ public struct ImageVariant: Hashable, Sendable {
   package var largestWidth: Int { pixels(width) }
   package var largestHeight: Int { pixels(height) }
 
+  /// The longest side of what is inside the padding, in pixels.
+  package var longestSide: Int { Self.sideRange.upperBound - 2 * effects.padding }
+
   private func pixels(_ side: Int) -> Int {
     // The box of a picture in its own size is the limit of the result.
     guard sizing.density != .one, mode != .ownSize else { return side }
@@ -180,6 +183,9 @@ extension ImageVariant: Checkable {
     guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
     guard frames.isInRange else { throw .frameOutOfRange }
     guard effects.isInRange else { throw .effectOutOfRange }
+    guard Effects.paddingRange.contains(effects.padding),
+      max(largestWidth, largestHeight) <= longestSide
+    else { throw .paddingOutOfRange }
     var variant = self
     if mode == .fillDown { variant.crop = crop ?? .centre }
     variant.frames = frames.inMilliseconds
@@ -221,6 +227,7 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
   case cropOutOfRange
   case frameOutOfRange
   case effectOutOfRange
+  case paddingOutOfRange
   case sizingOutOfRange
   /// The format holds one frame, and all are wanted.
   case stillFormat(ImageVariant.Format)
@@ -241,6 +248,9 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
     case .effectOutOfRange:
       "blur and sharpen must be from 0 to \(ImageVariant.Effects.sigmaRange.upperBound), the radius from "
         + "0 to \(ImageVariant.Effects.radiusRange.upperBound) pixels"
+    case .paddingOutOfRange:
+      "the padding must be from 0 to \(ImageVariant.Effects.paddingRange.upperBound) pixels, and the sides "
+        + "with it at most \(ImageVariant.sideRange.upperBound)"
     case .sizingOutOfRange:
       "a density must be more than 0 and at most \(Sizing.densityRange.upperBound), and a limit of "
         + "pixels more than 0"
@@ -285,6 +295,7 @@ extension ImageVariant: Codable {}
     keptData.profile = try f.field("keep_profile", value?.keptData.profile, default: false)
     let maximumPixelCount = try f.optional("max_pixels", value?.sizing.maximumPixelCount)
     mode = try f.field("mode", value?.mode)
+    effects.padding = try f.field("padding", value?.effects.padding, default: 0)
     let isPoster = try f.field("poster", value.map { $0.frames == .poster }, default: false)
     quality = try f.field("quality", value?.quality)
     effects.radius = try f.field("radius", value?.effects.radius, default: 0)

@@ -85,11 +85,15 @@ extension ImageVariant {
     /// The radius of the corners, in pixels of the thumbnail; 0 for none, and at most half of the
     /// shorter side counts.
     public var radius: Int
+    /// The width of an empty border around the picture, in pixels of the thumbnail, 0 to 1,000; 0 for none. The
+    /// thumbnail becomes larger by it on each side.
+    public var padding: Int
     /// What is behind transparent pixels; `nil` leaves them transparent where the format can.
     public var background: RGBColour?
 
     package static let sigmaRange = Thousandths.zero...Thousandths(count: 100_000)
     package static let radiusRange = 0...ImageVariant.sideRange.upperBound
+    package static let paddingRange = 0...1_000
 
     /// No effect.
     public static let none = Effects()
@@ -97,12 +101,13 @@ extension ImageVariant {
     /// No effect, unless arguments are given.
     public init(
       isGrayscale: Bool = false, blur: Thousandths = 0, sharpen: Thousandths = 0,
-      radius: Int = 0, background: RGBColour? = nil
+      radius: Int = 0, padding: Int = 0, background: RGBColour? = nil
     ) {
       self.isGrayscale = isGrayscale
       self.blur = blur
       self.sharpen = sharpen
       self.radius = radius
+      self.padding = padding
       self.background = background
     }
 
@@ -122,6 +127,7 @@ extension ImageVariant {
         sharpenAmounts == .standard
           ? nil : "amounts=\(sharpenAmounts.flat):\(sharpenAmounts.edges)",
         radius == 0 ? nil : "radius=\(radius)",
+        padding == 0 ? nil : "padding=\(padding)",
         background.map { "background=\($0)" },
       ].compactMap(\.self)
     }

@@ -410,8 +410,12 @@ extension ImageVariant {
   /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {
-    mode.coversBox && crop == nil
-      ? (Self.sideRange, Self.sideRange) : (1...largestWidth, 1...largestHeight)
+    let padding = 2 * effects.padding
+    guard mode.coversBox, crop == nil else {
+      return (1 + padding...largestWidth + padding, 1 + padding...largestHeight + padding)
+    }
+    let sides = 1 + padding...Self.sideRange.upperBound
+    return (sides, sides)
   }
 }
 

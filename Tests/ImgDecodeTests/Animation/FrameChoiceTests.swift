@@ -150,14 +150,14 @@ import Testing
     let variant = try Variant(
       ImageVariant(
         width: 20, height: 20, mode: .fill, crop: .attention, format: .webp, frames: .all,
-        effects: ImageVariant.Effects(isGrayscale: true, radius: 10)))
+        effects: ImageVariant.Effects(isGrayscale: true, radius: 10, padding: 3)))
     let rendered = try fixture.thumbnailer.thumbnail(of: animation(.gif), as: variant)
-    #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (20, 20))
+    #expect((rendered.thumbnail.width, rendered.thumbnail.height) == (26, 26))
     for number in 0..<4 {
       let frame = try fixture.reader.raster(
         of: thumbnail(of: rendered.bytes, .number(number)).bytes)
-      #expect(frame[0, 0].alpha == 0 && frame[10, 10].alpha == 255)
-      let centre = frame[10, 10]
+      #expect(frame[1, 13].alpha == 0 && frame[3, 3].alpha == 0 && frame[13, 13].alpha == 255)
+      let centre = frame[13, 13]
       #expect(abs(Int(centre.red) - Int(centre.blue)) < 12)
     }
   }

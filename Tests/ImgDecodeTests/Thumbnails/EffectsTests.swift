@@ -119,6 +119,57 @@ import Testing
     #expect(raster[0, 0].resembles(Raster.Pixel(255, 255, 255)))
   }
 
+  @Test func `a padding is a transparent border around the box and its round corners`() throws {
+    let raster = try raster(of: flat(Self.red), ImageVariant.Effects(radius: 16, padding: 10))
+    #expect(raster.width == 84 && raster.height == 84)
+    for (x, y) in [(0, 0), (42, 9), (9, 42), (42, 74), (74, 42), (10, 10), (73, 73)] {
+      #expect(raster[x, y].alpha == 0)
+    }
+    for (x, y) in [(42, 10), (10, 42), (42, 73), (73, 42), (42, 42)] {
+      #expect(raster[x, y].resembles(Self.red, tolerance: 2) && raster[x, y].alpha == 255)
+    }
+  }
+
+  @Test(arguments: [ImageVariant.Format.png, .jpeg, .webp])
+  func `a border has the colour of the background`(format: ImageVariant.Format) throws {
+    let effects = ImageVariant.Effects(
+      padding: 10, background: RGBColour(red: 255, green: 136, blue: 0))
+    let raster = try raster(of: flat(Self.red), effects, format: format)
+    #expect(raster.width == 84)
+    for (x, y) in [(0, 0), (5, 40), (80, 80)] {
+      #expect(raster[x, y].resembles(Raster.Pixel(255, 136, 0)))
+    }
+    #expect(raster[42, 42].resembles(Self.red))
+    let white = try self.raster(
+      of: flat(Self.red), ImageVariant.Effects(padding: 10), format: format)
+    #expect(format == .jpeg ? white[3, 3].resembles(.init(255, 255, 255)) : white[3, 3].alpha == 0)
+  }
+
+  @Test(arguments: [PictureFormat.grayPNG, .sixteenBitPNG, .cmykJPEG, .grayJPEG, .displayP3PNG])
+  func `pictures of every kind of samples get a border`(format: PictureFormat) throws {
+    let file = try fixture.maker.encode(flat(Raster.Pixel(120, 120, 120)), as: format)
+    let variant = try Variant(
+      ImageVariant(
+        width: 32, height: 32, format: .png,
+        effects: ImageVariant.Effects(radius: 5, padding: 4, background: .white)))
+    let raster = try fixture.raster(of: file, as: variant)
+    #expect(raster.width == 40 && raster.height == 40)
+    #expect(raster[2, 20].resembles(Raster.Pixel(255, 255, 255)))
+    #expect(raster[4, 4].resembles(Raster.Pixel(255, 255, 255), tolerance: 12))
+    #expect(raster[20, 20].resembles(Raster.Pixel(120, 120, 120), tolerance: 16))
+  }
+
+  @Test func `a picture that covers its box leaves room for the border`() throws {
+    let long = try Variant(
+      ImageVariant(
+        width: 10, height: 10, mode: .fill, enlarges: true, format: .webp,
+        effects: ImageVariant.Effects(padding: 1_000)))
+    let source = ThumbnailGeometry.Size(width: 40_000, height: 10)
+    let geometry = ThumbnailGeometry(source: source, variant: long)
+    #expect(geometry.kept.width == 14_383)
+    #expect(geometry.padded.width == 16_383)
+  }
+
   // MARK: - Crops by interest
 
   @Test(arguments: [ImageVariant.Crop.attention, .entropy])

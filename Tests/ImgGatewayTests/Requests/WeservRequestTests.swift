@@ -91,6 +91,11 @@ import Testing
       ("w=3&h=2&fit=cover&a=focal", 3, 2, .fill, .centre),
       ("w=3&h=2&fpy=.25&fit=cover&a=focal&fpx=1", 3, 2, .fill, .point(x: 1, y: 0.25)),
       ("w=3&h=2&fit=cover&fpx=1", 3, 2, .fill, .centre), ("w=3&h=2&a=left", 3, 2, .fit, nil),
+      ("w=3&h=2&mode=fit", 3, 2, .fit, nil), ("w=3&h=2&mode=fill", 3, 2, .fill, nil),
+      ("w=3&h=2&mode=stretch", 3, 2, .stretch, nil), ("w=3&h=2&crop=0", 3, 2, .fit, nil),
+      ("w=100&h=100&mode=fill&crop=1", 100, 100, .fill, .centre),
+      ("w=3&h=2&crop=1&a=entropy", 3, 2, .fill, .entropy),
+      ("w=3&mode=fill&pad=10", 3, 16_363, .fit, nil), ("pad=10", 16_363, 16_363, .ownSize, nil),
     ] as [(String, Int, Int, ImageVariant.Mode, ImageVariant.Crop?)])
   func `sizes are boxes`(
     options: String, width: Int, height: Int, mode: ImageVariant.Mode, crop: ImageVariant.Crop?
@@ -100,6 +105,34 @@ import Testing
     #expect(variant.height == height)
     #expect(variant.mode == mode)
     #expect(variant.crop == crop)
+  }
+
+  @Test func `a radius and a padding are pixels of the thumbnail`() throws {
+    let effects = try variant("w=100&h=100&dpr=2&radius=5&pad=40&bg=red").effects
+    #expect(
+      effects
+        == ImageVariant.Effects(
+          radius: 5, padding: 40, background: RGBColour(red: 255, green: 0, blue: 0)))
+    let limited = ImageQueries(sides: SideLimit(200))
+    let target = "/image?url=h.example/a.jpg&w=100&h=100&pad="
+    let query = try limited.weserv(RequestTarget(target + "50"))
+    #expect(query.request.variant.effects.padding == 50)
+    let error = #expect(throws: RequestRejection.self) {
+      try limited.weserv(RequestTarget(target + "51"))
+    }
+    #expect(error?.code == "too_large_side")
+  }
+
+  @Test(arguments: [
+    "mode=cover", "mode=fit&crop=1", "mode=stretch&crop=1", "mode=fill&fit=cover", "crop=1,2,3,4",
+    "crop=1&fit=cover", "w=3&mode=stretch", "radius=-1", "radius=x", "pad=1001", "pad=1.5",
+  ])
+  func `modes that contradict each other, and lengths out of range, are refused`(
+    options: String
+  ) throws {
+    let rejection = try rejection("url=h.example&\(options)")
+    #expect(rejection.status == .unprocessableContent)
+    #expect(rejection.code == "invalid_option")
   }
 
   @Test(arguments: [
@@ -246,7 +279,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "crop=1,2,3,4", "cx=1", "precrop", "trim", "mask=circle", "mtrim", "mbg=red", "flip", "flop",
+    "cx=1", "precrop", "trim", "mask=circle", "mtrim", "mbg=red", "flip", "flop",
     "ro=90", "rbg=red", "tbg=red", "con=5", "gam", "mod=1", "hue=1", "sat=1", "tint=red",
     "encoding=base64", "ll", "start=red", "t=square",
   ])
