@@ -448,6 +448,7 @@ let package = Package(
     .testTarget(
       name: "ImgClientTests",
       dependencies: [
+        "CCurl",
         "ImgClient",
         "ImgModel",
         "ImgStore",

@@ -236,6 +236,7 @@ final class Coordinator {
       requests.viewers.show(file, thumbnail, to: viewer)
     case .reportProgress(let progress, let viewer):
       requests.viewers.report(progress, to: viewer)
+    case .askToFetch(let viewer, let limit): requests.viewers.askToFetch(viewer, within: limit)
     case .release(let file): files.release(file)
     case .jobEnded(let record):
       requests.jobs.jobEnded(record)

@@ -8,6 +8,20 @@ extension AnswerReuse {
   }
 }
 
+extension AnswerReuse {
+  /// What a response that a client has received says of its reuse.
+  ///
+  /// - Parameter moment: when the coordinator had it from the client.
+  package init(ofClientResponse fields: HeaderFields, at moment: WallTime) {
+    var head = HeadFields()
+    for field in fields { head.take(line: "\(field.name): \(field.value)".utf8) }
+    // Whether redirects led to it is not known.
+    self.init(
+      Freshness(of: CachingFields(head), requestedAt: moment, receivedAt: moment),
+      wasRedirected: false)
+  }
+}
+
 extension ReuseTerms {
   /// A picture is fresh for as long as every response that led to it. Redirects seldom say how long
   /// that is, so a picture behind a redirect is revalidated each time.

@@ -26,6 +26,8 @@ package enum Effect: Hashable, Sendable {
   case show(MemoryFileID, Thumbnail, to: ViewerID)
   /// Tell the viewer how much of its picture has arrived. The viewer still waits for its answer.
   case reportProgress(ImageProgress, to: ViewerID)
+  /// Ask the viewer's client to fetch the picture, for all that wait for it. The viewer still waits for its answer.
+  case askToFetch(ViewerID, within: Duration)
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
@@ -58,8 +60,8 @@ extension IdentifierKind {
 package typealias ViewerID = Identifier<IdentifierKind.Viewer>
 
 /// A memory file that came with an event. The driver holds it; the scheduler only names it, and
-/// releases it: a result with the effects of the same event, an uploaded picture when no request
-/// waits for its thumbnail any more.
+/// releases it: a result with the effects of the same event, a picture that a client uploaded or fetched
+/// when no request waits for its thumbnails any more.
 package typealias MemoryFileID = Identifier<IdentifierKind.MemoryFile>
 
 /// A picture that a client uploads, see `UploadRequest`.
@@ -76,6 +78,17 @@ package struct UploadedPicture: Hashable, Sendable {
     self.byteCount = byteCount
     self.url = url
     self.wantsPixels = wantsPixels
+  }
+}
+
+/// A picture that a client has fetched, see `FetchedPicture`.
+package struct FetchedBody: Hashable, Sendable {
+  package let file: MemoryFileID
+  package let picture: FetchedPicture
+
+  package init(file: MemoryFileID, picture: FetchedPicture) {
+    self.file = file
+    self.picture = picture
   }
 }
 
@@ -132,6 +145,10 @@ package enum Event: Hashable, Sendable {
 
   indirect case viewerArrived(ViewerID, GetRequest)
   indirect case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
+  /// The client of a viewer has fetched the picture that it was asked for.
+  indirect case viewerFetched(ViewerID, FetchedBody)
+  /// The client of a viewer could not fetch the picture that it was asked for.
+  indirect case viewerFailedToFetch(ViewerID, Failure)
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
   case failuresForgotten(Set<String>)

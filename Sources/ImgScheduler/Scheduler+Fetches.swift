@@ -156,7 +156,7 @@ extension Scheduler {
     guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
       return fail([(id, Self.notCached)])
     }
-    guard !missed.url.isLocal else { return awaitDecode(id) }
+    guard !missed.url.isLocal, missed.body == nil else { return awaitDecode(id) }
     if let failure = reasonNotToDecode(missed) { return fail([(id, failure)]) }
     guard !isStaleWorthAsking(of: missed) else { return awaitLookup(id) }
     jobs.assignStartTags(to: id, in: &work)
@@ -229,6 +229,9 @@ extension Scheduler {
     }
     // What is known to be missing costs no request: no pause holds it up, and it needs no probe.
     let isKnown = source.joinable == nil && rememberedFailure(of: source, for: waiting) != nil
+    if !isKnown, source.joinable == nil, isFetchedByClient(source, for: waiting) {
+      return fetches.leaveHost(source, at: now.instant)
+    }
     if !isKnown, let (host, pause) = fetches.pause(before: source, at: now.instant),
       refuseViewers(among: waiting, for: pause, of: host)
     {

@@ -182,7 +182,17 @@ extension Lease.Granted {
 
   /// What the worker is told of a picture that was uploaded; `nil` of any other.
   var upload: Effect? {
-    item.picture.map { picture in
+    if let body = item.body {
+      return .pass(
+        body.file,
+        .decodeUpload(
+          Upload(
+            lease: lease, url: item.key.request.bypassesStore ? nil : item.url.text,
+            request: item.key.request, retention: item.granted,
+            byteCount: body.picture.byteCount, response: body.picture.fields)),
+        to: worker)
+    }
+    return item.picture.map { picture in
       .pass(
         picture.file,
         .decodeUpload(

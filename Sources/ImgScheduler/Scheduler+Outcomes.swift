@@ -82,6 +82,7 @@ extension Scheduler {
     let item = work.remove(id)
     if let source = item.source { fetches.remove(item.id, from: source, at: now.instant) }
     if let picture = item.picture { effects.append(.release(picture.file)) }
+    if let body = item.body, clientFetches.leave(body.file) { effects.append(.release(body.file)) }
     return item
   }
 
@@ -171,10 +172,12 @@ extension Scheduler {
 
   /// Counts the lines among `waiters` out of their jobs' numbers, at the item's stage.
   ///
-  /// All that no longer waits there comes by here, so that its time ends, too.
+  /// All that no longer waits there comes by here, so that its time and its
+  /// client's fetch end, too.
   private mutating func countOut(_ waiters: [Waiter], of item: WorkItem) {
-    for waiter in waiters where waiter.timesOutAt != nil {
-      timeouts.remove(TimedWaiter(item: item.id, who: waiter.who))
+    for waiter in waiters {
+      if waiter.timesOutAt != nil { timeouts.remove(TimedWaiter(item: item.id, who: waiter.who)) }
+      if waiter.offersFetch, let viewer = waiter.viewer { endClientFetch(by: viewer) }
     }
     effects += jobs.count(
       waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * -1, at: now.wall)

@@ -29,7 +29,8 @@ extension Scheduler {
     var waiter = Waiter(
       who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
       command: newCommand(), updates: request.updates,
-      maximumRetryAfter: request.maximumRetryAfter, timeout: request.options.timeout)
+      maximumRetryAfter: request.maximumRetryAfter, offersFetch: request.offersFetch,
+      timeout: request.options.timeout)
     waiter.beginTime(at: now.instant)
     let (id, isNew, _) = addWaiter(waiter, url: url, options: request.options)
     viewers.wait(

@@ -42,6 +42,7 @@ package struct Scheduler: ~Copyable {
   var delays = PriorityQueue<Delayed, Instant>()
   /// The waiters that wait for a limited time, and until when.
   package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
+  package internal(set) var clientFetches = ClientFetchTable()
   var phase = Phase.working
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
@@ -99,6 +100,7 @@ package struct Scheduler: ~Copyable {
     take(event)
     endDelays()
     endTimeouts()
+    endClientFetches()
     endLookupWaits()
     fetches.noteDueRetries(at: now.instant)
     let timeout = limits.transferTimeout
@@ -126,6 +128,8 @@ package struct Scheduler: ~Copyable {
     case .viewerArrived(let viewer, let request): viewerArrived(viewer, request)
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
+    case .viewerFetched(let viewer, let body): viewerFetched(viewer, body)
+    case .viewerFailedToFetch(let viewer, let failure): viewerFailedToFetch(viewer, failure)
     case .viewerLeft(let viewer): viewerLeft(viewer)
     case .failuresForgotten(let urls): fetches.sources.forgetFailures(of: urls)
 
@@ -192,6 +196,7 @@ package struct Scheduler: ~Copyable {
   /// anything.
   package var deadline: Instant? {
     workers.deadline.orLess(delays.first?.priority).orLess(timeouts.first?.priority)
+      .orLess(clientFetches.deadline)
       .orLess(fetches.deadline(isDraining: isDraining))
   }
 

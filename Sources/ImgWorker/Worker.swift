@@ -175,9 +175,16 @@ final class Worker {
       if case .decoderExited(let exit) = delivery.message { decodeThread.decoderExited(exit) }
       try feed(
         Input(
-          .received(delivery.message), with: delivery.file.map(Input.Payload.file) ?? .none))
+          event(of: delivery.message), with: delivery.file.map(Input.Payload.file) ?? .none))
     }
     return !received.isClosed
+  }
+
+  private func event(of message: CoordinatorMessage) -> WorkerMachine.Event {
+    guard case .decodeUpload(let upload) = message, let fields = upload.response else {
+      return .received(message)
+    }
+    return .clientFetched(upload, AnswerReuse(ofClientResponse: fields, at: .now))
   }
 
   /// Takes what the transfers have brought, and tells the coordinator what the turn has.

@@ -37,10 +37,10 @@ package struct FetchOrder: Hashable, Sendable {
     url =
       try upload.url.map { (url) throws(Failure) in try ImageURL(parsing: url) }
       ?? ImageURL(uploaded: upload.lease.rawValue)
-    name = PictureName(url)
-    request = ThumbnailRequest(
-      variant: upload.request.variant, isLenient: upload.request.isLenient,
-      keep: upload.request.keep, bypassesStore: upload.url == nil || upload.wantsPixels)
+    name = upload.request.fetch.name(of: url)
+    var request = upload.request
+    request.bypassesStore = upload.url == nil || upload.wantsPixels
+    self.request = request
     retention = upload.retention
     isUrgent = true
     isUpload = true

@@ -58,10 +58,12 @@ extension WorkerMachine {
     decode(lease, SourceBody(), from: .storedOriginal)
   }
 
-  mutating func decodeUpload(_ upload: Upload) {
+  /// - Parameter reuse: what the origin says of its reuse; `nil` of a picture that was not fetched.
+  mutating func decodeUpload(_ upload: Upload, _ reuse: AnswerReuse? = nil) {
     do throws(Failure) {
       let order = try FetchOrder(upload, at: now.instant)
-      let body = SourceBody.local(byteCount: upload.byteCount)
+      var body = SourceBody.local(byteCount: upload.byteCount)
+      body.reuse = reuse
       tasks.add(FetchTask(order, stage: .decoding(body)))
       decode(order.lease, body, from: .upload(byteCount: upload.byteCount))
     } catch {

@@ -76,6 +76,7 @@ package struct WorkerMachine {
     self.now = now
     switch event {
     case .received(let message): receive(message)
+    case .clientFetched(let upload, let reuse): decodeUpload(upload, reuse)
 
     case .lookedUp(let results): effects.append(.send(.lookedUp(results)))
     case .originalFound(let lease, let isThere): originalFound(lease, isThere)
@@ -317,6 +318,8 @@ extension WorkerMachine {
   package enum Event: Sendable {
     /// The coordinator sent a message. The file beside an upload stays with the driver.
     case received(CoordinatorMessage)
+    /// The coordinator sent an upload that a client has fetched from its URL, with what the origin says of its reuse.
+    case clientFetched(Upload, AnswerReuse)
 
     /// The answer to ``Effect/lookUp(_:)``.
     case lookedUp(LookupResults)

@@ -81,7 +81,7 @@ extension ClusterModel {
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
     timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
     bypassesStore: Bool = false,
-    updates: ArrivalUpdates = [], maximumRetryAfter: Duration? = nil
+    updates: ArrivalUpdates = [], maximumRetryAfter: Duration? = nil, offersFetch: Bool = false
   ) -> ViewerID {
     lastViewer += 1
     let viewer = ViewerID(rawValue: lastViewer)
@@ -95,7 +95,8 @@ extension ClusterModel {
     self.updates[viewer] = updates
     let request = GetRequest(
       url: url, viewer: name, options: options, updates: updates,
-      maximumRetryAfter: maximumRetryAfter)
+      maximumRetryAfter: maximumRetryAfter, offersFetch: offersFetch)
+    if offersFetch { offeringViewers.insert(viewer) }
     handle(.viewerArrived(viewer, request))
     return viewer
   }
@@ -118,6 +119,24 @@ extension ClusterModel {
       file: MemoryFileID(rawValue: lastFile), byteCount: byteCount, url: url)
     handle(.viewerUploaded(viewer, picture, options))
     return viewer
+  }
+
+  /// The client of a viewer brings the picture that it was asked for. Nothing comes of it where it is too late.
+  func bringFetched(for viewer: ViewerID, byteCount: Int = 50_000) {
+    lastFile += 1
+    let file = MemoryFileID(rawValue: lastFile)
+    askedViewers.removeAll { $0 == viewer }
+    handle(
+      .viewerFetched(
+        viewer, FetchedBody(file: file, picture: FetchedPicture(byteCount: byteCount))))
+  }
+
+  /// The client of a viewer cannot fetch the picture that it was asked for.
+  func failToFetch(for viewer: ViewerID) {
+    askedViewers.removeAll { $0 == viewer }
+    handle(
+      .viewerFailedToFetch(
+        viewer, Failure(stage: .fetch, code: .connectFailure, detail: "the app cannot connect")))
   }
 
   /// A worker tells how many bytes of the store are pinned.
@@ -153,6 +172,8 @@ extension ClusterModel {
     journalQueue = []
     pageQueue = []
     waitingViewers = []
+    offeringViewers = []
+    askedViewers = []
     requests = [:]
     openFiles = []
     missing = [:]
@@ -219,6 +240,37 @@ extension ClusterModel {
         fail("\(source.key.name.text) waits although it is known to be missing", after: event)
       }
     }
+  }
+}
+
+/// Fetches of clients.
+extension ClusterModel {
+  /// A client fetches for a source that needs it, and for which no worker does.
+  func checkClientFetches(after event: Event) {
+    let fetches = scheduler.clientFetches
+    for (id, viewer) in fetches.all {
+      guard let source = scheduler.fetches.sources[id] else {
+        fail("a client fetches for nothing", after: event)
+        continue
+      }
+      let items = scheduler.waitingItems(of: source)
+      check(
+        items.contains { $0.takesClientFetches && $0.waiters.contains { $0.viewer == viewer } },
+        "a client fetches for others alone", event)
+      check(askedViewers.contains(viewer), "a client that was not asked fetches", event)
+    }
+    check(
+      Set(fetches.all.values).count == fetches.all.count
+        && fetches.all.count <= ClientFetchTable.maximumCount,
+      "a client fetches twice, or too many do", event)
+    let bodies = scheduler.work.all.compactMap { $0.body?.file }
+    check(Set(bodies) == fetches.files, "what a client has fetched is kept for nothing", event)
+  }
+
+  /// Whether a client fetches what the items of a source wait for.
+  func isFetchedByClient(_ source: Source) -> Bool {
+    scheduler.clientFetches.all[source.id] != nil
+      && scheduler.waitingItems(of: source).allSatisfy(\.takesClientFetches)
   }
 }
 

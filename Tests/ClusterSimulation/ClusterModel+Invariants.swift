@@ -10,7 +10,10 @@ extension ClusterModel {
     if let fleet { checkFleet(fleet, after: event) } else { checkModels(after: event) }
     checkItems(after: event)
     checkTimeouts(after: event)
-    let pictures = scheduler.work.all.compactMap { $0.picture?.file }
+    checkClientFetches(after: event)
+    let pictures = scheduler.work.all.flatMap {
+      [$0.picture?.file, $0.body?.file].compactMap(\.self)
+    }
     check(openFiles == Set(pictures), "a memory file is not released, or too early", event)
     checkSources(after: event)
     checkPauses(after: event)
@@ -227,6 +230,7 @@ extension ClusterModel {
   private func checkPauses(after event: Event) {
     for source in scheduler.fetches.sources.all {
       guard let place = scheduler.fetches.placeToWaitFor(source) else { continue }
+      guard !isFetchedByClient(source) else { continue }
       let waiting = scheduler.waitingItems(of: source)
       checkPause(of: place.origin, host: place.host, waiting, after: event)
       if source.joinable == nil { checkOutage(of: place.host, waiting, after: event) }
@@ -393,6 +397,7 @@ extension ClusterModel {
   private var waitingSources: [Source] {
     scheduler.fetches.sources.all.filter {
       $0.joinable == nil && $0.retryAt == nil && !scheduler.waitingItems(of: $0).isEmpty
+        && !isFetchedByClient($0)
     }
   }
 

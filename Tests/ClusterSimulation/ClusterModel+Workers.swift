@@ -213,11 +213,12 @@ extension ClusterModel {
   func finishEverything() {
     repeat {
       answerLookups()
+      for viewer in askedViewers { bringFetched(for: viewer) }
       if let url = fetching.first {
         transferred(url)
         finish(url)
       }
-    } while lookupCount > 0 || !fetching.isEmpty
+    } while lookupCount > 0 || !fetching.isEmpty || !askedViewers.isEmpty
   }
 
   // MARK: - Processes

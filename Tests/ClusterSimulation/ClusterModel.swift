@@ -59,6 +59,9 @@ final class ClusterModel {
   var lastViewer: UInt64 = 0
   var lastJob: UInt64 = 0
   var waitingViewers: Set<ViewerID> = []
+  /// The viewers whose clients can fetch, and those of them that were asked to, in their order, and have not brought it.
+  var offeringViewers: Set<ViewerID> = []
+  var askedViewers: [ViewerID] = []
   var answers: [ViewerID: Outcome] = [:]
   /// What viewers were told that they wait for.
   var waits: [ViewerID: [Wait]] = [:]
@@ -192,6 +195,7 @@ final class ClusterModel {
     switch event {
     case .fromWorker(_, _, let file?): openFiles.insert(file)
     case .viewerUploaded(_, let picture, _): openFiles.insert(picture.file)
+    case .viewerFetched(_, let body): openFiles.insert(body.file)
     default: break
     }
     if areInvariantsChecked {
@@ -249,6 +253,10 @@ final class ClusterModel {
         fail("\(viewer) is told twice that \(news.receivedByteCount) bytes have arrived")
       }
       progress[viewer, default: []].append(news.receivedByteCount)
+    case .askToFetch(let viewer, _):
+      if !waitingViewers.contains(viewer) { fail("\(viewer) is asked to fetch after its answer") }
+      if !offeringViewers.contains(viewer) { fail("\(viewer) did not offer to fetch") }
+      askedViewers.append(viewer)
     case .release(let file):
       if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")
@@ -336,6 +344,8 @@ struct TraceDigest {
     case .show(let file, let thumbnail, let viewer):
       add("show", file.rawValue, thumbnail, viewer.rawValue)
     case .reportProgress(let progress, let viewer): add("progress", progress, viewer.rawValue)
+    case .askToFetch(let viewer, let limit):
+      add("ask to fetch", viewer.rawValue, limit.milliseconds)
     case .release(let file): add("release", file.rawValue)
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)

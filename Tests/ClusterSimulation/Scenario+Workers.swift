@@ -157,7 +157,7 @@ extension Scenario {
 /// What workers with real machines do.
 extension Scenario {
   mutating func happen(in fleet: WorkerFleet) {
-    switch Int.random(in: 0..<300, using: &random) {
+    switch Int.random(in: 0..<306, using: &random) {
     case 0..<10: submit()
     case 10..<26: view()
     case 26..<32: leave()
@@ -179,6 +179,7 @@ extension Scenario {
     case 276: fleet.store.isFull.toggle()
     case 277: fleet.store.servesStale.toggle()
     case 278..<282: reportStore()
+    case 282..<288: endClientFetch()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }
@@ -207,7 +208,8 @@ extension Scenario {
   mutating func finishEverything(in fleet: WorkerFleet) {
     var isMoving = true
     while isMoving, faults.isEmpty {
-      isMoving = false
+      isMoving = !cluster.askedViewers.isEmpty
+      for viewer in cluster.askedViewers { cluster.bringFetched(for: viewer) }
       for id in fleet.ids {
         let moves = [
           fleet.deliver(to: id, at: cluster.now), cluster.hear(id, of: fleet), work(id, of: fleet),

@@ -115,7 +115,7 @@ struct Scenario {
   mutating func happen() {
     if !cluster.stopReasons.isEmpty { restart() }
     if let fleet = cluster.fleet { return happen(in: fleet) }
-    switch Int.random(in: 0..<206, using: &random) {
+    switch Int.random(in: 0..<210, using: &random) {
     case 0..<8: submit()
     case 8..<24: view()
     case 24..<32: leave()
@@ -140,6 +140,7 @@ struct Scenario {
     case 195: cluster.refuseChanges()
     case 196..<199: changePace()
     case 199..<202: reportStore()
+    case 202..<206: endClientFetch()
     default: cluster.advance(by: .milliseconds(.random(in: 1...3_000, using: &random)))
     }
   }
@@ -247,8 +248,20 @@ extension Scenario {
       timeout: randomTimeout(), keep: randomKeep(), fetch: randomPoliteness(),
       bypassesStore: Int.random(in: 0..<5, using: &random) == 0,
       updates: ArrivalUpdates(rawValue: Int.random(in: 0..<4, using: &random)),
-      maximumRetryAfter: [nil, .seconds(2), .seconds(60)].randomElement(using: &random) ?? nil)
+      maximumRetryAfter: [nil, .seconds(2), .seconds(60)].randomElement(using: &random) ?? nil,
+      offersFetch: Int.random(in: 0..<4, using: &random) == 0)
     expectedViewers.insert(viewer)
+  }
+
+  /// A client that was asked to fetch does, or cannot. It may be too late.
+  mutating func endClientFetch() {
+    guard let viewer = cluster.askedViewers.randomElement(using: &random) else { return }
+    if Int.random(in: 0..<4, using: &random) == 0 {
+      cluster.failToFetch(for: viewer)
+    } else {
+      let isTooLong = Int.random(in: 0..<10, using: &random) == 0
+      cluster.bringFetched(for: viewer, byteCount: isTooLong ? .max : 50_000)
+    }
   }
 
   mutating func leave() {

@@ -17,5 +17,7 @@ let package = Package(
     .executableTarget(
       name: "list-job", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
     .executableTarget(
+      name: "app-network", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
+    .executableTarget(
       name: "terminal-gallery", dependencies: [.product(name: "ImgClient", package: "imgctl")]),
   ])

@@ -164,6 +164,12 @@ enum GoldenMessages {
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
       "updates": .updates(lease, [.previews, .rows]),
+      "decode_upload_fetched": .decodeUpload(
+        Upload(
+          lease: lease, url: "https://example.com/a.jpg",
+          request: ThumbnailRequest(variant: .standard),
+          retention: Retention(after: .milliseconds(1)), byteCount: 1,
+          response: try HeaderFields([HeaderField(name: "ETag", value: "\"a\"")]))),
       "cancel": .cancel([lease]),
       "follow_redirects": .followRedirects([TransferID(startedBy: lease)]),
       "sweep": .sweep(expiredAt: WallTime(rawValue: 1_700_000_000_123)),
@@ -291,7 +297,7 @@ enum GoldenMessages {
     let changes = changes.mapValues { change in
       ClientMessage.change(request, change, of: job)
     }
-    return changes.merging([
+    return try changes.merging(fetchMessages()) { $1 }.merging([
       "hello": .hello(hello),
       "submit": .submit(
         request, Submission(name: "holiday", options: options, order: .lastInFirstOut)),
@@ -349,6 +355,23 @@ enum GoldenMessages {
     ]) { $1 }
   }
 
+  /// What a client says that fetches by itself.
+  private static func fetchMessages() throws -> [String: ClientMessage] {
+    [
+      "get_offering": .get(
+        request,
+        GetRequest(
+          url: "https://example.com/a.jpg", options: RequestOptions(variant: .standard),
+          offersFetch: true)),
+      "fetched": .fetched(
+        request,
+        FetchedPicture(
+          byteCount: 2_345_678,
+          fields: try HeaderFields([HeaderField(name: "ETag", value: "\"a\"")]))),
+      "fetch_failed": .fetchFailed(request, failure),
+    ]
+  }
+
   /// Each change of a job, by the name of its golden file.
   private static let changes: [String: ImageJobChange] = [
     "change_pause": .pause,
@@ -398,6 +421,7 @@ enum GoldenMessages {
       "progress": .progress(
         request, ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
       "progress_unknown_length": .progress(request, ImageProgress(receivedByteCount: 16_384)),
+      "fetch": .fetch(request, FetchWanted(limit: .seconds(60))),
       "waiting": .waiting(request, wait),
       "forgotten": .forgotten(request),
       "detached": .detached(request),

@@ -41,7 +41,7 @@ final class CoordinatorSession: Sendable {
     for command in commands.takeAll() {
       switch command {
       case .start(let call): call.end(.failure(.client(.connection(.system(error)))))
-      case .detach: break
+      case .bring, .detach: break
       case .stop: return false
       }
     }
@@ -56,13 +56,19 @@ final class CoordinatorSession: Sendable {
 
   /// Sends a request, and waits for its answer, the deadline or the cancellation of the task.
   ///
-  /// - Parameter onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
+  /// - Parameters:
+  ///   - fetch: fetches the picture of a request that has offered it, if the coordinator asks for that. Is cancelled
+  ///     at the end of the request.
+  ///   - onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
   @discardableResult
   func answer<Answer>(
     _ request: CoordinatorRequest<Answer>, until deadline: ContinuousClock.Instant? = nil,
+    fetchingBy fetch: (@Sendable (Duration) async -> BroughtPicture)? = nil,
     onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
   ) async throws(SessionError) -> Answer {
-    let call = SessionCall(request.exchange, onUpdate: onUpdate)
+    let fetches = fetch.map { AskedFetches($0, commands) }
+    defer { fetches?.end() }
+    let call = SessionCall(request.exchange, onFetch: fetches?.handler, onUpdate: onUpdate)
     let reply = try await lastReply(to: call, until: deadline)
     return try rethrowing(try request.answer(reply), as: SessionError.client)
   }
@@ -93,6 +99,8 @@ final class CoordinatorSession: Sendable {
 /// What tasks ask of a session's thread.
 enum SessionCommand: Sendable {
   case start(SessionCall)
+  /// Its task has fetched the picture that the coordinator asked for.
+  case bring(BroughtPicture, SessionCall)
   /// Its task no longer waits.
   case detach(SessionCall)
   case stop
@@ -165,6 +173,13 @@ final class SessionLoop {
   private func handle(_ command: SessionCommand) {
     switch command {
     case .start(let call): calls.add(call)
+    case .bring(let picture, let call):
+      // After another connection was made, that coordinator asks again.
+      guard let number = calls.number(of: call) else { return }
+      switch picture {
+      case .fetched(let picture, let file): post(.fetched(number, picture), with: file)
+      case .failed(let failure): post(.fetchFailed(number, failure))
+      }
     case .detach(let call):
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }

@@ -125,14 +125,16 @@ extension CoordinatorRequest where Answer == GetResult {
   /// - Parameters:
   ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
   ///   - isObserved: whether there are updates: previews if the request is incremental, else progress.
+  ///   - offersFetch: whether this process can fetch the picture by itself.
   static func load(
-    _ asked: ClusterRequest, maximumRetryAfter: Duration?, isObserved: Bool
+    _ asked: ClusterRequest, maximumRetryAfter: Duration?, isObserved: Bool,
+    offersFetch: Bool = false
   ) -> Self {
     get(
       GetRequest(
         url: asked.url.text, options: asked.options,
         updates: isObserved ? asked.updates : [],
-        maximumRetryAfter: maximumRetryAfter)
+        maximumRetryAfter: maximumRetryAfter, offersFetch: offersFetch)
     ).inTurn(of: asked)
   }
 
@@ -249,7 +251,7 @@ struct Exchange: Sendable {
 
   func step(after reply: CoordinatorReply) -> Step {
     switch (updates, reply) {
-    case (.ofPicture, .waiting), (.ofPicture, .progress): .more(nil)
+    case (.ofPicture, .waiting), (.ofPicture, .progress), (.ofPicture, .fetch): .more(nil)
     case (.ofPicture, .preview(let id, _, _)): .more(.nextPreview(id))
     case (.ofPicture, .got(_, let got)): got.outcome.isOfLeavingCoordinator ? .again : .answer
     case (.ofJob, .job(_, let job)): job.hasEnded ? .answer : .more(nil)

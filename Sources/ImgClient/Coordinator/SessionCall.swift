@@ -13,11 +13,19 @@ final class SessionCall: Sendable {
 
   let exchange: Exchange
   private let onUpdate: (@Sendable (ReceivedReply) -> Void)?
+  private let onFetch: (@Sendable (SessionCall, Duration) -> Void)?
   private let state = Mutex(State.created)
 
-  /// - Parameter onUpdate: takes the replies before the answer. It runs on the session's thread, so it is quick.
-  init(_ exchange: Exchange, onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil) {
+  /// - Parameters:
+  ///   - onFetch: is called when the coordinator asks for the picture, with the time that is left for it, on the
+  ///     session's thread. A later call replaces an earlier one: the coordinator is another one.
+  ///   - onUpdate: takes the other replies before the answer. It runs on the session's thread, so it is quick.
+  init(
+    _ exchange: Exchange, onFetch: (@Sendable (SessionCall, Duration) -> Void)? = nil,
+    onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
+  ) {
     self.exchange = exchange
+    self.onFetch = onFetch
     self.onUpdate = onUpdate
   }
 
@@ -47,7 +55,11 @@ final class SessionCall: Sendable {
     switch step {
     case .more:
       guard !hasEnded else { return .more(nil) }
-      onUpdate?(reply)
+      if case .fetch(_, let wanted) = reply.message {
+        onFetch?(self, wanted.limit)
+      } else {
+        onUpdate?(reply)
+      }
     case .again: return hasEnded ? .answer : .again
     case .answer: end(.success(reply))
     }

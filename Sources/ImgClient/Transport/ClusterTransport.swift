@@ -14,6 +14,8 @@ import Synchronization
 /// and again when it is lost.
 public final class ClusterTransport: BoundedTransport {
   let places: ClusterPlaces
+  /// What fetches in place of the cluster; `nil` for none.
+  private let fetching: (any ImageFetching)?
   /// Makes a connection; blocks.
   let connect: @Sendable () throws(ClientError) -> Client
   /// The connection that loads and requests about jobs share.
@@ -33,11 +35,26 @@ public final class ClusterTransport: BoundedTransport {
     try self.init(places) { () throws(ClientError) in try places.connect() }
   }
 
-  /// - Parameter connect: makes a connection to the coordinator; may block.
+  /// Uses the cluster at some places, and the network layer of this app.
+  ///
+  /// - Parameter fetching: fetches pictures in place of the cluster, see ``ImageFetching``.
+  /// - Throws: ``ImageError/Code/internal`` if the process has no descriptors or threads left.
+  public convenience init(
+    _ configuration: ClusterConfiguration = .standard, fetching: any ImageFetching
+  ) throws(ImageError) {
+    let places = try ClusterPlaces(configuration)
+    try self.init(places, fetching: fetching) { () throws(ClientError) in try places.connect() }
+  }
+
+  /// - Parameters:
+  ///   - fetching: fetches pictures in place of the cluster; `nil` for none.
+  ///   - connect: makes a connection to the coordinator; may block.
   init(
-    _ places: ClusterPlaces, connect: @escaping @Sendable () throws(ClientError) -> Client
+    _ places: ClusterPlaces, fetching: (any ImageFetching)? = nil,
+    connect: @escaping @Sendable () throws(ClientError) -> Client
   ) throws(ImageError) {
     self.places = places
+    self.fetching = fetching
     self.connect = connect
     session = try rethrowing(try CoordinatorSession(connect: connect)) { (error: SystemError) in
       ImageError(code: .internal, isRetryable: true, message: "\(error)")
@@ -106,8 +123,9 @@ public final class ClusterTransport: BoundedTransport {
       result = try await session.answer(
         .load(
           asked, maximumRetryAfter: request.maximumRetryAfter ?? request.timeout,
-          isObserved: onUpdate != nil),
-        until: deadline, onUpdate: onUpdate.map(Self.updates))
+          isObserved: onUpdate != nil, offersFetch: fetching != nil),
+        until: deadline, fetchingBy: fetch(asked, as: request), onUpdate: onUpdate.map(Self.updates)
+      )
     } catch {
       throw ImageError(error, url: request.url, timeout: request.timeout)
     }
@@ -125,6 +143,19 @@ public final class ClusterTransport: BoundedTransport {
       return try await BlockingCall.run(about: request.url) {
         try self.stored(asked, as: request, at: askedAt, from: origin)
       }
+    }
+  }
+
+  /// What fetches the picture if the coordinator asks for it; `nil` if the cluster does.
+  private func fetch(
+    _ asked: ClusterRequest, as request: ImageRequest
+  ) -> (@Sendable (Duration) async -> BroughtPicture)? {
+    guard let fetching else { return nil }
+    return { limit in
+      let fetch = ImageFetch(
+        url: asked.url.text, cachePolicy: request.cachePolicy, headers: request.headers,
+        timeout: min(limit, request.timeout ?? limit))
+      return await fetching.bring(fetch)
     }
   }
 

@@ -8,6 +8,7 @@ final class Viewers {
   private var table = RequesterTable()
   /// Those of viewers that were shown a preview.
   private var previews: [ViewerID: PreviewMailbox] = [:]
+  private var offers: [ClientID: Set<ViewerID>] = [:]
   private let clients: ClientTable
   private let scheduler: SchedulerDriver
   private let files: MemoryFileTable
@@ -16,6 +17,9 @@ final class Viewers {
   /// together may wait for one worker to read them.
   private static let uploadMaximum = Channel<WorkerMessage, CoordinatorMessage>
     .unsentMaximumFileCount
+
+  /// Requests of one client that may offer to fetch at a time. Further ones are fetched by workers.
+  private static let offerMaximum = 64
 
   /// Previews of all clients that may wait at a time. Each keeps a descriptor and its memory. Further ones
   /// are dropped.
@@ -36,7 +40,13 @@ final class Viewers {
         "a viewer's name has at most \(GetRequest.maximumViewerByteCount) bytes")
     }
     if let refusal = client.refusalToWait(id) { return clients.send(refusal, to: client) }
-    scheduler.handle(.viewerArrived(add(id, of: client), request))
+    let viewer = add(id, of: client)
+    var request = request
+    if request.offersFetch {
+      request.offersFetch = offers[client.id, default: []].count < Self.offerMaximum
+    }
+    if request.offersFetch { offers[client.id, default: []].insert(viewer) }
+    scheduler.handle(.viewerArrived(viewer, request))
   }
 
   func upload(
@@ -61,6 +71,35 @@ final class Viewers {
     scheduler.handle(.viewerUploaded(add(id, of: client), picture, request.options))
   }
 
+  // MARK: - Fetches by clients
+
+  func askToFetch(_ viewer: ViewerID, within limit: Duration) {
+    guard let requester = table[viewer], let client = clients[requester.client] else { return }
+    clients.send(.fetch(requester.request, FetchWanted(limit: limit)), to: client)
+  }
+
+  /// Takes a picture that a client has fetched. One that comes too late is dropped, and so is one that nobody asked
+  /// for.
+  func takeFetched(
+    _ picture: FetchedPicture, _ id: RequestID, _ file: PassedFile?, from client: ClientConnection
+  ) {
+    guard let file else { preconditionFailure("a channel delivers the file of a picture") }
+    guard let viewer = client.pending.viewer(of: id) else { return }
+    guard files.count < Self.uploadMaximum else {
+      return takeFailedFetch(
+        Failure(
+          stage: .fetch, code: .unavailable,
+          detail: "\(Self.uploadMaximum) uploads wait already; try again"), id, from: client)
+    }
+    scheduler.handle(
+      .viewerFetched(viewer, FetchedBody(file: files.add(file), picture: picture)))
+  }
+
+  func takeFailedFetch(_ failure: Failure, _ id: RequestID, from client: ClientConnection) {
+    guard let viewer = client.pending.viewer(of: id) else { return }
+    scheduler.handle(.viewerFailedToFetch(viewer, failure))
+  }
+
   private func add(_ request: RequestID, of client: ClientConnection) -> ViewerID {
     let viewer = table.add(Requester(client: client.id, request: request))
     client.pending.addViewer(viewer, for: request)
@@ -76,6 +115,7 @@ final class Viewers {
 
   /// The viewers of a client that was closed leave.
   func remove(of client: ClientConnection) {
+    offers[client.id] = nil
     for viewer in client.pending.viewerIDs where table.remove(viewer) != nil {
       previews[viewer] = nil
       scheduler.handle(.viewerLeft(viewer))
@@ -166,6 +206,9 @@ final class Viewers {
     previews[viewer] = nil
     guard let requester = table.remove(viewer), let client = clients[requester.client] else {
       return nil
+    }
+    if offers[client.id]?.remove(viewer) != nil, offers[client.id]?.isEmpty == true {
+      offers[client.id] = nil
     }
     client.pending.removeViewer(for: requester.request)
     return (client, requester.request)

@@ -34,6 +34,8 @@ package struct Waiter {
   var updates: ArrivalUpdates = []
   /// A viewer does not wait for a host that has asked for a longer pause; `nil` for a waiter that does.
   package var maximumRetryAfter: Duration?
+  /// Whether a viewer's client can fetch the picture by itself, see `GetRequest.offersFetch`.
+  package var offersFetch = false
   /// How long it waits, see `RequestOptions.timeout`.
   var timeout: Duration?
   /// When it has waited so long; `nil` without a timeout, and of a line that is neither fetched nor decoded yet.
@@ -151,6 +153,8 @@ package struct WorkItem {
   var hasAskedForStale = false
   /// What the worker that has the lease was told, for all requests that waited when it began.
   private(set) var granted = Retention()
+  /// The picture that a client has fetched for it; `nil` where none has.
+  package internal(set) var body: FetchedBody?
   /// Bytes of bodies that no outcome has reported yet.
   var unreportedByteCount = 0
   /// Viewers that left or moved on while a result was on its way.
@@ -170,6 +174,14 @@ package struct WorkItem {
   /// What was uploaded; then nothing is looked up or fetched, and no request joins.
   package var picture: UploadedPicture? { subject.picture }
   package var host: String { url.host }
+  /// Whether what a client has fetched serves it. A request that respects what the origin says of robots, or limits
+  /// where redirects lead, cannot know that of another's fetch.
+  package var takesClientFetches: Bool {
+    let fetch = key.request.fetch
+    return key.request.keep.part.isWhole && !url.isLocal && !key.isRevalidation
+      && !fetch.respectsRobots
+      && !fetch.respectsOptOut && fetch.redirectOrigins == .all
+  }
 
   /// The jobs that wait for it.
   package var jobs: [JobID] {

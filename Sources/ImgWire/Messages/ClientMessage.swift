@@ -35,6 +35,11 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case nextPreview(RequestID)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(RequestID, UploadRequest)
+  /// The client has fetched the picture of its `get` by itself, as a `fetch` asked it to. The file beside this message
+  /// has it. There is no reply but that of the `get`. Too late, it changes nothing.
+  case fetched(RequestID, FetchedPicture)
+  /// The client could not fetch the picture of its `get`, which ends with this failure.
+  case fetchFailed(RequestID, Failure)
   /// The client no longer waits for the `get`, `upload` or watched `job` of this number. The reply is the
   /// `got` of that request, as cancelled, or `detached` for a job. There is none if the request has ended.
   case detach(RequestID)
@@ -47,7 +52,10 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case stop(RequestID)
 
   package var announcesFile: Bool {
-    if case .upload = self { true } else { false }
+    switch self {
+    case .upload, .fetched: true
+    default: false
+    }
   }
 }
 
@@ -69,6 +77,8 @@ extension ClientMessage {
     case .get(let id, let payload): try f.message("get", id, payload)
     case .nextPreview(let id): try f.message("next_preview", id)
     case .upload(let id, let payload): try f.message("upload", id, payload)
+    case .fetched(let id, let payload): try f.message("fetched", id, payload)
+    case .fetchFailed(let id, let failure): try f.message("fetch_failed", id, "failure", failure)
     case .detach(let id): try f.message("detach", id)
     case .forget(let id, let urls): try f.message("forget", id, "urls", urls)
     case .sweep(let id): try f.message("sweep", id)
@@ -93,6 +103,8 @@ extension ClientMessage {
     case "get": .get(try f.id(), try f.payload())
     case "next_preview": .nextPreview(try f.id())
     case "upload": .upload(try f.id(), try f.payload())
+    case "fetched": .fetched(try f.id(), try f.payload())
+    case "fetch_failed": .fetchFailed(try f.id(), try f.member("failure"))
     case "detach": .detach(try f.id())
     case "forget": .forget(try f.id(), urls: try f.member("urls"))
     case "sweep": .sweep(try f.id())

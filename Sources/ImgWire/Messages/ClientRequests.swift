@@ -13,22 +13,27 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   /// The request fails at once if the host is not asked for longer, because it wants that (Retry-After) or fails
   /// again and again; `nil` for one that waits as long as it takes.
   package let maximumRetryAfter: Duration?
+  /// Whether the client can fetch the picture by itself. If the store lacks it and nobody fetches it, the coordinator
+  /// asks for that by a `fetch`.
+  package var offersFetch: Bool
 
   package static let maximumViewerByteCount = 200
 
   package init(
     url: String, viewer: String? = nil, options: RequestOptions, updates: ArrivalUpdates = [],
-    maximumRetryAfter: Duration? = nil
+    maximumRetryAfter: Duration? = nil, offersFetch: Bool = false
   ) {
     self.url = url
     self.viewer = viewer
     self.options = options
     self.updates = updates
     self.maximumRetryAfter = maximumRetryAfter
+    self.offersFetch = offersFetch
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     maximumRetryAfter = try f.optional("max_retry_after_ms", value?.maximumRetryAfter)
+    offersFetch = try f.field("offers_fetch", value?.offersFetch, default: false)
     options = try f.field("options", value?.options)
     updates = try f.field("updates", value?.updates)
     url = try f.field("url", value?.url)
@@ -139,5 +144,23 @@ package struct UploadRequest: Hashable, Sendable, Fielded {
     options = try f.field("options", value?.options)
     wantsPixels = try f.field("pixels", value?.wantsPixels)
     url = try f.optional("url", value?.url)
+  }
+}
+
+/// A picture that a client has fetched, because the coordinator asked it to.
+package struct FetchedPicture: Hashable, Sendable, Fielded {
+  /// The size of the file beside the message.
+  package let byteCount: Int
+  /// What a cache reads of the response (RFC 9111); none where the client does not know.
+  package let fields: HeaderFields
+
+  package init(byteCount: Int, fields: HeaderFields = .none) {
+    self.byteCount = byteCount
+    self.fields = fields
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    byteCount = try f.field("bytes", value?.byteCount)
+    fields = try f.field("headers", value?.fields, default: .none)
   }
 }

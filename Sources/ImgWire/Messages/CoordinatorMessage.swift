@@ -191,10 +191,12 @@ package struct Upload: Hashable, Sendable, Fielded {
   package let byteCount: Int
   /// See ``UploadRequest/wantsPixels``.
   package let wantsPixels: Bool
+  /// What a cache reads of the response, if the picture was fetched from its URL; `nil` if it was not.
+  package let response: HeaderFields?
 
   package init(
     lease: LeaseID, url: String?, request: ThumbnailRequest, retention: Retention, byteCount: Int,
-    wantsPixels: Bool = false
+    wantsPixels: Bool = false, response: HeaderFields? = nil
   ) {
     self.lease = lease
     self.url = url
@@ -202,6 +204,7 @@ package struct Upload: Hashable, Sendable, Fielded {
     self.retention = retention
     self.byteCount = byteCount
     self.wantsPixels = wantsPixels
+    self.response = response
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -209,6 +212,7 @@ package struct Upload: Hashable, Sendable, Fielded {
     lease = try f.field("lease", value?.lease)
     wantsPixels = try f.field("pixels", value?.wantsPixels)
     request = try f.field("request", value?.request)
+    response = try f.optional("response", value?.response)
     retention = try f.field("retention", value?.retention)
     url = try f.optional("url", value?.url)
   }

@@ -19,6 +19,9 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   /// A preview of the picture that a `get` waits for. The number counts those of the request from 1. The file
   /// beside this message has its bytes. The next one follows after a `next_preview`.
   case preview(RequestID, number: Int, Thumbnail)
+  /// The client is to fetch the picture of its `get` by itself, as it offered: for all requests that wait for it. It has
+  /// so long; then the others get it otherwise, and the `get` ends.
+  case fetch(RequestID, FetchWanted)
   /// How much has arrived of the picture that a `get` waits for. A client that is behind with reading is
   /// sent fewer.
   case progress(RequestID, ImageProgress)
@@ -46,7 +49,8 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
     case .hello: nil
     case .refused(let id, _, _), .submitted(let id, _, _), .status(let id, _), .jobs(let id, _),
       .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _, _),
-      .progress(let id, _), .waiting(let id, _), .detached(let id), .forgotten(let id),
+      .progress(let id, _), .fetch(let id, _), .waiting(let id, _), .detached(let id),
+      .forgotten(let id),
       .sweeping(let id), .stopping(let id):
       id
     }
@@ -69,6 +73,7 @@ extension CoordinatorReply {
     case .preview(let id, let number, let thumbnail):
       try f.message("preview", id, "number", number, "thumbnail", thumbnail)
     case .progress(let id, let payload): try f.message("progress", id, payload)
+    case .fetch(let id, let payload): try f.message("fetch", id, payload)
     case .waiting(let id, let wait): try f.message("waiting", id, "wait", wait)
     case .detached(let id): try f.message("detached", id)
     case .forgotten(let id): try f.message("forgotten", id)
@@ -92,6 +97,7 @@ extension CoordinatorReply {
     case "preview":
       .preview(try f.id(), number: try f.member("number"), try f.member("thumbnail"))
     case "progress": .progress(try f.id(), try f.payload())
+    case "fetch": .fetch(try f.id(), try f.payload())
     case "waiting": .waiting(try f.id(), try f.member("wait"))
     case "detached": .detached(try f.id())
     case "forgotten": .forgotten(try f.id())
@@ -123,6 +129,20 @@ package struct GotReply: Hashable, Sendable, Fielded {
     outcome = try f.field("outcome", value?.outcome)
     timings = try f.optional("timings", value?.timings)
     uncached = try f.optional("uncached", value?.uncached)
+  }
+}
+
+/// What a client is told that is to fetch a picture.
+package struct FetchWanted: Hashable, Sendable, Fielded {
+  /// How long the coordinator waits for the picture.
+  package let limit: Duration
+
+  package init(limit: Duration) {
+    self.limit = limit
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    limit = try f.field("within_ms", value?.limit)
   }
 }
 
