@@ -71,9 +71,10 @@ struct ImageProgressTests {
 /// Incremental loads as users of the library see them.
 @Suite(.timeLimit(.minutes(20)))
 struct ImagePreviewTests {
-  private func incremental(_ url: String, size: Int = 256) -> ImageRequest {
-    var request = ImageRequest(url: url, variant: ImageVariant(size: size, format: .png))
+  private func incremental(_ url: String, previewsRows: Bool) -> ImageRequest {
+    var request = ImageRequest(url: url, variant: ImageVariant(size: 320, format: .png))
     request.isIncremental = true
+    request.previewsRows = previewsRows
     return request
   }
 
@@ -85,7 +86,8 @@ struct ImagePreviewTests {
     var previews: [ImagePreview] = []
     var image: LoadedImage?
     let client = try backend.makeClient()
-    for await phase in client.phases(for: incremental(backend.url("a"), size: 320)) {
+    let request = incremental(backend.url("a"), previewsRows: form.showsRows)
+    for await phase in client.phases(for: request) {
       if case .preview(let preview) = phase {
         previews.append(preview)
         backend.release("a", step: preview.number - 1)
