@@ -238,7 +238,7 @@ extension ThumbnailTables {
 }
 
 extension ThumbnailStore {
-  /// Stores chunks of a content, up to the record that ``put(_:extending:at:)`` stores. The first chunks
+  /// Stores chunks of a content, up to the record that ``put(_:extending:sparePercent:at:)`` stores. The first chunks
   /// begin it. If one cannot be stored, all are removed.
   ///
   /// - Parameters:

@@ -71,7 +71,7 @@ extension ThumbnailStore {
   /// throws, none. Skips removed ones.
   ///
   /// - Returns: those that were to be pinned and are not there.
-  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:at:)`` does.
+  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:sparePercent:at:)`` does.
   @discardableResult
   package func extend(_ accesses: [ThumbnailAccess]) throws(StoreError) -> Set<ContentKey> {
     try change { transaction, _ throws(StoreError) in
@@ -137,7 +137,7 @@ extension ThumbnailStore {
   /// Renews records: all of them or, if it throws, none.
   ///
   /// - Returns: whether all of them exist.
-  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:at:)`` does.
+  /// - Throws: ``StoreError/Reason/pinned`` as ``put(_:extending:sparePercent:at:)`` does.
   package func renew(_ renewals: [Renewal], at now: WallTime) throws(StoreError) -> Bool {
     let keys = Set(renewals.map(\.record.id))
     return try change(makingRoomFor: Eviction.Newcomers(keys: keys, arrival: now)) {

@@ -23,7 +23,7 @@ package import ImgModel
 package final class ThumbnailStore: Sendable {
   package enum Access: Sendable {
     case readOnly
-    /// - Parameter budgetByteCount: the maximum size, see ``ThumbnailStore/put(_:extending:at:)``.
+    /// - Parameter budgetByteCount: the maximum size, see ``ThumbnailStore/put(_:extending:sparePercent:at:)``.
     case readWrite(budgetByteCount: Int64)
   }
 
