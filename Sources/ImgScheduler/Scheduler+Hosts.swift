@@ -65,13 +65,16 @@ extension Scheduler {
   }
 
   /// The sources of viewers that a pause of a host holds up. They are queued for a transfer, wait for their
-  /// retry, or wait to join a transfer that was redirected to the host.
+  /// retry, or wait to join a transfer that was redirected to the host. What a client fetches is not held up.
   private func sourcesOfViewers(heldUpBy host: String) -> [SourceID] {
     let awaited = viewers.all.values.compactMap { viewer -> Source? in
       guard case .waiting(_, let item) = viewer else { return nil }
       return work[item]?.source.flatMap { fetches.sources[$0] }
     }
-    return Set(awaited.filter { fetches.placeToWaitFor($0)?.host == host }.map(\.id)).sorted()
+    let heldUp = awaited.filter {
+      clientFetches.fetcher(of: $0.id) == nil && fetches.placeToWaitFor($0)?.host == host
+    }
+    return Set(heldUp.map(\.id)).sorted()
   }
 
   /// Refuses the viewers of items for whom a cooldown of a host is too long. The items go on with what else
