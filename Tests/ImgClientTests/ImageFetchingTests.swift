@@ -94,6 +94,20 @@ struct ImageFetchingTests {
     #expect(try backend.makeClient().cachedImage(for: ImageRequest(url: url, size: 256)) != nil)
   }
 
+  /// A load whose app was asked for a picture of the origin, and one of a client without a network layer, which
+  /// waits for it.
+  private func loads(
+    by network: ControlledNetwork
+  ) async throws -> (ofApp: Task<LoadedImage, any Error>, plain: Task<LoadedImage, any Error>) {
+    try backend.serve("a")
+    let load = try await load(backend.url("a"), by: client(by: network), askingFor: network)
+    let plain = Task { [plain = try backend.makeClient(), url = backend.url("a")] in
+      try await plain.image(for: url, size: 256)
+    }
+    #expect(try await eventually { try viewerCount == 2 })
+    return (load, plain)
+  }
+
   private var viewerCount: Int {
     get throws { unsafe try backend.cluster.client().answer(.status).viewers }
   }
@@ -101,14 +115,8 @@ struct ImageFetchingTests {
   @Test func `an app that fails has its error, and the cluster fetches for the others`()
     async throws
   {
-    try backend.serve("a")
     let network = ControlledNetwork()
-    let client = try client(by: network)
-    let load = try await load(backend.url("a"), by: client, askingFor: network)
-    let plain = Task { [plain = try backend.makeClient(), url = backend.url("a")] in
-      try await plain.image(for: url, size: 256)
-    }
-    #expect(try await eventually { try viewerCount == 2 })
+    let (load, plain) = try await loads(by: network)
     network.end(
       .failure(ImageError(code: .httpStatus, httpStatus: 451, message: "not for this app")))
     let error = await #expect(throws: ImageError.self) { try await load.value }
@@ -119,14 +127,8 @@ struct ImageFetchingTests {
   }
 
   @Test func `a load that is cancelled cancels its app's fetch, and others go on`() async throws {
-    try backend.serve("a")
     let network = ControlledNetwork()
-    let client = try client(by: network)
-    let load = try await load(backend.url("a"), by: client, askingFor: network)
-    let plain = Task { [plain = try backend.makeClient(), url = backend.url("a")] in
-      try await plain.image(for: url, size: 256)
-    }
-    #expect(try await eventually { try viewerCount == 2 })
+    let (load, plain) = try await loads(by: network)
     load.cancel()
     #expect(try await eventually { network.cancelledCount == 1 })
     #expect(try await plain.value.width == 256)

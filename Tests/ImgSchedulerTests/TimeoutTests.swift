@@ -30,7 +30,7 @@ import Testing
     #expect(cluster.scheduler.deadline == nil)
   }
 
-  @Test func `the fetch of a picture that nobody waits for any more is cancelled`() {
+  @Test func `the fetch of a picture is cancelled when the last request for it has timed out`() {
     let viewer = cluster.answeringLookups { $0.view(url(1), timeout: .seconds(1)) }
     cluster.advance(by: .seconds(1))
     #expect(cluster.answers[viewer]?.failureCode == .timeout)

@@ -1,6 +1,7 @@
 import ImgModel
 import ImgSystem
 import ImgWire
+import Synchronization
 
 /// An app's own network layer: it fetches pictures in the app's process, and the cluster decodes and stores them under
 /// their URLs.
@@ -15,8 +16,8 @@ import ImgWire
 /// let client = ImageClient(transport: try ClusterTransport(fetching: MyNetwork()))
 /// ```
 ///
-/// It is asked only for what the store lacks and nobody fetches. All requests of all processes that wait for the URL
-/// share its result, as they share a fetch of the cluster. Requests that respect robots.txt or X-Robots-Tag, as jobs do,
+/// It is asked for a picture that the store lacks while no fetch of it is under way. All requests of all processes
+/// that wait for the URL share its result, as they share a fetch of the cluster. Requests that respect robots.txt or X-Robots-Tag, as jobs do,
 /// and those of a gateway that limits origins are fetched by the cluster: it cannot know whether another's fetch
 /// respects that.
 ///
@@ -110,5 +111,57 @@ extension Failure {
       stage: .fetch, code: error.code, httpStatus: error.httpStatus,
       isRetryable: error.isRetryable && error.code != .cancelled, retryAt: error.retryTime,
       detail: error.message)
+  }
+}
+
+/// What came of a fetch that the coordinator asked for.
+enum BroughtPicture: Sendable {
+  case fetched(FetchedPicture, PassedFile)
+  case failed(Failure)
+}
+
+/// The fetches that coordinators ask for while one request waits, one after the other.
+final class AskedFetches: Sendable {
+  private enum State {
+    case none
+    case underWay(Task<Void, Never>)
+    /// The request has ended.
+    case ended
+  }
+
+  private let fetch: @Sendable (Duration) async -> BroughtPicture
+  private let commands: Mailbox<SessionCommand>
+  private let state = Mutex(State.none)
+
+  init(
+    _ fetch: @escaping @Sendable (Duration) async -> BroughtPicture,
+    _ commands: Mailbox<SessionCommand>
+  ) {
+    self.fetch = fetch
+    self.commands = commands
+  }
+
+  /// Begins each.
+  var handler: @Sendable (SessionCall, Duration) -> Void {
+    { [self] call, limit in begin(for: call, within: limit) }
+  }
+
+  private func begin(for call: SessionCall, within limit: Duration) {
+    state.withLock { state in
+      if case .ended = state { return }
+      if case .underWay(let former) = state { former.cancel() }
+      state = .underWay(
+        Task { [fetch, commands] in
+          let brought = await fetch(limit)
+          if !Task.isCancelled { commands.post(.bring(brought, call)) }
+        })
+    }
+  }
+
+  func end() {
+    state.withLock { state in
+      if case .underWay(let task) = state { task.cancel() }
+      state = .ended
+    }
   }
 }

@@ -78,8 +78,7 @@ final class Viewers {
     clients.send(.fetch(requester.request, FetchWanted(limit: limit)), to: client)
   }
 
-  /// Takes a picture that a client has fetched. One that comes too late is dropped, and so is one that nobody asked
-  /// for.
+  /// Takes a picture that a client has fetched. Drops one that comes too late, and one that was not asked for.
   func takeFetched(
     _ picture: FetchedPicture, _ id: RequestID, _ file: PassedFile?, from client: ClientConnection
   ) {

@@ -85,7 +85,7 @@ enum ChunkRecord {
     return key
   }
 
-  /// The content of which the entry is a chunk or a mark; `nil` for an invalid key.
+  /// The number of the content to which a chunk or a mark belongs; `nil` for an invalid key.
   static func number(ofKey key: Span<UInt8>) -> UInt64? {
     switch key.count {
     case 12: key.bigEndian(at: 0, as: UInt64.self)

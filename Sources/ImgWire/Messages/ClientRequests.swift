@@ -13,8 +13,8 @@ package struct GetRequest: Hashable, Sendable, Fielded {
   /// The request fails at once if the host is not asked for longer, because it wants that (Retry-After) or fails
   /// again and again; `nil` for one that waits as long as it takes.
   package let maximumRetryAfter: Duration?
-  /// Whether the client can fetch the picture by itself. If the store lacks it and nobody fetches it, the coordinator
-  /// asks for that by a `fetch`.
+  /// Whether the client can fetch the picture by itself. If the store lacks it and no fetch of it is under way, the
+  /// coordinator asks for it by a `fetch`.
   package var offersFetch: Bool
 
   package static let maximumViewerByteCount = 200
