@@ -17,6 +17,8 @@ public final class ImageClient: Sendable {
   /// The images in the memory of this process; `nil` if there is no such cache.
   public let memoryCache: ImageMemoryCache?
   let transport: any ImageTransport
+  /// What pictures in the memory of this process may take; `nil` if the transport does not limit it.
+  package var memory: MemoryShare? { (transport as? any MemorySharingTransport)?.memory }
 
   /// The store that all processes of the machine share.
   public var cache: ImageCache { ImageCache(transport, memory: memoryCache) }
@@ -32,12 +34,14 @@ public final class ImageClient: Sendable {
 
   /// Uses another source of thumbnails.
   ///
-  /// - Parameter memoryCache: `nil` for none. Clients may share one.
+  /// - Parameter memoryCache: `nil` for none. Clients may share one. It keeps no more than the cluster permits, see
+  ///   ``ImageMemoryCache/capacity``.
   public init(
     transport: any ImageTransport, memoryCache: ImageMemoryCache? = ImageMemoryCache()
   ) {
     self.transport = transport
     self.memoryCache = memoryCache
+    if let memory { memoryCache?.join(memory) }
   }
 
   /// A thumbnail: from memory, from the store, or made by the cluster.

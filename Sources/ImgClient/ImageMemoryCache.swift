@@ -5,6 +5,10 @@ import Synchronization
 /// Thumbnails in the memory of this process, and their pixels where those were asked for: the ones that were
 /// used last, up to a number of bytes.
 ///
+/// All processes of a cluster together have one budget for what they keep in memory, of 40 MiB unless its operator sets
+/// another one (`--memory-budget`). Each process that keeps pictures has an equal share as long as it is connected. The
+/// share changes when others come and go; the cache then drops at once what has no room any more.
+///
 /// An image leaves when it expires, when others need its place, or when the machine runs out of memory. An
 /// image that was removed from the store may stay until then, see ``removeAll()``.
 public final class ImageMemoryCache: Sendable {
@@ -24,6 +28,20 @@ public final class ImageMemoryCache: Sendable {
     var entries = LeastRecentlyUsed<Key, Entry>()
     var hits = 0
     var misses = 0
+    private var memberships: [Membership] = []
+
+    /// The shares of the clusters whose images are here.
+    var shares: [MemoryShare] { memberships.compactMap(\.share) }
+
+    mutating func join(_ share: MemoryShare) {
+      memberships.removeAll { $0.share == nil || $0.share === share }
+      memberships.append(Membership(share: share))
+    }
+  }
+
+  /// A share, which leaves with its transport.
+  private struct Membership {
+    weak var share: MemoryShare?
   }
 
   private enum Key: Hashable {
@@ -48,12 +66,12 @@ public final class ImageMemoryCache: Sendable {
   }
 
   /// 40 MiB.
-  public static let standardCapacity = 40 << 20
-  /// 10 MiB. A smaller capacity is raised to it.
+  public static let standardCapacity = MemoryShare.standardByteCount
+  /// 10 MiB. A smaller maximum is raised to it.
   public static let minimumCapacity = 10 << 20
 
-  /// The largest size of all images and pixels together, in bytes.
-  public let capacity: Int
+  /// What the initialiser was given; `nil` if the share of this process decides alone.
+  private let maximum: Int?
   private let pressure: MemoryPressure
   private let state = Mutex(State())
 
@@ -62,14 +80,34 @@ public final class ImageMemoryCache: Sendable {
 
   /// An empty cache.
   ///
-  /// - Parameter capacity: in bytes, see ``minimumCapacity``.
-  public convenience init(capacity: Int = standardCapacity) {
+  /// - Parameter capacity: the maximum of ``capacity`` in bytes, see ``minimumCapacity``; `nil` for the
+  ///   share of this process, whatever its size.
+  public convenience init(capacity: Int? = nil) {
     self.init(capacity: capacity, pressure: MemoryPressure())
   }
 
-  init(capacity: Int, pressure: MemoryPressure) {
-    self.capacity = max(capacity, Self.minimumCapacity)
+  init(capacity: Int?, pressure: MemoryPressure) {
+    maximum = capacity.map { max($0, Self.minimumCapacity) }
     self.pressure = pressure
+  }
+
+  /// The largest size of all images and pixels together now, in bytes: the share that this process has of its cluster's
+  /// memory budget, or what the initialiser was given if that is less.
+  ///
+  /// Before the cluster was asked anything, the share is ``standardCapacity``. After the connection to it is lost, the
+  /// share stays as it was. Where many processes share the budget, it may be smaller than ``minimumCapacity``. A cache
+  /// whose clients have transports of an app has no share.
+  public var capacity: Int { capacity(within: state.withLock(\.shares)) }
+
+  private func capacity(within shares: [MemoryShare]) -> Int {
+    let share = shares.map(\.byteCount).min()
+    return min(maximum ?? .max, share ?? maximum ?? Self.standardCapacity)
+  }
+
+  /// The cache keeps no more than this share permits from now on, beside others.
+  func join(_ share: MemoryShare) {
+    state.withLock { $0.join(share) }
+    share.add(self)
   }
 
   /// The image of a request; `nil` if the cache does not have it, or the request wants another answer
@@ -124,15 +162,19 @@ public final class ImageMemoryCache: Sendable {
   ) {
     guard request.cachePolicy != .bypass else { return }
     let cost = byteCount + MemoryKey(request).byteCount + Self.overhead
-    let limit = pressure.isHigh() ? capacity / 8 : capacity
-    state.withLock { state in
+    let isPressureHigh = pressure.isHigh()
+    let shares = state.withLock { state in
+      let capacity = capacity(within: state.shares)
+      let limit = isPressureHigh ? capacity / 8 : capacity
       for key in keys { state.entries.remove(key) }
       if let expiresAt = image.expiresAt, !image.isExpirySliding, cost <= limit {
         state.entries.insert(
           Entry(value: value, expiresAt: WallTime(expiresAt)), as: keys[0], cost: cost)
       }
       state.entries.trim(toCost: limit)
+      return state.shares
     }
+    for share in shares { share.settle() }
   }
 
   /// Forgets the image of a request, and its pixels.
@@ -171,6 +213,10 @@ public final class ImageMemoryCache: Sendable {
         missCount: state.misses)
     }
   }
+}
+
+extension ImageMemoryCache: MemoryUser {
+  package var keptByteCount: Int { state.withLock(\.entries.cost) }
 }
 
 /// What tells images apart in memory.

@@ -53,6 +53,8 @@ public final class InMemoryCluster: ImageTransport {
 
   private let state = Mutex(State())
   let jobs = InMemoryJobs()
+  /// It stays the standard one, because no other process has a part of it.
+  package let memory = MemoryShare()
 
   /// A cluster that knows no URL. A fetch of one fails with the status 404.
   public init() {}

@@ -41,10 +41,11 @@ final class ClientTable {
 
   /// Takes a connection that was accepted, unless its user or the number of clients forbids it.
   func admit(_ connection: consuming AcceptedConnection) throws(SystemError) {
-    let userID = connection.credentials.userID
+    let (userID, processID) = (connection.credentials.userID, connection.credentials.processID)
     lastNumber += 1
     let client = ClientConnection(
-      id: ClientID(rawValue: lastNumber), channel: try Channel(connection.takeDescriptor()))
+      id: ClientID(rawValue: lastNumber), processID: processID,
+      channel: try Channel(connection.takeDescriptor()))
     if userID != ThisProcess.userID, userID != 0 {
       return turnAway(
         client, .notPermitted, "this coordinator serves user \(ThisProcess.userID) alone")
@@ -290,6 +291,8 @@ final class ClientConnection {
   }
 
   let id: ClientID
+  /// Its process, as the kernel tells it; 0 for one that this PID namespace cannot number.
+  let processID: Int32
   let channel: Channel<ClientMessage, CoordinatorReply>
   var pending = PendingRequests()
   /// The list that it sends; `nil` when it sends none.
@@ -303,8 +306,9 @@ final class ClientConnection {
   /// What the poller watches the socket for.
   private(set) var interest: Poller.Interest = .read
 
-  init(id: ClientID, channel: Channel<ClientMessage, CoordinatorReply>) {
+  init(id: ClientID, processID: Int32, channel: Channel<ClientMessage, CoordinatorReply>) {
     self.id = id
+    self.processID = processID
     self.channel = channel
   }
 

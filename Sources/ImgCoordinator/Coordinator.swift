@@ -27,7 +27,7 @@ final class Coordinator {
   private let retention: JobRetention
   /// How often the watchdog looks at the heartbeat pages of workers that have work.
   private var observation: IntervalTimer
-  /// How often a watching client is sent a change.
+  /// How often clients are sent changes of watched jobs and of their shares of memory.
   private var watchUpdate: IntervalTimer
 
   /// How long requests are served before the loop looks at the workers and the other clients again.
@@ -164,7 +164,7 @@ final class Coordinator {
     let isIdle = scheduler.state.isIdle
     let deadlines: [Instant?] = [
       scheduler.state.deadline, isIdle ? nil : observation.deadline,
-      requests.jobs.hasWatches ? watchUpdate.deadline : nil,
+      requests.jobs.hasWatches || requests.memory.hasChanges ? watchUpdate.deadline : nil,
       isIdle && clients.isEmpty ? lifecycle.idleDeadline : nil,
       listener.deadline, errors.deadline(at: now), workers.decoderDeadline, clients.deadline,
       requests.viewers.deadline, sweeps.deadline, retention.deadline, lifecycle.deadline,
@@ -177,7 +177,10 @@ final class Coordinator {
     if let deadline = scheduler.state.deadline, deadline <= now { scheduler.handle(.timePassed) }
     if observation.fires(at: now), !scheduler.state.isIdle { workers.observe() }
     performEffects()
-    if watchUpdate.fires(at: now) { requests.jobs.updateWatches() }
+    if watchUpdate.fires(at: now) {
+      requests.jobs.updateWatches()
+      requests.memory.tellChanges()
+    }
     requests.viewers.reportWaits(at: now)
     listener.doWhatIsDue(at: now)
     errors.doWhatIsDue(at: now)

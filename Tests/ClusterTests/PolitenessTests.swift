@@ -1,3 +1,4 @@
+import ImgClient
 import ImgModel
 import ImgWire
 import TestCluster
@@ -164,6 +165,21 @@ import Testing
     origin.release(held)
     #expect(try cluster.finished(job).done == held.count)
     #expect(origin.origin.totals().peakInFlight == 6)
+  }
+
+  @Test func `the memory budget is at least 10 MiB, which is told, and can be changed`() throws {
+    let cluster = try Cluster(["MEMORY_BUDGET": "1M"])
+    func budget() throws -> Int64 {
+      try cluster.client().answer(.status).limits.memoryBudgetByteCount
+    }
+    #expect(try budget() == 10_485_760)
+    let status = try cluster.imgctl("status", "--json").output
+    #expect(status.contains(#""memory_budget_bytes":10485760"#))
+    #expect(status.contains(#""memory":{"processes":0,"share_bytes":10485760}"#))
+    let raised = try cluster.imgctl("limits", "--memory-budget", "2M")
+    #expect(raised.messages == "imgctl: --memory-budget is 10M, the minimum, instead of 2M\n")
+    #expect(try cluster.imgctl("limits", "--memory-budget", "80M").messages == "")
+    #expect(try budget() == 80 << 20)
   }
 
   /// Lets go what is held, and waits until so many others are.

@@ -1,6 +1,9 @@
 import FoundationEssentials
+import ImgModel
 import ImgSystem
+import ImgWire
 import Synchronization
+import TestCluster
 import Testing
 
 @testable import ImgClient
@@ -159,6 +162,76 @@ struct ImageMemoryCacheTests {
     #expect(cache.image(for: request(2)) == nil)
   }
 
+  private func fill(_ cache: ImageMemoryCache, upTo byteCount: Int) {
+    for number in 0..<byteCount / 100_000 { cache.insert(image(100_000), for: request(number)) }
+  }
+
+  @Test func `clients of a cluster share its budget, and take what others leave`() throws {
+    let cluster = InMemoryCluster()
+    let client = ImageClient(transport: cluster)
+    let cache = try #require(client.memoryCache)
+    fill(cache, upTo: 30 << 20)
+    try {
+      let other = try #require(ImageClient(transport: cluster).memoryCache)
+      fill(other, upTo: 5 << 20)
+      #expect(cache.statistics.byteCount > 29 << 20, "there is room for both")
+      fill(other, upTo: 30 << 20)
+      let sizes = [cache, other].map(\.statistics.byteCount)
+      #expect(sizes.allSatisfy { $0 > 19 << 20 })
+      #expect(sizes[0] + sizes[1] <= 40 << 20)
+    }()
+    fill(cache, upTo: 45 << 20)
+    #expect(cache.statistics.byteCount > 39 << 20)
+  }
+
+  @Test func `another share is in effect at once, and what a cache was given stays its maximum`()
+    throws
+  {
+    let cluster = InMemoryCluster()
+    let client = ImageClient(transport: cluster)
+    let limited = ImageClient(
+      transport: cluster, memoryCache: ImageMemoryCache(capacity: 16 << 20))
+    let cache = try #require(client.memoryCache)
+    fill(cache, upTo: 30 << 20)
+    for (share, maximum) in [(20, 16), (5, 5), (80, 16)] {
+      cluster.memory.change(to: share << 20)
+      #expect(cache.capacity == share << 20)
+      #expect(limited.memoryCache?.capacity == maximum << 20)
+      #expect(cache.statistics.byteCount <= share << 20)
+    }
+    #expect(cache.image(for: request(30 << 20 / 100_000 - 1)) != nil, "the newest stay")
+    fill(cache, upTo: 90 << 20)
+    #expect(cache.statistics.byteCount > 79 << 20)
+  }
+
+  /// Something with so many bytes.
+  private final class User: MemoryUser {
+    private let kept: Atomic<Int>
+
+    init(_ byteCount: Int) { kept = Atomic(byteCount) }
+
+    var keptByteCount: Int { kept.load(ordering: .relaxed) }
+
+    func trim(toByteCount byteCount: Int) { kept.store(byteCount, ordering: .relaxed) }
+  }
+
+  @Test(arguments: [
+    (kept: [70, 0, 0], left: [70, 0, 0]), ([70, 10, 30], [67, 10, 23]),
+    ([70, 40, 10], [67, 23, 10]), ([70, 70, 70], [60, 20, 20]), ([5, 90, 6], [5, 89, 6]),
+  ])
+  func `who keeps less than its part loses nothing`(kept: [Int], left: [Int]) {
+    let share = MemoryShare()
+    let users = zip(kept, [3, 1, 1]).map { byteCount, weight in
+      let user = User(byteCount)
+      share.add(user, weight: weight)
+      return user
+    }
+    #expect(users.map(share.part) == [3, 1, 1].map { MemoryShare.standardByteCount / 5 * $0 })
+    share.change(to: 100)
+    #expect(users.map(\.keptByteCount) == left)
+    #expect(share.keptByteCount == left.reduce(0, +))
+  }
+
   @Test func `a request for a longer expiry is not answered from memory`() {
     cache.insert(image(10), for: request(1))
     var other = request(1)
@@ -188,5 +261,52 @@ struct ImageMemoryCacheTests {
       _ = pressure.isHigh(at: now + .milliseconds(milliseconds))
     }
     #expect(reads.withLock { $0 } == 2)
+  }
+}
+
+/// What the coordinator gives the processes of its memory budget.
+@Suite(.timeLimit(.minutes(20)))
+struct MemoryBudgetTests {
+  @Test func `clients have equal shares, and that of one who leaves goes to the others`()
+    async throws
+  {
+    let (backend, client) = try RealBackend.serving("a", "b")
+    let cache = try #require(client.memoryCache)
+    _ = try await client.image(for: backend.url("a"))
+    func status() throws -> ClusterStatus.Memory {
+      try unsafe backend.cluster.client().answer(.status).memory
+    }
+    #expect(try await eventually { try status().processCount == 1 })
+    #expect(cache.capacity == 41_943_040)
+    try await {
+      let other = try backend.makeClient()
+      _ = try await other.image(for: backend.url("b"))
+      #expect(
+        try await eventually {
+          [cache, other.memoryCache].map { $0?.capacity } == [20_971_520, 20_971_520]
+        })
+      #expect(try status() == .init(processCount: 1, shareByteCount: 41_943_040))
+    }()
+    #expect(try await eventually { cache.capacity == 41_943_040 })
+    let change = LimitChange(memoryBudgetByteCount: 80 << 20)
+    _ = unsafe try backend.cluster.client().answer(.limit(change))
+    #expect(try await eventually { cache.capacity == 80 << 20 })
+    #expect(try unsafe backend.cluster.imgctl("stop").exitCode == 0)
+    #expect(cache.capacity == 80 << 20, "without a coordinator, the last share holds")
+  }
+
+  @Test func `a client without a memory of its own takes no share`() async throws {
+    let backend = try RealBackend()
+    try backend.serve("a")
+    let client = ImageClient(transport: try backend.makeTransport(), memoryCache: nil)
+    _ = try await client.image(for: backend.url("a"))
+    #expect(try unsafe backend.cluster.client().answer(.status).memory.processCount == 0)
+    // A client of the same transport has one as soon as there is a connection.
+    let other = ImageClient(transport: client.transport)
+    #expect(
+      try await eventually {
+        try unsafe backend.cluster.client().answer(.status).memory.processCount == 1
+      })
+    withExtendedLifetime(other) {}
   }
 }

@@ -17,12 +17,13 @@ import Testing
   }
 
   private func status(
-    _ error: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = []
+    _ error: StoreErrorStatus?, memory: ClusterStatus.Memory = .init(), wait: Wait? = nil,
+    waitingHosts: [Wait] = []
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
-      storeName: "thumbnails", workers: [], transfers: 0, activeJobs: 0,
+      storeName: "thumbnails", workers: [], memory: memory, transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),
       settings: CoordinatorSettings(
@@ -54,6 +55,22 @@ import Testing
     #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
     let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
     #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
+  }
+
+  @Test func `the memory budget, the processes that share it and their shares are shown`()
+    async throws
+  {
+    let shared = status(nil, memory: .init(processCount: 2, shareByteCount: 20 << 20))
+    let line = "memory       40.0 MiB for pictures, processes: 2, each 20.0 MiB\n"
+    #expect(try await output(of: shared).contains(line))
+    #expect(
+      try await output(of: status(nil)).contains(
+        "memory       40.0 MiB for pictures, processes: 0\n"))
+    let json = try await output(of: shared, "--json")
+    #expect(json.contains(#""memory":{"processes":2,"share_bytes":20971520}"#))
+    #expect(json.contains(#""memory_budget_bytes":41943040"#))
+    #expect(
+      try await output(of: shared, "--limits").contains(#/memory budget +--memory-budget +40M /#))
   }
 
   @Test func `status --limits shows all settings of the coordinator`() async throws {

@@ -61,6 +61,8 @@ import Testing
                                     host, or "unlimited".
           --rate-per-host RATE      The maximum rate of transfer starts at one host,
                                     such as 5/s or 30/m, or "none".
+          --memory-budget SIZE      The maximum size of the pictures that all processes
+                                    keep in memory, at least 10M.
           --default-expiry DURATION
                                     How long a thumbnail is kept if the request does not
                                     say.

@@ -128,6 +128,9 @@ import Testing
     #expect(
       try command("limits --default-expiry 1h", as: LimitsCommand.self).change
         == LimitChange(defaultExpiry: .seconds(3_600)))
+    #expect(
+      try command("limits --memory-budget 80M", as: LimitsCommand.self).change
+        == LimitChange(memoryBudgetByteCount: 80 << 20))
   }
 
   @Test(

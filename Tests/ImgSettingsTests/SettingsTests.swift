@@ -157,7 +157,7 @@ import Testing
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--max-thumbnail=12",
       "--decoder-memory=65M", "--worker-memory=64M",
-      "--store-budget=13M", "--keep-auto-size=22", "--keep-auto-percent=23",
+      "--memory-budget=24M", "--store-budget=13M", "--keep-auto-size=22", "--keep-auto-percent=23",
       "--default-expiry=14ms", "--keep-jobs=19ms", "--clients=20",
       "--client-timeout=21ms", "--contact=a@b",
     ])
@@ -181,6 +181,7 @@ import Testing
     limits.maxThumbnailByteCount = 12
     limits.decoderMemoryByteCount = 65 << 20
     limits.workerMemoryByteCount = 64 << 20
+    limits.memoryBudgetByteCount = 24 << 20
     limits.storeBudgetByteCount = 13 << 20
     limits.autoOriginalByteCount = 22
     limits.autoOriginalPercent = 23
@@ -243,8 +244,20 @@ import Testing
     automatic.setStoreBudget(ofAvailable: 0)
     #expect(automatic.limits.storeBudgetByteCount == 2 << 30, "it is set once")
     let remark = try settings(["--store-budget=1M"]).remarks.first
-    #expect(remark == "the store budget is 10M, the minimum, instead of 1M")
+    #expect(remark == "--store-budget is 10M, the minimum, instead of 1M")
     #expect(try settings(["--store-budget=11M"]).remarks == [])
+  }
+
+  @Test func `the memory budget is 40 MiB, or what is given, at least 10 MiB, which is told`()
+    throws
+  {
+    #expect(try settings().limits.memoryBudgetByteCount == 41_943_040)
+    let small = try settings([], Self.home.merging(["IMGCTL_MEMORY_BUDGET": "1M"]) { $1 })
+    #expect(small.limits.memoryBudgetByteCount == 10_485_760)
+    #expect(small.remarks == ["--memory-budget is 10M, the minimum, instead of 1M"])
+    let large = try settings(["--memory-budget=1G"])
+    #expect(large.limits.memoryBudgetByteCount == 1 << 30)
+    #expect(large.remarks == [])
   }
 
   @Test func `a coordinator started by a command exits when idle by default`() throws {
@@ -324,7 +337,8 @@ import Testing
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--max-thumbnail 64M 64M",
         "--decoder-memory 1G 1G", "--worker-memory 1G 1G",
-        "--store-budget 400M 400M", "--keep-auto-size 8M 8M", "--keep-auto-percent 25 25",
+        "--memory-budget 40M 40M", "--store-budget 400M 400M", "--keep-auto-size 8M 8M",
+        "--keep-auto-percent 25 25",
         "--default-expiry 7d 7d", "--keep-jobs 30d 30d",
         "--clients 512 512", "--client-timeout 1m 1m", "--contact none none",
       ])
@@ -388,21 +402,25 @@ import Testing
   }
 
   @Test func `changing limits uses only given flags, not the environment`() throws {
-    let command = CommandDescription(name: "t", summary: "s", options: LimitChange.options)
-    let reader = try ArgumentReader(["--rate-per-host=30/m"], for: command)
-    #expect(try LimitChange(reader) == LimitChange(hostRatePerMinute: 30))
+    func change(_ arguments: String...) throws -> (LimitChange, remarks: [String]) {
+      let command = CommandDescription(name: "t", summary: "s", options: LimitChange.options)
+      let reader = try ArgumentReader(arguments, for: command)
+      let asked = try Settings(changing: reader)
+      return (LimitChange(asked, givenBy: reader), asked.remarks)
+    }
+    #expect(try change("--rate-per-host=30/m").0 == LimitChange(hostRatePerMinute: 30))
     #expect(
       LimitChange.options.map(\.usage)
         == [
           "--transfers N", "--transfers-per-host N", "--rate-per-host RATE",
-          "--default-expiry DURATION",
+          "--memory-budget SIZE", "--default-expiry DURATION",
         ])
-    let none = try ArgumentReader(
-      ["--transfers=0", "--transfers-per-host=unlimited"], for: command)
-    #expect(try LimitChange(none) == LimitChange(transfers: 1, transfersPerHost: 16_384))
-    #expect(throws: UsageError.self) {
-      try LimitChange(try ArgumentReader(["--transfers-per-host=16385"], for: command))
-    }
+    let none = try change("--transfers=0", "--transfers-per-host=unlimited")
+    #expect(none.0 == LimitChange(transfers: 1, transfersPerHost: 16_384))
+    #expect(none.remarks == ["--transfers is 1, the minimum, instead of 0"])
+    #expect(
+      try change("--memory-budget=1M").0 == LimitChange(memoryBudgetByteCount: 10_485_760))
+    #expect(throws: UsageError.self) { try change("--transfers-per-host=16385") }
   }
 
   @Test func `paths become absolute with one spelling`() {

@@ -310,7 +310,9 @@ enum GoldenMessages {
       "limit": .limit(
         request,
         LimitChange(
-          transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600))),
+          transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600),
+          memoryBudgetByteCount: 80 << 20)),
+      "share_memory": .shareMemory(request),
       "get": .get(
         request,
         GetRequest(
@@ -410,6 +412,7 @@ enum GoldenMessages {
             .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
             .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
           ], next: 2)),
+      "memory_share": .memoryShare(request, byteCount: 20 << 20),
       "got": .got(request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
       "got_timed": .got(request, GotReply(outcome: .failed(failure), timings: timings)),
       "got_uncached": .got(
@@ -449,6 +452,7 @@ enum GoldenMessages {
     ],
     sandboxes: .init(
       coordinator: SandboxReport(isNotDumpable: true), decoders: sandbox),
+    memory: .init(processCount: 2, shareByteCount: 20 << 20),
     transfers: 2, activeJobs: 1, viewers: 0, lateAnswers: 0, discardedLate: 6, journalError: nil,
     storeError: StoreErrorStatus(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),

@@ -272,6 +272,7 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
     (#""host_rate_per_minute":600001"#, "the limit must be from 0 to 600000"),
     (#""default_expiry_ms":0"#, "the limit must be from 1 to 3153600000000"),
     (#""default_expiry_ms":3153600000001"#, "the limit must be from 1 to 3153600000000"),
+    (#""memory_budget_bytes":10485759"#, "the limit must be from 10485760 to 1099511627776"),
     (#""transfers":1.5"#, "not a message of a client"),
   ])
   func `a limit out of range is not decoded`(members: String, reason: String) throws {
@@ -291,8 +292,9 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
     limits.apply(LimitChange(transfers: 2, hostRatePerMinute: 0))
     expected.transfers = 2
     #expect(limits == expected)
-    limits.apply(LimitChange(defaultExpiry: .seconds(3_600)))
+    limits.apply(LimitChange(defaultExpiry: .seconds(3_600), memoryBudgetByteCount: 80 << 20))
     expected.defaultExpiry = .seconds(3_600)
+    expected.memoryBudgetByteCount = 80 << 20
     #expect(limits == expected)
   }
 

@@ -8,6 +8,9 @@ import ImgWire
 /// A call whose connection is lost is sent again, unless it may not be repeated. At most
 /// ``CallTable/maximumSentCount`` calls are under way; further ones wait in order.
 final class CoordinatorSession: Sendable {
+  /// What this connection's part of the process may keep in memory. The coordinator is asked for it once something
+  /// uses it.
+  let memory: MemoryShare
   private let commands: Mailbox<SessionCommand>
   private let thread: ServiceThread<Never>
 
@@ -20,10 +23,14 @@ final class CoordinatorSession: Sendable {
   ) throws(SystemError) {
     let commands = try Mailbox<SessionCommand>()
     self.commands = commands
+    let memory = MemoryShare { commands.post(.shareMemory) }
+    self.memory = memory
     thread = try ServiceThread(name: "imgclient", capacity: 1) { _ in
       while true {
         do throws(SystemError) {
-          return try SessionLoop(commands: commands, patience: patience, connect: connect).run()
+          return try SessionLoop(
+            commands: commands, memory: memory, patience: patience, connect: connect
+          ).run()
         } catch {
           guard Self.refuse(commands, because: error) else { return }
         }
@@ -41,7 +48,7 @@ final class CoordinatorSession: Sendable {
     for command in commands.takeAll() {
       switch command {
       case .start(let call): call.end(.failure(.client(.connection(.system(error)))))
-      case .bring, .detach: break
+      case .bring, .detach, .shareMemory: break
       case .stop: return false
       }
     }
@@ -103,6 +110,8 @@ enum SessionCommand: Sendable {
   case bring(BroughtPicture, SessionCall)
   /// Its task no longer waits.
   case detach(SessionCall)
+  /// Something keeps pictures in memory. The coordinator is told, now or when it is connected.
+  case shareMemory
   case stop
 }
 
@@ -114,9 +123,12 @@ final class SessionLoop {
   }
 
   private let commands: Mailbox<SessionCommand>
+  private let memory: MemoryShare
   private let connect: () throws(ClientError) -> Client
   private let poller: Poller
   private var connection: Client?
+  /// The request for a share of memory; `nil` if the connection has none.
+  private var memoryRequest: RequestID?
   private var calls = CallTable()
   /// Why the connection is no longer of use; `nil` while it is.
   private var loss: ClientError?
@@ -132,13 +144,15 @@ final class SessionLoop {
   private static let unsentMaximumByteCount = 256 << 10
 
   /// - Parameters:
+  ///   - memory: gets the size that the coordinator tells.
   ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
   ///   - connect: makes a connection; blocks.
   init(
-    commands: Mailbox<SessionCommand>, patience: Duration,
+    commands: Mailbox<SessionCommand>, memory: MemoryShare, patience: Duration,
     connect: @escaping () throws(ClientError) -> Client
   ) throws(SystemError) {
     self.commands = commands
+    self.memory = memory
     self.connect = connect
     silence = SilenceWatch(at: .now, patience: patience)
     poller = try Poller()
@@ -153,6 +167,7 @@ final class SessionLoop {
       commands.takeAll().forEach(handle)
       guard !isStopped else { return endAll(.connection(.closed)) }
       connectIfNeeded()
+      shareMemory()
       sendCalls()
       flush()
       if let loss { handleLoss(loss) }
@@ -184,6 +199,7 @@ final class SessionLoop {
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }
       if call.exchange.updates != .none { post(.detach(number)) }
+    case .shareMemory: break
     case .stop: isStopped = true
     }
   }
@@ -234,6 +250,7 @@ final class SessionLoop {
     guard let lost = connection else { return }
     poller.unregister(lost.channel.descriptor)
     connection = nil
+    memoryRequest = nil
     while let rest = try? lost.channel.receive(), !rest.deliveries.isEmpty {
       rest.deliveries.forEach(receive)
     }
@@ -248,6 +265,14 @@ final class SessionLoop {
   }
 
   // MARK: - Messages
+
+  /// Asks for a share of memory, once for each connection.
+  private func shareMemory() {
+    guard let connection, memoryRequest == nil, memory.isUsed else { return }
+    let request = connection.newRequest()
+    memoryRequest = request
+    post(.shareMemory(request))
+  }
 
   private func sendCalls() {
     guard let connection, !isCoordinatorLeaving else { return }
@@ -303,6 +328,9 @@ final class SessionLoop {
     let reply = ReceivedReply(delivery)
     if case .refused(let id, let code, let message) = reply.message {
       return refused(id, code, message)
+    }
+    if case .memoryShare(memoryRequest, let byteCount) = reply.message {
+      return memory.change(to: Int(byteCount))
     }
     guard let number = reply.message.request, let call = calls.call(of: number) else { return }
     reconnection = nil

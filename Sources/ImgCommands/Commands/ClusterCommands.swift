@@ -197,6 +197,8 @@ package struct LimitsCommand: Command {
   /// `nil` if the command only shows the limits.
   package let change: LimitChange?
   package let isJSON: Bool
+  /// About limits that differ from what is asked for.
+  private let remarks: [String]
 
   package static let description = CommandDescription(
     name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
@@ -216,10 +218,13 @@ package struct LimitsCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
     let isChanging = LimitChange.options.contains { arguments.contains($0) }
-    change = isChanging ? try LimitChange(arguments) : nil
+    let asked = try Settings(changing: arguments)
+    change = isChanging ? LimitChange(asked, givenBy: arguments) : nil
+    remarks = asked.remarks
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    for remark in remarks { context.note("imgctl: \(remark)\n") }
     let client = try context.runningCoordinator()
     let status = try change.map { try client.answer(.limit($0)) } ?? client.answer(.status)
     return try LimitTable.show(status, isJSON: isJSON, in: context)

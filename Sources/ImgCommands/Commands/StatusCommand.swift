@@ -155,6 +155,7 @@ struct ClusterScreen {
       facts.addRow(["cache", status.cacheDirectory])
     }
     facts.addRow(["store", "\(status.storeName): \(Self.text(of: store, in: status))"])
+    facts.addRow(["memory", Self.text(of: status.memory, status.limits)])
     let proxies = status.settings.proxies.texts
     if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
     facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
@@ -170,6 +171,12 @@ struct ClusterScreen {
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
       + (try jobs())
+  }
+
+  /// What processes may keep in memory.
+  private static func text(of memory: ClusterStatus.Memory, _ limits: Limits) -> String {
+    "\(HumanText.size(limits.memoryBudgetByteCount)) for pictures, processes: \(memory.processCount)"
+      + (memory.processCount == 0 ? "" : ", each \(HumanText.size(memory.shareByteCount))")
   }
 
   private static func sandboxes(of status: ClusterStatus) -> [(String, SandboxReport)] {

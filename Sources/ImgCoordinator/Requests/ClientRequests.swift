@@ -11,6 +11,7 @@ final class ClientRequests {
   let jobs: JobQueries
   let changes: JobChanges
   let viewers: Viewers
+  let memory: MemoryShares
   private let submissions: Submissions
   private let cluster: ClusterRequests
   private let clients: ClientTable
@@ -34,9 +35,11 @@ final class ClientRequests {
       clients: clients, scheduler: scheduler, journal: journal, jobs: jobs, starter: starter,
       log: log)
     viewers = Viewers(clients: clients, scheduler: scheduler, files: files)
+    memory = MemoryShares(clients: clients, scheduler: scheduler)
     cluster = ClusterRequests(
       clients: clients, scheduler: scheduler, journal: journal, workers: workers,
-      sweeps: sweeps, lifecycle: lifecycle, settings: settings, descriptors: descriptors, log: log)
+      sweeps: sweeps, memory: memory, lifecycle: lifecycle, settings: settings,
+      descriptors: descriptors, log: log)
   }
 
   // MARK: - Requests
@@ -58,6 +61,7 @@ final class ClientRequests {
     case .results(let id, let request): jobs.listResults(request, id, for: client)
     case .change(let id, let change, let job): changes.begin(change, of: job, id, for: client)
     case .limit(let id, let limits): cluster.change(limits, id, for: client)
+    case .shareMemory(let id): memory.add(client, id)
     case .get(let id, let request): viewers.get(request, id, for: client)
     case .nextPreview(let id): viewers.sendNextPreview(of: id, to: client)
     case .upload(let id, let request): viewers.upload(request, id, delivery.file, for: client)
@@ -109,8 +113,8 @@ final class ClientRequests {
 
   // MARK: - Closed clients
 
-  /// Drops what closed clients left behind: their viewers leave, and their unfinished lists are
-  /// discarded. Their jobs continue.
+  /// Drops what closed clients left behind: their viewers leave, their unfinished lists are
+  /// discarded, and others get their shares of memory. Their jobs continue.
   ///
   /// - Returns: whether a client had been closed.
   func releaseClosedClients() -> Bool {
@@ -118,6 +122,7 @@ final class ClientRequests {
     for client in closed {
       submissions.abandon(by: client)
       viewers.remove(of: client)
+      memory.remove(client)
     }
     return !closed.isEmpty
   }
@@ -130,6 +135,7 @@ final class ClusterRequests {
   private let journal: JobJournal
   private let workers: WorkerPool
   private let sweeps: StoreSweeps
+  private let memory: MemoryShares
   private let lifecycle: Lifecycle
   private let settings: Settings
   private let descriptors: DescriptorLimits
@@ -138,7 +144,7 @@ final class ClusterRequests {
 
   init(
     clients: ClientTable, scheduler: SchedulerDriver, journal: JobJournal, workers: WorkerPool,
-    sweeps: StoreSweeps, lifecycle: Lifecycle, settings: Settings,
+    sweeps: StoreSweeps, memory: MemoryShares, lifecycle: Lifecycle, settings: Settings,
     descriptors: DescriptorLimits, log: Log
   ) {
     self.clients = clients
@@ -146,6 +152,7 @@ final class ClusterRequests {
     self.journal = journal
     self.workers = workers
     self.sweeps = sweeps
+    self.memory = memory
     self.lifecycle = lifecycle
     self.settings = settings
     self.descriptors = descriptors
@@ -164,7 +171,7 @@ final class ClusterRequests {
       dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
       storeName: settings.storeName,
       workers: scheduler.state.workerStatuses(processes: workers.processes(ofNumber:_:)),
-      sandboxes: workers.sandboxes,
+      sandboxes: workers.sandboxes, memory: memory.status,
       transfers: scheduler.state.transferCount, activeJobs: scheduler.state.activeJobCount,
       viewers: scheduler.state.viewerCount, lateAnswers: scheduler.state.lateAnswerCount,
       discardedLate: scheduler.state.discardedLateCount, journalError: journal.error,
@@ -187,6 +194,7 @@ final class ClusterRequests {
     }
     log.note("limits changed by client \(client.id.rawValue)")
     scheduler.handle(.limitsChanged(limits))
+    memory.sharesChanged()
     reportStatus(request, to: client)
   }
 

@@ -95,6 +95,24 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     }
   }
 
+  /// How the memory budget of the limits is shared out.
+  package struct Memory: Hashable, Sendable, Fielded {
+    /// The processes that keep pictures in memory. Each has an equal share.
+    package let processCount: Int
+    /// The share of each; without a process, that of the first one.
+    package let shareByteCount: Int64
+
+    package init(processCount: Int = 0, shareByteCount: Int64 = Limits().memoryBudgetByteCount) {
+      self.processCount = processCount
+      self.shareByteCount = shareByteCount
+    }
+
+    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      processCount = try f.field("processes", value?.processCount)
+      shareByteCount = try f.field("share_bytes", value?.shareByteCount)
+    }
+  }
+
   package let state: State
   package let processID: Int32
   package let version: String
@@ -105,6 +123,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
   package let storeName: String
   package let workers: [Worker]
   package let sandboxes: Sandboxes
+  package let memory: Memory
   /// The transfers in progress, at most `limits.transfers`.
   package let transfers: Int
   /// The jobs that have not ended.
@@ -130,7 +149,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
   package init(
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, cacheDirectory: String, storeName: String, workers: [Worker],
-    sandboxes: Sandboxes = Sandboxes(), transfers: Int,
+    sandboxes: Sandboxes = Sandboxes(), memory: Memory = Memory(), transfers: Int,
     activeJobs: Int, viewers: Int, lateAnswers: Int, discardedLate: Int, journalError: String?,
     storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits,
     settings: CoordinatorSettings
@@ -145,6 +164,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     self.storeName = storeName
     self.workers = workers
     self.sandboxes = sandboxes
+    self.memory = memory
     self.transfers = transfers
     self.activeJobs = activeJobs
     self.viewers = viewers
@@ -166,6 +186,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     journalError = try f.optional("journal_error", value?.journalError)
     lateAnswers = try f.field("late_answers", value?.lateAnswers)
     limits = try f.field("limits", value?.limits)
+    memory = try f.field("memory", value?.memory)
     processID = try f.field("pid", value?.processID)
     sandboxes = try f.field("sandbox", value?.sandboxes)
     settings = try f.field("settings", value?.settings)

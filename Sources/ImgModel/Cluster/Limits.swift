@@ -41,6 +41,8 @@ package struct Limits: Hashable, Sendable, Fielded {
   package var decoderMemoryByteCount: Int64 = 1 << 30
   /// The maximum size of an encoded thumbnail.
   package var maxThumbnailByteCount: Int64 = 64 << 20
+  /// The pictures that all processes together keep in memory, see ``ClusterStatus/Memory``.
+  package var memoryBudgetByteCount: Int64 = 40 << 20
   package var storeBudgetByteCount: Int64 = 400 << 20
   /// The largest original that ``Keep/auto`` keeps; 0 for none.
   package var autoOriginalByteCount: Int64 = 8 << 20
@@ -108,6 +110,7 @@ package struct Limits: Hashable, Sendable, Fielded {
     maxPixels = try f.field("max_pixels", value?.maxPixels)
     maxRedirects = try f.field("max_redirects", value?.maxRedirects)
     maxThumbnailByteCount = try f.field("max_thumbnail_bytes", value?.maxThumbnailByteCount)
+    memoryBudgetByteCount = try f.field("memory_budget_bytes", value?.memoryBudgetByteCount)
     rememberFailures = try f.field("remember_failures_ms", value?.rememberFailures)
     stallTimeout = try f.field("stall_timeout_ms", value?.stallTimeout)
     storeBudgetByteCount = try f.field("store_budget_bytes", value?.storeBudgetByteCount)
@@ -127,26 +130,31 @@ package struct LimitChange: Hashable, Sendable, Fielded {
   package let hostRatePerMinute: Int?
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
   package let defaultExpiry: Duration?
+  package let memoryBudgetByteCount: Int64?
 
   package static let transferRange = 1...16_384
   /// What "unlimited" means: as many as a worker has room for, and as open files permit.
   package static let unlimitedTransfers = transferRange.upperBound
   package static let hostRateRange = 0...600_000
+  /// From 10 MiB to 1 TiB.
+  package static let memoryBudgetRange: ClosedRange<Int64> = (10 << 20)...(1 << 40)
 
   /// - Precondition: each limit is in its range.
   package init(
     transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
-    defaultExpiry: Duration? = nil
+    defaultExpiry: Duration? = nil, memoryBudgetByteCount: Int64? = nil
   ) {
     precondition(
       [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
         && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
-        && defaultExpiry.map(RequestOptions.expiryRange.contains) ?? true,
+        && defaultExpiry.map(RequestOptions.expiryRange.contains) ?? true
+        && memoryBudgetByteCount.map(Self.memoryBudgetRange.contains) ?? true,
       "a limit is out of range")
     self.transfers = transfers
     self.transfersPerHost = transfersPerHost
     self.hostRatePerMinute = hostRatePerMinute
     self.defaultExpiry = defaultExpiry
+    self.memoryBudgetByteCount = memoryBudgetByteCount
   }
 
   /// Reads and validates. Throws where the initialiser has a precondition.
@@ -157,6 +165,8 @@ package struct LimitChange: Hashable, Sendable, Fielded {
     ).map { .milliseconds($0) }
     hostRatePerMinute = try Self.limit(
       "host_rate_per_minute", value?.hostRatePerMinute, in: Self.hostRateRange, &f)
+    memoryBudgetByteCount = try Self.limit(
+      "memory_budget_bytes", value?.memoryBudgetByteCount, in: Self.memoryBudgetRange, &f)
     transfers = try Self.limit("transfers", value?.transfers, in: Self.transferRange, &f)
     transfersPerHost = try Self.limit(
       "transfers_per_host", value?.transfersPerHost, in: Self.transferRange, &f)
@@ -179,6 +189,7 @@ extension Limits {
     transfersPerHost = change.transfersPerHost ?? transfersPerHost
     hostRatePerMinute = change.hostRatePerMinute ?? hostRatePerMinute
     defaultExpiry = change.defaultExpiry ?? defaultExpiry
+    memoryBudgetByteCount = change.memoryBudgetByteCount ?? memoryBudgetByteCount
   }
 }
 

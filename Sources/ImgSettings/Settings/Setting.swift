@@ -168,7 +168,7 @@ extension Setting {
   package static let all: [Setting] = places + limits + guards
 
   /// The settings of ``LimitChange``, which `imgctl limits` can change at run time.
-  static let changeable = [transfers, transfersPerHost, ratePerHost, defaultExpiry]
+  static let changeable = [transfers, transfersPerHost, ratePerHost, memoryBudget, defaultExpiry]
 
   private static let durations = Settings.durationRange
   private static let processMemory: ClosedRange<Int64> = (64 << 20)...(1 << 40)
@@ -227,11 +227,6 @@ extension Setting {
     help: "The maximum number of concurrent transfers from one host, or \"unlimited\".",
     isLimit: true, \.limits.transfersPerHost, .transfers)
 
-  /// The limits of transfers with their settings.
-  static let transferLimits: [(Setting, any WritableKeyPath<Limits, Int> & Sendable)] = [
-    (transfers, \.transfers), (transfersPerHost, \.transfersPerHost),
-  ]
-
   static let ratePerHost = Setting(
     "transfer starts, one host", "--rate-per-host", "RATE",
     help: "The maximum rate of transfer starts at one host, such as 5/s or 30/m, or \"none\".",
@@ -241,6 +236,19 @@ extension Setting {
   static let defaultExpiry = limit(
     "expiry", "--default-expiry", durations, \.limits.defaultExpiry,
     help: "How long a thumbnail is kept if the request does not say.")
+
+  /// A budget below its minimum is raised later, see ``Settings/raiseLimits()``.
+  static let memoryBudget = limit(
+    "memory budget", "--memory-budget", "SIZE", .size,
+    0...LimitChange.memoryBudgetRange.upperBound, \.limits.memoryBudgetByteCount,
+    help: "The maximum size of the pictures that all processes keep in memory, at least 10M.")
+
+  static let storeBudget = Setting(
+    "store budget", "--store-budget", "SIZE",
+    help:
+      "The maximum size of the store, at least 10M; 8K for each thumbnail of 256x256. \"auto\": a "
+      + "quarter of what is free on its disk at the start, or in the store already.",
+    isLimit: true, \.storeBudget, .optional(.number(.size, 0...(16 << 40)), or: "auto"))
 
   private static let limits: [Setting] = [
     Setting(
@@ -303,13 +311,8 @@ extension Setting {
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, processMemory,
       \.limits.workerMemoryByteCount, help: "The maximum private memory of a worker."),
-    Setting(
-      "store budget", "--store-budget", "SIZE",
-      help:
-        "The maximum size of the store, at least 10M; 8K for each thumbnail of 256x256. \"auto\": a "
-        + "quarter of what is free on its disk at the start, or in the store already.",
-      isLimit: true, \.storeBudget,
-      .optional(.number(.size, 0...(16 << 40)), or: "auto")),
+    memoryBudget,
+    storeBudget,
     .limit(
       "original, kept by auto", "--keep-auto-size", "SIZE", .size, 0...(1 << 40),
       \.limits.autoOriginalByteCount,
@@ -447,7 +450,7 @@ extension Setting.Form where Value: FixedWidthInteger & SendableMetatype {
 }
 
 extension Setting.Form<Int> {
-  /// A number of transfers. What is below the minimum is raised later, see ``Settings/raiseTransfers()``.
+  /// A number of transfers. What is below the minimum is raised later, see ``Settings/raiseLimits()``.
   fileprivate static var transfers: Self {
     let (maximum, word) = (LimitChange.unlimitedTransfers, "unlimited")
     return .one(

@@ -44,10 +44,8 @@ package struct Settings: Hashable, Sendable {
   package var workerExecutable: String?
   /// Whether the coordinator sets the store budget at its start, see ``storeBudgetDivisor``.
   package var isStoreBudgetAutomatic = false
-  /// The requested store budget, if it was below the minimum and raised; else `nil`.
-  package private(set) var refusedStoreBudgetByteCount: Int64?
-  /// The requested limits of transfers that were below the minimum and raised, by their flags.
-  private var refusedTransfers: [String: Int] = [:]
+  /// What to say of the limits that were below their minimum and raised, by their flags.
+  private var raisedLimits: [String: String] = [:]
 
   /// The minimum store budget. A smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
@@ -95,11 +93,7 @@ package struct Settings: Hashable, Sendable {
     where directory.isEmpty {
       throw UsageError("\(flag): no default directory, because HOME is not set; give a directory")
     }
-    raiseTransfers()
-    if limits.storeBudgetByteCount < Self.minimumStoreBudgetByteCount {
-      refusedStoreBudgetByteCount = limits.storeBudgetByteCount
-      limits.storeBudgetByteCount = Self.minimumStoreBudgetByteCount
-    }
+    raiseLimits()
   }
 
   /// Sets an automatic store budget.
@@ -112,24 +106,29 @@ package struct Settings: Hashable, Sendable {
     isStoreBudgetAutomatic = false
   }
 
-  /// Raises limits of transfers below 1, which would fetch nothing.
-  mutating func raiseTransfers() {
-    for (setting, limit) in Setting.transferLimits where limits[keyPath: limit] < 1 {
-      refusedTransfers[setting.option.flag] = limits[keyPath: limit]
-      limits[keyPath: limit] = 1
-    }
+  /// Raises limits that are below their minimum: without transfers, nothing would be fetched.
+  mutating func raiseLimits() {
+    raise(\.transfers, of: .transfers, to: LimitChange.transferRange.lowerBound)
+    raise(\.transfersPerHost, of: .transfersPerHost, to: LimitChange.transferRange.lowerBound)
+    raise(
+      \.memoryBudgetByteCount, of: .memoryBudget, to: LimitChange.memoryBudgetRange.lowerBound)
+    raise(\.storeBudgetByteCount, of: .storeBudget, to: Self.minimumStoreBudgetByteCount)
+  }
+
+  private mutating func raise<Value: Comparable>(
+    _ limit: WritableKeyPath<Limits, Value>, of setting: Setting, to minimum: Value
+  ) {
+    guard limits[keyPath: limit] < minimum else { return }
+    let asked = setting.texts(in: self).joined()
+    limits[keyPath: limit] = minimum
+    let flag = setting.option.flag
+    raisedLimits[flag] =
+      "\(flag) is \(setting.texts(in: self).joined()), the minimum, instead of \(asked)"
   }
 
   /// Notes about settings that differ from the requested ones.
   package var remarks: [String] {
-    let transfers = refusedTransfers.sorted { $0.key < $1.key }.map { flag, asked in
-      "\(flag) is 1, the minimum, instead of \(asked)"
-    }
-    let budget = refusedStoreBudgetByteCount.map { asked in
-      "the store budget is \(UnitScale.size.text(limits.storeBudgetByteCount)), the minimum, "
-        + "instead of \(UnitScale.size.text(asked))"
-    }
-    return transfers + [budget].compactMap(\.self)
+    raisedLimits.sorted { $0.key < $1.key }.map(\.value)
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
@@ -326,21 +325,32 @@ extension LimitChange {
   /// The limits on the command line. The others keep their values; the environment counts only at
   /// the next start.
   ///
-  /// - Parameter arguments: the arguments of a command that lists ``options``.
-  package init(_ arguments: ArgumentReader) throws(UsageError) {
-    func given<Value>(
-      _ setting: Setting, _ limit: KeyPath<Limits, Value>
-    ) throws(UsageError) -> Value? {
-      guard let texts = arguments.texts(of: setting.changeOption) else { return nil }
-      var settings = Settings(socketPath: "", dataDirectory: "")
-      try setting.put(texts, from: setting.changeOption.flag, into: &settings)
-      settings.raiseTransfers()
-      return settings.limits[keyPath: limit]
+  /// - Parameters:
+  ///   - asked: those of the same arguments.
+  ///   - arguments: the arguments of a command that lists ``options``.
+  package init(_ asked: Settings, givenBy arguments: ArgumentReader) {
+    func given<Value>(_ setting: Setting, _ limit: KeyPath<Limits, Value>) -> Value? {
+      arguments.contains(setting.changeOption) ? asked.limits[keyPath: limit] : nil
     }
     self.init(
-      transfers: try given(.transfers, \.transfers),
-      transfersPerHost: try given(.transfersPerHost, \.transfersPerHost),
-      hostRatePerMinute: try given(.ratePerHost, \.hostRatePerMinute),
-      defaultExpiry: try given(.defaultExpiry, \.defaultExpiry))
+      transfers: given(.transfers, \.transfers),
+      transfersPerHost: given(.transfersPerHost, \.transfersPerHost),
+      hostRatePerMinute: given(.ratePerHost, \.hostRatePerMinute),
+      defaultExpiry: given(.defaultExpiry, \.defaultExpiry),
+      memoryBudgetByteCount: given(.memoryBudget, \.memoryBudgetByteCount))
+  }
+}
+
+extension Settings {
+  /// The settings that a command gives a running coordinator, with the defaults of all others.
+  ///
+  /// - Parameter arguments: the arguments of a command that lists `LimitChange.options`.
+  package init(changing arguments: ArgumentReader) throws(UsageError) {
+    self.init(socketPath: "", dataDirectory: "")
+    for setting in Setting.changeable {
+      guard let texts = arguments.texts(of: setting.changeOption) else { continue }
+      try setting.put(texts, from: setting.changeOption.flag, into: &self)
+    }
+    raiseLimits()
   }
 }

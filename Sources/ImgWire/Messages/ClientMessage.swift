@@ -27,6 +27,9 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case change(RequestID, ImageJobChange, of: JobID)
   /// Changes limits of the running coordinator. The reply is `status`.
   case limit(RequestID, LimitChange)
+  /// The client keeps pictures in memory, and has a share of the memory budget as long as it is connected. The
+  /// reply is `memory_share`, and another one follows each change.
+  case shareMemory(RequestID)
   /// Requests one thumbnail, before all jobs. The reply is `got`, after `preview` and `progress` replies if
   /// the client wants them.
   case get(RequestID, GetRequest)
@@ -74,6 +77,7 @@ extension ClientMessage {
     case .change(let id, let change, let job):
       try f.message("change", id, "change", change, "job", job)
     case .limit(let id, let limits): try f.message("limit", id, "limits", limits)
+    case .shareMemory(let id): try f.message("share_memory", id)
     case .get(let id, let payload): try f.message("get", id, payload)
     case .nextPreview(let id): try f.message("next_preview", id)
     case .upload(let id, let payload): try f.message("upload", id, payload)
@@ -100,6 +104,7 @@ extension ClientMessage {
     case "results": .results(try f.id(), try f.payload())
     case "change": .change(try f.id(), try f.member("change"), of: try f.member("job"))
     case "limit": .limit(try f.id(), try f.member("limits"))
+    case "share_memory": .shareMemory(try f.id())
     case "get": .get(try f.id(), try f.payload())
     case "next_preview": .nextPreview(try f.id())
     case "upload": .upload(try f.id(), try f.payload())

@@ -15,6 +15,9 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   case jobs(RequestID, JobsPage)
   case job(RequestID, ImageJob)
   case results(RequestID, ResultsPage)
+  /// What the client may keep in memory from now on. A client that is behind with reading is sent the newest share
+  /// alone, once it has read.
+  case memoryShare(RequestID, byteCount: Int64)
   case got(RequestID, GotReply)
   /// A preview of the picture that a `get` waits for. The number counts those of the request from 1. The file
   /// beside this message has its bytes. The next one follows after a `next_preview`.
@@ -50,7 +53,7 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
     case .refused(let id, _, _), .submitted(let id, _, _), .status(let id, _), .jobs(let id, _),
       .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _, _),
       .progress(let id, _), .fetch(let id, _), .waiting(let id, _), .detached(let id),
-      .forgotten(let id),
+      .forgotten(let id), .memoryShare(let id, _),
       .sweeping(let id), .stopping(let id):
       id
     }
@@ -69,6 +72,7 @@ extension CoordinatorReply {
     case .jobs(let id, let payload): try f.message("jobs", id, payload)
     case .job(let id, let status): try f.message("job", id, "status", status)
     case .results(let id, let payload): try f.message("results", id, payload)
+    case .memoryShare(let id, let byteCount): try f.message("memory_share", id, "bytes", byteCount)
     case .got(let id, let payload): try f.message("got", id, payload)
     case .preview(let id, let number, let thumbnail):
       try f.message("preview", id, "number", number, "thumbnail", thumbnail)
@@ -93,6 +97,7 @@ extension CoordinatorReply {
     case "jobs": .jobs(try f.id(), try f.payload())
     case "job": .job(try f.id(), try f.member("status"))
     case "results": .results(try f.id(), try f.payload())
+    case "memory_share": .memoryShare(try f.id(), byteCount: try f.member("bytes"))
     case "got": .got(try f.id(), try f.payload())
     case "preview":
       .preview(try f.id(), number: try f.member("number"), try f.member("thumbnail"))
