@@ -76,6 +76,9 @@ struct ClusterProbe: Sendable {
       "imgctl_transfers_limit", .gauge, Double(status.limits.transfers),
       help: "The maximum number of concurrent transfers.")
     text.add(
+      "imgctl_memory_budget_bytes", .gauge, Double(status.limits.memoryBudgetByteCount),
+      help: "The maximum size of the pictures that processes keep in memory.")
+    text.add(
       "imgctl_active_jobs", .gauge, Double(status.activeJobs), help: "Jobs that have not ended.")
     text.add(
       "imgctl_viewers", .gauge, Double(status.viewers),

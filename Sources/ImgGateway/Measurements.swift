@@ -46,6 +46,7 @@ final class Measurements: Sendable {
       answers.add(to: &text)
       pictures.counts.add(to: &text)
       addLoads(to: &text)
+      addMemory(to: &text)
       if let statistics = reference.withLock({ $0.server })?.statistics {
         add(statistics, to: &text)
       }
@@ -61,6 +62,15 @@ final class Measurements: Sendable {
     text.add(
       "imgctl_gateway_loads_limit", .gauge, Double(pictures.loads.maximum),
       help: "The maximum number of pictures that load for requests.")
+  }
+
+  private func addMemory(to text: inout MetricsText) {
+    text.add(
+      "imgctl_gateway_memory_bytes", .gauge, Double(pictures.memory.keptByteCount),
+      help: "Bytes of pictures and answers that are kept in memory.")
+    text.add(
+      "imgctl_gateway_memory_limit_bytes", .gauge, Double(pictures.memory.byteCount),
+      help: "The share of the memory budget that this process has.")
   }
 
   private func add(_ statistics: HTTPServer.Statistics, to text: inout MetricsText) {

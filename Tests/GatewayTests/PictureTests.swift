@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgClient
 import TestCluster
 import TestFiles
 import TestHTTP
@@ -97,6 +98,28 @@ struct PictureTests {
     #expect(response.status == 200)
     #expect(response.body.count > 3 * 700 * 700)
     #expect(fixture.origin.counters("/a").requests == 1)
+  }
+
+  @Test func `gateway and library share the memory budget, each process once`() async throws {
+    let fixture = try GatewayFixture()
+    fixture.origin.serve("/a", .body(fixture.picture))
+    let limit = "imgctl_gateway_memory_limit_bytes"
+    #expect(try await fixture.image("/a").status == 200)
+    #expect(try await fixture.gateway.metric(limit) == 41_943_040)
+    #expect(try #require(try await fixture.gateway.metric("imgctl_gateway_memory_bytes")) > 1_000)
+    try await {
+      let configuration = ClusterConfiguration(
+        socketPath: fixture.cluster.socketPath, dataDirectory: fixture.cluster.dataDirectory,
+        startsCoordinator: false)
+      let client = try ImageClient(configuration)
+      let url = "http://127.0.0.1:\(fixture.origin.port)/a"
+      _ = try await client.image(for: url, size: 32)
+      try await fixture.gateway.wait(for: limit, toBe: 20_971_520)
+      #expect(client.memoryCache?.capacity == 20_971_520)
+      let memory = #""memory":{"processes":2,"share_bytes":20971520}"#
+      #expect(try fixture.cluster.imgctl("status", "--json").output.contains(memory))
+    }()
+    try await fixture.gateway.wait(for: limit, toBe: 41_943_040)
   }
 
   @Test func `a client that leaves ends the transfer from the origin`() async throws {

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Equal requests share a load, and each load counts for the ``LoadLimit`` until it ends. What a load leaves that no
 /// store has is kept for a while, so that those who ask again get it: a failure, or a picture that was not stored.
-final class ContinuedLoads: Sendable {
+final class ContinuedLoads: MemoryUser {
   /// How far a load is when a request has waited for it.
   enum Progress {
     case ended(Result<PictureLoader.Outcome, ImageError>)
@@ -38,8 +38,6 @@ final class ContinuedLoads: Sendable {
 
   /// The time in which those who are told to ask again do so. After it, the next request begins another load.
   private static let memory = Duration.seconds(20)
-  /// The size of all that is kept in bytes.
-  private static let capacity = 16 << 20
   /// What an entry needs beside a URL and a body, about.
   private static let overhead = 1_024
 
@@ -56,6 +54,14 @@ final class ContinuedLoads: Sendable {
     self.loader = loader
     self.timeout = timeout
     self.now = now
+    loader.images.memory.add(self)
+  }
+
+  /// The size of what ended loads have left.
+  var keptByteCount: Int { state.withLock(\.ended.cost) }
+
+  func trim(toByteCount byteCount: Int) {
+    state.withLock { $0.ended.trim(toCost: byteCount) }
   }
 
   /// Waits for the load of a picture that is not stored, which begins now if none is under way.
@@ -117,8 +123,8 @@ final class ContinuedLoads: Sendable {
       state.ended.insert(
         Ended(result: result, end: end), as: request,
         cost: byteCount + request.url.utf8.count + Self.overhead)
-      state.ended.trim(toCost: Self.capacity)
     }
+    loader.images.memory.settle()
   }
 
   /// The bytes of a body that is kept; `nil` for a result that is stored, or that says nothing of the picture.

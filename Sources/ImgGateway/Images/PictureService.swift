@@ -6,7 +6,7 @@ import Synchronization
 /// Answers requests for pictures: from memory, from the store, or by the cluster.
 final class PictureService: Sendable {
   private let images: PreparedImages
-  private let known = KnownRequests()
+  private let known: KnownRequests
   private let substitutes: Substitutes
   private let loader: PictureLoader
   private let continued: ContinuedLoads
@@ -25,6 +25,7 @@ final class PictureService: Sendable {
   ) {
     self.timeout = timeout
     images = PreparedImages(client, budget: byteBudget)
+    known = KnownRequests(in: images.memory)
     loader = PictureLoader(client: client, images: images, limit: LoadLimit(maximumLoads))
     continued = ContinuedLoads(loader, timeout: timeout)
     substitutes = Substitutes(loader: loader, continued: continued)
@@ -32,6 +33,9 @@ final class PictureService: Sendable {
 
   /// The loads by the cluster.
   var loads: LoadLimit { loader.limit }
+
+  /// What is kept of images and answers.
+  var memory: MemoryShare { images.memory }
 
   /// A hit at once, everything else later.
   ///
@@ -226,7 +230,7 @@ extension RequestRejection {
 }
 
 /// What requests for hits asked for, so that a repeated one is not read again.
-final class KnownRequests: Sendable {
+final class KnownRequests: MemoryUser {
   /// What decides what a request asks for, as the client sent it.
   struct Key: Hashable {
     let target: String
@@ -248,15 +252,26 @@ final class KnownRequests: Sendable {
     }
   }
 
-  /// The size of all requests and answers together in bytes.
-  private static let capacity = 24 << 20
   /// What an entry needs beside its target and a body, about.
   private static let overhead = 2_560
   /// The bytes of a body that a kept answer may have. A larger answer takes longer to send than to make again, and
   /// would push out many others.
   static let maximumBodyByteCount = 64 << 10
 
+  private let memory: MemoryShare
   private let values = Mutex(LeastRecentlyUsed<Key, Value>())
+
+  init(in memory: MemoryShare) {
+    self.memory = memory
+    memory.add(self)
+  }
+
+  /// The size of all requests and answers together. A body counts also if an image in memory has it, too.
+  var keptByteCount: Int { values.withLock(\.cost) }
+
+  func trim(toByteCount byteCount: Int) {
+    values.withLock { $0.trim(toCost: byteCount) }
+  }
 
   /// - Returns: `nil` for a request that was not read before.
   func value(of key: Key) -> Value? {
@@ -269,10 +284,8 @@ final class KnownRequests: Sendable {
     let cost =
       2 * key.target.utf8.count + (key.accept?.utf8.count ?? 0) + value.answer.byteCount
       + Self.overhead
-    values.withLock { values in
-      values.insert(value, as: key, cost: cost)
-      values.trim(toCost: Self.capacity)
-    }
+    values.withLock { $0.insert(value, as: key, cost: cost) }
+    memory.settle()
   }
 }
 

@@ -47,8 +47,10 @@ final class PreparedImages: Sendable {
   static let standardBudget = 512 << 20
 
   private let client: ImageClient
-  private let small = RecentImages(capacity: 32 << 20)
-  private let large = RecentImages(capacity: 64 << 20)
+  /// What all that the gateway keeps may take. Images have three quarters of it, where requests need the rest.
+  let memory: MemoryShare
+  private let small: RecentImages
+  private let large: RecentImages
   private let budget: ByteBudget
   /// Large images are copied one after the other.
   private let copies: DispatchQueue
@@ -62,6 +64,9 @@ final class PreparedImages: Sendable {
     copies: DispatchQueue = DispatchQueue(label: "copies of large images")
   ) {
     self.client = client
+    memory = client.memory ?? MemoryShare()
+    small = RecentImages(in: memory, weight: 3)
+    large = RecentImages(in: memory, weight: 3)
     self.copies = copies
     self.budget = ByteBudget(budget)
   }

@@ -4,16 +4,24 @@ import ImgHTTP
 @_spi(Containers) import ImgModel
 import Synchronization
 
-/// The entries that were used last, up to a size of all together in bytes.
-final class RecentImages: Sendable {
+/// The entries that were used last, within the share of memory that this process has.
+final class RecentImages: MemoryUser {
   /// What an entry needs beside the bytes of its image and its URL, about.
   private static let overhead = 1_024
 
-  private let capacity: Int
+  private let memory: MemoryShare
   private let entries = Mutex(LeastRecentlyUsed<ImageRequest, PreparedImages.Entry>())
 
-  init(capacity: Int) {
-    self.capacity = capacity
+  /// - Parameter weight: see `MemoryShare`.
+  init(in memory: MemoryShare, weight: Int) {
+    self.memory = memory
+    memory.add(self, weight: weight)
+  }
+
+  var keptByteCount: Int { entries.withLock(\.cost) }
+
+  func trim(toByteCount byteCount: Int) {
+    entries.withLock { $0.trim(toCost: byteCount) }
   }
 
   func use(_ request: ImageRequest) -> PreparedImages.Entry? {
@@ -24,19 +32,19 @@ final class RecentImages: Sendable {
     entries.withLock { _ = $0.remove(request) }
   }
 
-  /// An image that takes more than half of the capacity would push out all others, so it is not kept.
+  /// An image that has no room where others need theirs is not kept.
   ///
   /// - Returns: the entry, with the copy of its image that is there already.
   func insert(_ entry: PreparedImages.Entry, for request: ImageRequest) -> PreparedImages.Entry {
     let cost = entry.image.body.count + request.url.utf8.count + Self.overhead
-    guard cost <= capacity / 2 else { return entry }
+    guard cost <= memory.part(of: self) else { return entry }
+    defer { memory.settle() }
     return entries.withLock { entries in
       var entry = entry
       if let known = entries.use(request)?.image, known.isCopy(of: entry.image) {
         entry = entry.with(known)
       }
       entries.insert(entry, as: request, cost: cost)
-      entries.trim(toCost: capacity)
       return entry
     }
   }

@@ -32,7 +32,9 @@ struct MemoryTests {
   private static func bytes(_ count: Int) -> [UInt8] { [UInt8](repeating: 1, count: count) }
 
   @Test func `requests take the room of their targets, which hold URLs of any length`() {
-    let known = KnownRequests()
+    let memory = MemoryShare()
+    memory.change(to: 24 << 20)
+    let known = KnownRequests(in: memory)
     let long = String(repeating: "x", count: 8_000)
     for index in 0..<3_000 { known.insert(value(byteCount: 1), as: Self.key("\(long)\(index)")) }
     // 24 MiB hold 1,350 of them.
@@ -154,7 +156,7 @@ struct MemoryTests {
     let (cluster, _, requests) = try await store(1_000)
     let stored = try #require(try cluster.storedImage(for: requests[0]))
     let copies = [PreparedImage(stored), PreparedImage(stored)]
-    let recent = RecentImages(capacity: 1 << 20)
+    let recent = RecentImages(in: MemoryShare(), weight: 1)
     for copy in copies {
       let entry = PreparedImages.Entry(image: copy, checkedAt: .now)
       #expect(recent.insert(entry, for: requests[0]).image.body === copies[0].body)
@@ -183,6 +185,29 @@ struct MemoryTests {
     let first = try entry(try images.find(requests[0], at: .now))
     #expect(try await hit(requests[1], in: images).image.body.count == 33 << 20)
     #expect(try entry(try images.find(requests[0], at: .now)).image.body === first.image.body)
+  }
+
+  @Test func `all that is kept stays within the share of the process`() async throws {
+    let fixture = try GatewayFixture()
+    let memory = fixture.cluster.memory
+    memory.change(to: 10 << 20)
+    for (number, byteCount) in [60_000, 200_000, 2 << 20, 5 << 20].enumerated() {
+      for index in 0..<40 {
+        let url = "https://a.example/\(number)/\(index)"
+        fixture.cluster.serve(url, GatewayFixture.image(bytes: Self.bytes(byteCount)))
+        // Loaded, from the store, and repeated; and a failure that is remembered.
+        for target in [url, url, url, "\(url)/none&wait=20000"] {
+          _ = await fixture.response(.get, "/image?url=\(target)")
+          #expect(memory.keptByteCount <= 10 << 20)
+        }
+      }
+    }
+    #expect(memory.keptByteCount > 7 << 20)
+    let text = await fixture.response(.get, "/metrics").text
+    #expect(text.contains("imgctl_gateway_memory_limit_bytes 10485760\n"))
+    #expect(text.contains("imgctl_gateway_memory_bytes \(memory.keptByteCount)\n"))
+    memory.change(to: 1 << 20)
+    #expect(memory.keptByteCount <= 1 << 20)
   }
 
   @Test func `bytes that are in use have no room for others until they are released`() throws {
