@@ -113,6 +113,19 @@ package struct CommandContext {
     return client
   }
 
+  /// Fetches lists of URLs with the settings of the coordinator.
+  func listFetch() throws -> ListSubmission.Fetch {
+    let cluster = try coordinator().answer(.status)
+    var running = try Settings(runningAs: cluster)
+    guard let proxies = running.proxies.withCredentials(of: settings.proxies) else {
+      throw UsageError(
+        "the coordinator fetches through a proxy whose password this command does not know; give it in "
+          + Setting.proxy.environmentVariable)
+    }
+    running.proxies = proxies
+    return { [running] in try FetchedList(at: $0, under: running) }
+  }
+
   /// The jobs, for a command that only reads them. It starts no coordinator, because that would
   /// start their downloads.
   func jobs() throws -> JobSource {

@@ -53,7 +53,7 @@ struct BodySink {
   var readableBytes: BodyContent { buffer.readableContent }
 
   /// What the bytes count against the budgets. A text is short and takes nothing.
-  var charge: BodyCharge { content.isPicture ? buffer.charge : BodyCharge(byteCount: 0) }
+  var charge: BodyCharge { content.isWhole ? buffer.charge : BodyCharge(byteCount: 0) }
 
   /// Stores a chunk of the decoded body.
   ///
@@ -105,7 +105,7 @@ struct BodySink {
   /// - Returns: whether there is room for them.
   private mutating func makeRoom(for byteCount: Int) throws(SystemError) -> Bool {
     let capacity = buffer.capacity(toFit: byteCount)
-    guard content.isPicture else {
+    guard content.isWhole else {
       buffer.grow(to: capacity)
       return true
     }
@@ -142,7 +142,7 @@ struct BodySink {
   /// Examines the body once, when enough bytes are in. A response without success is no picture,
   /// whatever its body looks like.
   private mutating func examine(_ head: ResponseHead) -> Failure? {
-    guard content.isPicture, let earlyReject, !isExamined, head.isSuccess,
+    guard content.isWhole, let earlyReject, !isExamined, head.isSuccess,
       buffer.byteCount >= earlyReject.byteCount
     else { return nil }
     isExamined = true

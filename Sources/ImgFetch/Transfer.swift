@@ -259,7 +259,7 @@ final class Transfer {
 
   /// What has arrived of a picture; `nil` while that is nothing, and for what is no picture.
   var arrivedPicture: BodyContent? {
-    guard request.content.isPicture, facts == nil, reader.head?.isSuccess == true,
+    guard request.content.isWhole, facts == nil, reader.head?.isSuccess == true,
       body.receivedByteCount > 0
     else { return nil }
     return body.readableBytes

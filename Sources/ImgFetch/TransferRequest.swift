@@ -218,6 +218,8 @@ enum TransferContent {
   case pictureForFacts
   /// The facts of a picture, from as few bytes as they take.
   case facts(FactsFetch)
+  /// A list of URLs, which is read whole.
+  case list
   /// A short text such as a robots.txt, which is read up to a limit.
   case text(maximumByteCount: Int)
 
@@ -231,10 +233,19 @@ enum TransferContent {
       }
   }
 
-  var isPicture: Bool {
+  /// Whether all bytes come in, as far as the limit of a body and the budgets have room for them.
+  var isWhole: Bool {
     switch self {
-    case .picture, .pictureOfAnyFormat, .pictureForFacts: true
+    case .picture, .pictureOfAnyFormat, .pictureForFacts, .list: true
     case .facts, .text: false
+    }
+  }
+
+  /// Whether its redirects are followed at once. Those of a picture are decided on first.
+  var isRedirectedFreely: Bool {
+    switch self {
+    case .list, .text: true
+    case .picture, .pictureOfAnyFormat, .pictureForFacts, .facts: false
     }
   }
 
@@ -242,18 +253,25 @@ enum TransferContent {
   func isEnded(by failure: Failure) -> Bool {
     switch self {
     case .pictureOfAnyFormat, .pictureForFacts: failure.code == .notAnImage
-    case .picture, .facts, .text: true
+    case .picture, .facts, .list, .text: true
     }
   }
 
   /// Whether a later transfer of the request goes on where this one ends. One for facts begins with a
   /// part.
   var isResumable: Bool {
-    if case .pictureForFacts = self { false } else { isPicture }
+    switch self {
+    case .picture, .pictureOfAnyFormat: true
+    case .pictureForFacts, .facts, .list, .text: false
+    }
   }
 
   var isText: Bool {
     if case .text = self { true } else { false }
+  }
+
+  var isList: Bool {
+    if case .list = self { true } else { false }
   }
 
   var facts: FactsFetch? {
@@ -262,7 +280,8 @@ enum TransferContent {
 
   func maximumByteCount(_ limits: Limits) -> Int {
     switch self {
-    case .picture, .pictureOfAnyFormat, .pictureForFacts, .facts: Int(limits.maxBodyByteCount)
+    case .picture, .pictureOfAnyFormat, .pictureForFacts, .facts, .list:
+      Int(limits.maxBodyByteCount)
     case .text(let maximumByteCount): maximumByteCount
     }
   }

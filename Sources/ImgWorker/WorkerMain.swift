@@ -6,7 +6,7 @@ import ImgSystem
 import ImgWire
 
 /// The program `imgworker`: started by a coordinator, which passes on what ``WorkerDescriptor``
-/// lists.
+/// lists, or by a command that reads a list of URLs from a server, see ``ListRequest``.
 package enum WorkerMain {
   /// How long the coordinator may take to send its welcome.
   private static let welcomeTime = Duration.seconds(30)
@@ -14,6 +14,7 @@ package enum WorkerMain {
   /// - Returns: the exit status: 0 if the coordinator drained it or closed the channel, 1 on an error,
   ///   2 if it was not started by a coordinator.
   package static func run() -> Int32 {
+    if CommandLine.arguments.dropFirst() == [ListRequest.argument] { return ListFetch.run() }
     guard isStartedByCoordinator else {
       WorkerLog.note("started by imgcoordinator, not by hand")
       return 2

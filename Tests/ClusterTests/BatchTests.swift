@@ -145,6 +145,84 @@ import Testing
     #expect(try cluster.imgctl("submit", "--wait", first).output == "3\n")
   }
 
+  /// A page of Lorem Picsum's list.
+  private func picsumPage(_ urls: [String]) -> Behaviour {
+    let pictures = urls.enumerated().map { index, url in
+      #"{"id":"\#(index)","author":"A","width":64,"height":48,"url":"x","download_url":"\#(url)"}"#
+    }
+    return .body(
+      Array("[\(pictures.joined(separator: ", "))]".utf8), contentType: "application/json")
+  }
+
+  private func lines(of job: Int) throws -> [String] {
+    var lines: [String] = []
+    try cluster.client().results(of: JobID(rawValue: UInt64(job)), isFailedOnly: false) {
+      lines.append($0.url)
+    }
+    return lines
+  }
+
+  @Test func `pages of a Lorem Picsum list are one job, up to the first that has no pictures`()
+    throws
+  {
+    let pictures = origin.pictures(5)
+    let pages: [String?: Behaviour] = [
+      nil: picsumPage(Array(pictures[0..<2])), "page=2": picsumPage(Array(pictures[2..<4])),
+      "page=3": .redirect(to: "/last"), "page=4": picsumPage([]),
+    ]
+    origin.origin.fallback = { [others = origin.origin.fallback] path, query in
+      path == "/v2/list" ? pages[query] : others(path, query)
+    }
+    origin.origin.serve("/last", picsumPage([pictures[4]]))
+    let picsum = ["submit", "--wait", "--input-format", "picsum"]
+    let base = origin.origin.baseURL
+    #expect(try cluster.begin(picsum + [base, "--pages", "2"]).wait().output == "1\n")
+    #expect(try lines(of: 1) == Array(pictures[0..<4]))
+    #expect(
+      try cluster.begin(picsum + ["\(base)/v2/list?page=2", "--pages", "9"]).wait().output == "2\n")
+    #expect(try lines(of: 2) == Array(pictures[2...]))
+    #expect(origin.origin.counters("/v2/list").requests == 5)
+
+    let file = try cluster.directory.write(
+      Array(#"[{"download_url": "\#(pictures[0])"}]"#.utf8), to: "list.json")
+    #expect(try cluster.begin(picsum + [file]).wait().output == "3\n")
+    #expect(try lines(of: 3) == [pictures[0]])
+  }
+
+  @Test func `a list at a URL is fetched as pictures are, and read as its format says`() throws {
+    let cluster = try Cluster(["ATTEMPTS": "2"])
+    // More than a worker holds in memory.
+    let long = (0..<700).map { "no URL \($0) " + String(repeating: "a", count: 7_000) }
+    origin.origin.serve(
+      "/urls.txt", .statuses([503, 200], body: Array(long.joined(separator: "\n").utf8)))
+    let text = ["submit", "--input-format", "text"]
+    let base = origin.origin.baseURL
+    #expect(try cluster.begin(text + ["--wait", "\(base)/urls.txt"]).wait().output == "1\n")
+    #expect(try cluster.status(of: JobID(rawValue: 1)).total == long.count)
+
+    origin.origin.serve("/same", picsumPage(["https://example.org/a.jpg"]))
+    origin.origin.serve("/empty", .empty)
+    let refusals: [([String], String)] = [
+      (["submit", "\(base)/urls.txt"], "--input-format text reads a list there"),
+      (text + ["\(base)/nothing"], "/nothing: http_status: the origin answered 404"),
+      (text + ["\(base)/empty"], "/empty contains no URL"),
+      (text + ["http://192.0.2.1/urls.txt"], "blocked_address: 192.0.2.1 is refused"),
+      (["submit", "--input-format", "picsum", "\(base)/p/1"], "/p/1: no list of Lorem Picsum"),
+      (
+        ["submit", "--input-format", "picsum", "--pages", "2", "\(base)/same"],
+        "/same?page=2: the same pictures as in the page before"
+      ),
+      (["submit", "--pages", "2", "urls.txt"], "--pages needs --input-format picsum"),
+      (["submit", "--input-format", "yaml", "urls.txt"], #""yaml" is not text or picsum"#),
+    ]
+    for (arguments, reason) in refusals {
+      let result = try cluster.begin(arguments).wait()
+      #expect(result.exitCode == 2)
+      #expect(result.messages.contains(reason), "\(result.messages)")
+    }
+    #expect(try cluster.imgctl("list", "--json").lines.count == 1)
+  }
+
   @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {
     let list = try cluster.list(origin.pictures(3) + ["no URL"])
     let submit = try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list)

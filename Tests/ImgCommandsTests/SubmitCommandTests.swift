@@ -80,7 +80,7 @@ import Testing
       let path = directory + "/urls.txt"
       let urls = (0..<20_000).map { "https://example.org/\($0).jpg" }
       try FileIO.replace(path: path, with: Array(urls.joined(separator: "\n").utf8))
-      var list = try ListFile(path: path)
+      let list = try ListFile(path: path)
       var found: [String] = []
       while let batches = try list.next() { found += batches.flatMap(\.self) }
       #expect(found == urls)

@@ -365,7 +365,7 @@ extension EasyHandle {
     try set(CURLOPT_LOW_SPEED_LIMIT, 1_024)
     try set(CURLOPT_LOW_SPEED_TIME, limits.stallTimeout.curlSeconds)
     // Refuses by Content-Length alone; the callbacks hold the limit where none is declared.
-    if request.content.isPicture {
+    if request.content.isWhole {
       try setLarge(CURLOPT_MAXFILESIZE_LARGE, limits.maxBodyByteCount)
     }
   }

@@ -4,7 +4,7 @@ package import ImgModel
 
 /// A body that came in whole or, of a text, as far as it is read.
 package struct FetchedBody: Sendable {
-  /// Of a picture never empty, of its facts always.
+  /// Of a picture never empty, of its facts always. A list may be empty.
   package let content: BodyContent
   /// What the body counts against the pool's budgets, until it is given to
   /// ``TransferPool/releaseBody(_:)``.
@@ -170,7 +170,7 @@ struct LibcurlEnd {
         : words)
   }
 
-  /// The head of a response that came without an error, if its body is that of a picture.
+  /// The head of a response that came without an error, if its body is that of a picture or a list.
   private func headOfWholeBody() throws(Failure) -> ResponseHead {
     guard let status = reader.status else { throw .withoutStatus }
     guard let head = reader.head else {
@@ -183,6 +183,8 @@ struct LibcurlEnd {
     case 200..<300 where !resumption.isWhole(byteCount: body.byteCount):
       throw failure(.truncatedBody, "the rest of the body has another length")
     case 200..<300 where body.byteCount > 0:
+      return head
+    case 200 where head.framing.isEndDeclared && content.isList:
       return head
     case 200 where head.framing.isEndDeclared:
       throw failure(.notAnImage, "the origin sent an empty body")

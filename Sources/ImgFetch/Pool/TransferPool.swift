@@ -119,6 +119,11 @@ package final class TransferPool {
     }
   }
 
+  /// The same for a list of URLs, which comes in whole. Its redirects are followed without a decision.
+  package func startList(_ id: TransferID, of url: ImageURL) {
+    start(id) { () throws(Failure) in try TransferRequest(for: url, content: .list) }
+  }
+
   private func start(_ id: TransferID, _ request: () throws(Failure) -> TransferRequest) {
     precondition(
       running[id] == nil && !redirects.contains(id), "the number of a transfer is in use")
@@ -288,7 +293,7 @@ package final class TransferPool {
     case .finished(let outcome): finished.append(outcome)
     case .deferred(let request): finished.append(.deferred(id, request))
     case .repeated(let request): send(request, id)
-    case .redirected(let request) where !request.content.isText:
+    case .redirected(let request) where !request.content.isRedirectedFreely:
       redirects.hold(id, request, leavesHost: request.host != transfer.request.host)
     case .continued(let request), .redirected(let request):
       redirects.recordExtraRequest(to: request.host)

@@ -341,7 +341,7 @@ extension Setting {
       isLimit: true, \.limits.contact, .optional(.one(Contact.check, \.self), or: "none")),
   ]
 
-  static let proxy = Setting(
+  package static let proxy = Setting(
     "proxy", "--proxy", "URL",
     default: "http_proxy, https_proxy, HTTPS_PROXY, all_proxy or ALL_PROXY of the environment, as "
       + "curl reads them",

@@ -1,0 +1,188 @@
+import Glibc
+import ImgClient
+import ImgModel
+import ImgSystem
+
+/// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
+/// frame. Pure: bytes in, batches out.
+///
+/// White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
+/// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated, see
+/// ``ImageURL/shortened(_:)``. So the coordinator refuses that entry alone, and memory stays bounded.
+package struct ListReader: Sendable {
+  /// The bytes of a line that are read.
+  private static let maximumEntryByteCount = ImageURL.maximumLineByteCount + 1
+
+  /// A file with a zero byte among its first bytes is not text. This includes all UTF-16 files.
+  package static let inspectedByteCount = 4_096
+
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+  private static let newline = UInt8(ascii: "\n")
+
+  /// The name of the list in errors.
+  private let name: String
+  private var inspected = 0
+  /// The first bytes of the list, while they may still be a byte order mark.
+  private var opening: [UInt8] = []
+  private var isOpened = false
+  /// The start of an unfinished line, without leading white space, truncated to the length of an
+  /// entry.
+  private var pending: [UInt8] = []
+  /// Whether the truncated part contains more than white space.
+  private var isPendingOverlong = false
+  private var batcher = SubmissionBatcher()
+  /// The number of the line that the next byte belongs to, from 1.
+  package private(set) var line = 1
+
+  package init(name: String) {
+    self.name = name
+  }
+
+  /// Reads the next bytes of the list.
+  ///
+  /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
+  /// - Throws: ``ListError/notText(name:line:)``; the reader must not be used afterwards.
+  package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [[String]] {
+    try inspect(chunk)
+    var batches: [[String]] = []
+    cut(isOpened ? chunk[...] : open(with: chunk), &batches)
+    return batches
+  }
+
+  /// The last batch, after all bytes were fed; none if it is empty.
+  package mutating func finish() -> [[String]] {
+    var batches: [[String]] = []
+    if !isOpened { cut(opening[...], &batches) }
+    endLine(with: [], &batches)
+    if let last = batcher.finish() { batches.append(last) }
+    return batches
+  }
+
+  /// Skips a byte order mark.
+  /// - Returns: the bytes to read; none while too few have arrived to decide.
+  private mutating func open(with chunk: [UInt8]) -> ArraySlice<UInt8> {
+    opening += chunk
+    guard opening.count >= Self.byteOrderMark.count else { return [] }
+    isOpened = true
+    defer { opening = [] }
+    return opening.starts(with: Self.byteOrderMark)
+      ? opening.dropFirst(Self.byteOrderMark.count) : opening[...]
+  }
+
+  private mutating func cut(_ bytes: ArraySlice<UInt8>, _ batches: inout [[String]]) {
+    var rest = bytes
+    while let end = rest.firstIndex(of: Self.newline) {
+      endLine(with: rest[..<end], &batches)
+      line += 1
+      rest = rest[(end + 1)...]
+    }
+    keep(rest)
+  }
+
+  private mutating func inspect(_ chunk: [UInt8]) throws(ListError) {
+    guard inspected < Self.inspectedByteCount else { return }
+    let head = chunk.prefix(Self.inspectedByteCount - inspected)
+    if let end = head.firstIndex(of: 0) {
+      let lineCount =
+        opening.count { $0 == Self.newline } + head[..<end].count { $0 == Self.newline }
+      throw .notText(name: name, line: line + lineCount)
+    }
+    inspected += head.count
+  }
+
+  private mutating func endLine(with bytes: ArraySlice<UInt8>, _ batches: inout [[String]]) {
+    if pending.isEmpty {
+      addEntry(bytes, isOverlong: false, &batches)
+    } else {
+      keep(bytes)
+      addEntry(pending[...], isOverlong: isPendingOverlong, &batches)
+      pending.removeAll(keepingCapacity: true)
+      isPendingOverlong = false
+    }
+  }
+
+  /// Appends to the unfinished line, up to the length of an entry.
+  private mutating func keep(_ bytes: ArraySlice<UInt8>) {
+    let bytes = pending.isEmpty ? bytes.drop(while: Self.isBlank) : bytes
+    let room = Self.maximumEntryByteCount - pending.count
+    pending += bytes.prefix(room)
+    if !isPendingOverlong {
+      isPendingOverlong = !bytes.dropFirst(room).allSatisfy(Self.isBlank)
+    }
+  }
+
+  private mutating func addEntry(
+    _ line: ArraySlice<UInt8>, isOverlong: Bool, _ batches: inout [[String]]
+  ) {
+    var text = line.drop(while: Self.isBlank)
+    if !isOverlong {
+      // Not for a truncated line, whose end is not here.
+      while let last = text.last, Self.isBlank(last) { text.removeLast() }
+    }
+    guard let first = text.first, first != UInt8(ascii: "#") else { return }
+    let entry = String(decoding: text.prefix(Self.maximumEntryByteCount), as: UTF8.self)
+    if let full = batcher.add(ImageURL.shortened(entry)) { batches.append(full) }
+  }
+
+  /// The white space of ASCII. It includes CR, which ends lines on some systems.
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0D).contains(byte)
+  }
+}
+
+/// Why a list cannot be read.
+package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// It contains a zero byte in a line, counted from 1.
+  case notText(name: String, line: Int)
+  case unreadable(reason: String)
+
+  package var description: String {
+    switch self {
+    case .notText(let name, let line):
+      "\(name) is not a text file (line \(line)); a list has one URL a line"
+    case .unreadable(let reason): reason
+    }
+  }
+}
+
+/// A file or standard input that a command reads.
+struct InputFile: ~Copyable {
+  /// Closes a file at the end; `nil` for standard input, which stays open.
+  private let file: OwnedDescriptor?
+  let descriptor: CInt
+  /// The name in messages.
+  let name: String
+
+  /// Opens the file with the rights of this process.
+  ///
+  /// - Parameter path: `-` for standard input.
+  init(path: String) throws(SystemError) {
+    guard path != "-" else {
+      file = nil
+      descriptor = STDIN_FILENO
+      name = "standard input"
+      return
+    }
+    let opened = try FileIO.open(readingFrom: path)
+    descriptor = opened.rawValue
+    file = consume opened
+    name = path
+  }
+
+  /// Finds out whether a file can be opened. Opens no pipe, because its writer goes on once it has a reader.
+  static func check(path: String) throws(SystemError) {
+    guard path != "-" else { return }
+    let status = try FileStatus(following: path)
+    guard status.isRegularFile || status.isDirectory else { return }
+    _ = try InputFile(path: path)
+  }
+
+  /// Waits for bytes and appends them to `buffer`.
+  ///
+  /// - Returns: the number of bytes; 0 at the end.
+  func read(
+    into buffer: inout [UInt8], upTo maximumByteCount: Int
+  ) throws(SystemError) -> Int {
+    try FileIO.read(descriptor, into: &buffer, upTo: maximumByteCount)
+  }
+}

@@ -1,0 +1,325 @@
+import Glibc
+import ImgClient
+@_spi(Coding) import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// How a list of URLs is written.
+package enum ListFormat: Hashable, Sendable {
+  /// One URL a line.
+  case text
+  /// JSON as Lorem Picsum's list has it: an array of objects, each with the `download_url` of a picture. A
+  /// server has such lists in pages.
+  case picsum(pageCount: Int)
+
+  static let option = OptionDescription(
+    "--input-format", "FORMAT",
+    help:
+      "How the lists are written: text, one URL a line, or picsum, the JSON that /v2/list of Lorem Picsum and "
+      + "of imgctl serve answers with. With it a list may be a URL, which is fetched under the rules of "
+      + "pictures. Default: text.")
+  static let pages = OptionDescription(
+    "--pages", "N",
+    help:
+      "Of a picsum list at a URL, read so many pages, or fewer if there are no more. Default: 1.")
+
+  private static let pageRange: ClosedRange<Int64> = 1...10_000
+
+  /// - Returns: `nil` if no format is named.
+  init?(in arguments: ArgumentReader) throws(UsageError) {
+    let pageCount = try arguments.value(of: Self.pages) { (text) throws(InvalidValue) in
+      Int(try UnitScale.count.value(parsing: text, in: Self.pageRange))
+    }
+    let name = try arguments.value(of: Self.option) { (text) throws(InvalidValue) in
+      guard ["text", "picsum"].contains(text) else {
+        throw InvalidValue("\(Spelling.quoted(text)) is not text or picsum")
+      }
+      return text
+    }
+    guard pageCount == nil || name == "picsum" else {
+      throw UsageError("--pages needs --input-format picsum")
+    }
+    guard let name else { return nil }
+    self = name == "text" ? .text : .picsum(pageCount: pageCount ?? 1)
+  }
+}
+
+/// Where a list comes from.
+enum ListPlace: CustomStringConvertible {
+  /// The path of a file; `-` for standard input.
+  case file(String)
+  case url(ImageURL)
+
+  /// - Parameter takesURLs: whether a URL names a list, and not a picture.
+  init(_ text: String, of command: CommandDescription, takesURLs: Bool) throws {
+    guard Self.isURL(text) else {
+      self = .file(text)
+      return
+    }
+    guard takesURLs else {
+      throw UsageError(
+        "\(command.name): \(HumanText.source(text)) is a URL; imgctl get loads one picture, and "
+          + "\(ListFormat.option.flag) text reads a list there")
+    }
+    self = .url(try ImageURL(argument: text))
+  }
+
+  /// Whether a text that names a list is a URL.
+  static func isURL(_ text: String) -> Bool {
+    ["http://", "https://"].contains { text.lowercased().hasPrefix($0) }
+  }
+
+  var description: String {
+    switch self {
+    case .file("-"): "standard input"
+    case .file(let path): path
+    case .url(let url): HumanText.source(url.text)
+    }
+  }
+}
+
+/// Lists that are read one after the other and submitted as one job.
+struct ListSubmission: ~Copyable {
+  /// Fetches a list.
+  typealias Fetch = @Sendable (ImageURL) throws -> FetchedList
+
+  private let format: ListFormat
+  private let fetch: Fetch?
+  private var places: ArraySlice<ListPlace> = []
+  /// The list that is being read; `nil` between two.
+  private var list: (any ListSource)?
+  private var batches: [[String]] = []
+
+  /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
+  /// coordinator.
+  ///
+  /// - Parameters:
+  ///   - paths: at least one; `-` for standard input.
+  ///   - command: the command that reads them.
+  ///   - fetch: `nil` if no list is at a server.
+  init(
+    paths: [String], of command: CommandDescription, as format: ListFormat = .text,
+    fetchingBy fetch: Fetch? = nil
+  ) throws {
+    self.format = format
+    self.fetch = fetch
+    guard paths.count(where: { $0 == "-" }) < 2 else {
+      throw UsageError("\(command.name): standard input can be read once")
+    }
+    let places = try paths.map { try ListPlace($0, of: command, takesURLs: fetch != nil) }
+    for case .file(let path) in places.dropFirst() { try ListFile.check(path: path) }
+    self.places = places[...]
+    guard try fill() else {
+      let names = places.map(\.description).joined(separator: ", ")
+      let verb = paths.count == 1 ? "contains" : "contain"
+      let rule = format == .text ? "; a list has one URL a line" : ""
+      throw UsageError("\(command.name): \(names) \(verb) no URL\(rule)")
+    }
+  }
+
+  consuming func submit(
+    to client: Client, name: String? = nil, options: RequestOptions,
+    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none
+  ) throws -> (job: JobID, total: Int) {
+    try client.submit(name: name, options: options, order: order, pinPolicy: pinPolicy) {
+      try fill() ? batches.removeFirst() : nil
+    }
+  }
+
+  /// Reads on until there is a batch.
+  ///
+  /// - Returns: `false` at the end of the last list.
+  private mutating func fill() throws -> Bool {
+    while batches.isEmpty {
+      if list == nil {
+        guard let place = places.popFirst() else { return false }
+        list = try open(place)
+      }
+      if let more = try list?.next() { batches = more } else { list = nil }
+    }
+    return true
+  }
+
+  private func open(_ place: ListPlace) throws -> any ListSource {
+    switch (format, place, fetch) {
+    case (.text, .file(let path), _): try ListFile(path: path)
+    case (.text, .url(let url), let fetch?): ListFile(try ListInput(at: url, fetchedBy: fetch))
+    case (.picsum, .file(let path), _): PicsumList(path: path)
+    case (.picsum(let pageCount), .url(let url), let fetch?):
+      PicsumList(at: url, pageCount: pageCount, fetchingBy: fetch)
+    case (_, .url, nil): preconditionFailure("a list at a URL is refused before")
+    }
+  }
+}
+
+/// The bytes of a list: of a file, of standard input, or from a server.
+struct ListInput {
+  /// The name in messages.
+  let name: String
+  /// Waits for bytes and appends them to the buffer, at most the second argument.
+  ///
+  /// - Returns: their number; 0 at the end.
+  let read: (inout [UInt8], Int) throws(SystemError) -> Int
+
+  /// - Parameter path: `-` for standard input.
+  init(path: String) throws(SystemError) {
+    let file = try InputFile(path: path)
+    name = file.name
+    read = { (bytes, maximumByteCount) throws(SystemError) in
+      try file.read(into: &bytes, upTo: maximumByteCount)
+    }
+  }
+
+  /// - Throws: ``InvalidArgumentURL`` if the server does not send the list.
+  init(at url: ImageURL, fetchedBy fetch: ListSubmission.Fetch) throws {
+    name = HumanText.source(url.text)
+    do {
+      let list = try fetch(url)
+      read = { (bytes, maximumByteCount) throws(SystemError) in
+        try list.read(into: &bytes, upTo: maximumByteCount)
+      }
+    } catch let failure as Failure {
+      throw InvalidArgumentURL(url: url.text, failure: failure)
+    }
+  }
+}
+
+/// A list that is being read.
+protocol ListSource: AnyObject {
+  /// Waits for more of the list.
+  ///
+  /// - Returns: the complete batches, possibly none; `nil` at the end.
+  func next() throws -> [[String]]?
+}
+
+/// Reads a list of text.
+package final class ListFile: ListSource {
+  private static let chunkByteCount = 64 << 10
+
+  private let input: ListInput
+  private var reader: ListReader
+  private var chunk: [UInt8] = []
+  private var hasEnded = false
+
+  init(_ input: ListInput) {
+    reader = ListReader(name: input.name)
+    self.input = input
+  }
+
+  /// Opens the list.
+  /// - Parameter path: `-` for standard input.
+  package convenience init(path: String) throws(ListError) {
+    do {
+      self.init(try ListInput(path: path))
+    } catch {
+      throw .unreadable(reason: "\(error)")
+    }
+  }
+
+  /// Finds out whether the list can be opened, before its turn.
+  package static func check(path: String) throws(ListError) {
+    do {
+      try InputFile.check(path: path)
+    } catch {
+      throw .unreadable(reason: "\(error)")
+    }
+  }
+
+  package func next() throws(ListError) -> [[String]]? {
+    guard !hasEnded else { return nil }
+    chunk.removeAll(keepingCapacity: true)
+    do {
+      hasEnded = try input.read(&chunk, Self.chunkByteCount) == 0
+    } catch {
+      throw .unreadable(reason: "\(input.name), line \(reader.line): \(error)")
+    }
+    return hasEnded ? reader.finish() : try reader.feed(chunk)
+  }
+}
+
+/// Reads a list of Lorem Picsum: a file, or pages of a server.
+final class PicsumList: ListSource {
+  /// One picture of the list. Its other members are not used.
+  private struct Picture: Hashable, Fielded {
+    let downloadURL: String
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      downloadURL = try f.field("download_url", value?.downloadURL)
+    }
+  }
+
+  /// The longest JSON of a page. 100 pictures of Lorem Picsum take 25 KB.
+  private static let maximumByteCount = 64 << 20
+
+  private let openPage: (Int) throws -> ListInput
+  private let pageCount: Int
+  private var readCount = 0
+  private var previous: [Picture] = []
+
+  /// - Parameter path: `-` for standard input.
+  init(path: String) {
+    openPage = { _ in try ListInput(path: path) }
+    pageCount = 1
+  }
+
+  /// - Parameter pageCount: the pages that are read, from the one that the URL names.
+  init(at url: ImageURL, pageCount: Int, fetchingBy fetch: @escaping ListSubmission.Fetch) {
+    openPage = { try ListInput(at: try Self.url(of: $0, after: url), fetchedBy: fetch) }
+    self.pageCount = pageCount
+  }
+
+  /// The URLs of the next page. A page without pictures is the last one.
+  func next() throws -> [[String]]? {
+    guard readCount < pageCount else { return nil }
+    let page = try openPage(readCount)
+    let pictures = try Self.pictures(in: page)
+    guard !pictures.isEmpty else {
+      readCount = pageCount
+      return nil
+    }
+    guard pictures != previous else {
+      throw ListError.unreadable(
+        reason:
+          "\(page.name): the same pictures as in the page before; the server has no pages, and "
+          + "\(ListFormat.pages.flag) 1 reads what it has")
+    }
+    readCount += 1
+    previous = pictures
+    var batcher = SubmissionBatcher()
+    let full = pictures.compactMap { batcher.add(ImageURL.shortened($0.downloadURL)) }
+    return full + [batcher.finish()].compactMap(\.self)
+  }
+
+  private static func pictures(in page: ListInput) throws -> [Picture] {
+    var json: [UInt8] = []
+    while try page.read(&json, 64 << 10) > 0 {
+      guard json.count <= maximumByteCount else {
+        throw ListError.unreadable(
+          reason: "\(page.name): a page has more than \(maximumByteCount >> 20) MiB")
+      }
+    }
+    do throws(FieldError) {
+      return try Fields.value([Picture].self, of: json[...])
+    } catch {
+      throw ListError.unreadable(
+        reason: "\(page.name): no list of Lorem Picsum, which is a JSON array of objects with a "
+          + "download_url: \(error)")
+    }
+  }
+
+  /// The URL of a page: `page` in the query is its number, and 1 if it is missing. The list of a server that
+  /// is named without a path is at `/v2/list`.
+  private static func url(of index: Int, after url: ImageURL) throws(Failure) -> ImageURL {
+    let parts = url.text.split(separator: "?", maxSplits: 1).map(String.init)
+    let hasPath = parts[0].hasSuffix("/") ? parts[0] != url.origin + "/" : parts[0] != url.origin
+    let path = hasPath ? parts[0] : "\(url.origin)/v2/list"
+    var query = parts.dropFirst().flatMap { $0.split(separator: "&").map(String.init) }
+    let name = "page="
+    if index > 0 {
+      let first = query.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count)) } ?? 1
+      query.removeAll { $0.hasPrefix(name) }
+      query.append("\(name)\(first + index)")
+    }
+    return try ImageURL(parsing: query.isEmpty ? path : "\(path)?\(query.joined(separator: "&"))")
+  }
+}
