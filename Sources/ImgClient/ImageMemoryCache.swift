@@ -94,8 +94,9 @@ public final class ImageMemoryCache: Sendable {
   /// The largest size of all images and pixels together now, in bytes: the share that this process has of its cluster's
   /// memory budget, or what the initialiser was given if that is less.
   ///
-  /// Before the cluster was asked anything, the share is ``standardCapacity``. After the connection to it is lost, the
-  /// share stays as it was. Where many processes share the budget, it may be smaller than ``minimumCapacity``. A cache
+  /// The cluster is asked for the share once the cache keeps something; no coordinator is started for that. Until it
+  /// answers, the share is the whole budget: `IMGCTL_MEMORY_BUDGET` of the environment, or ``standardCapacity``. After
+  /// the connection is lost, the share stays as it was until another coordinator answers. Where many processes share the budget, it may be smaller than ``minimumCapacity``. A cache
   /// whose clients have transports of an app has no share.
   public var capacity: Int { capacity(within: state.withLock(\.shares)) }
 

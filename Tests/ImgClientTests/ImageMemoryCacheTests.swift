@@ -293,6 +293,24 @@ struct MemoryBudgetTests {
     #expect(try await eventually { cache.capacity == 80 << 20 })
     #expect(try unsafe backend.cluster.imgctl("stop").exitCode == 0)
     #expect(cache.capacity == 80 << 20, "without a coordinator, the last share holds")
+    try unsafe backend.cluster.start()
+    let stored = ImageRequest(url: backend.url("b"))
+    #expect(
+      try await eventually {
+        cache.removeImage(for: stored)
+        return try client.cachedImage(for: stored) != nil && cache.capacity == 41_943_040
+      }, "the next coordinator is asked when more is kept")
+  }
+
+  @Test func `a process that only reads the store takes its share, too`() async throws {
+    let (backend, client) = try RealBackend.serving("a")
+    _ = try await client.image(for: backend.url("a"))
+    let reader = try backend.makeClient()
+    #expect(try reader.cachedImage(for: ImageRequest(url: backend.url("a"))) != nil)
+    #expect(
+      try await eventually {
+        [client, reader].map { $0.memoryCache?.capacity } == [20_971_520, 20_971_520]
+      })
   }
 
   @Test func `a client without a memory of its own takes no share`() async throws {
@@ -301,12 +319,11 @@ struct MemoryBudgetTests {
     let client = ImageClient(transport: try backend.makeTransport(), memoryCache: nil)
     _ = try await client.image(for: backend.url("a"))
     #expect(try unsafe backend.cluster.client().answer(.status).memory.processCount == 0)
-    // A client of the same transport has one as soon as there is a connection.
     let other = ImageClient(transport: client.transport)
+    _ = try await other.image(for: backend.url("a"))
     #expect(
       try await eventually {
         try unsafe backend.cluster.client().answer(.status).memory.processCount == 1
-      })
-    withExtendedLifetime(other) {}
+      }, "one of the same transport has a share once it keeps something")
   }
 }

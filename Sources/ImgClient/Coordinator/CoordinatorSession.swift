@@ -8,28 +8,33 @@ import ImgWire
 /// A call whose connection is lost is sent again, unless it may not be repeated. At most
 /// ``CallTable/maximumSentCount`` calls are under way; further ones wait in order.
 final class CoordinatorSession: Sendable {
-  /// What this connection's part of the process may keep in memory. The coordinator is asked for it once something
-  /// uses it.
+  /// What may be kept in memory of the pictures of this session.
   let memory: MemoryShare
   private let commands: Mailbox<SessionCommand>
   private let thread: ServiceThread<Never>
 
   /// - Parameters:
   ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
+  ///   - memoryByteCount: what may be kept in memory until the coordinator tells that.
   ///   - connect: makes a connection, on the session's thread, and may block.
+  ///   - connectIfRunning: the same, but starts no coordinator. A session without it asks for memory only while calls
+  ///     have a connection.
   init(
     patience: Duration = SilenceWatch.standardPatience,
-    connect: @escaping @Sendable () throws(ClientError) -> Client
+    memoryByteCount: Int = MemoryShare.standardByteCount,
+    connect: @escaping @Sendable () throws(ClientError) -> Client,
+    connectIfRunning: (@Sendable () throws(ClientError) -> Client)? = nil
   ) throws(SystemError) {
     let commands = try Mailbox<SessionCommand>()
     self.commands = commands
-    let memory = MemoryShare { commands.post(.shareMemory) }
+    let memory = MemoryShare(byteCount: memoryByteCount) { commands.post(.shareMemory) }
     self.memory = memory
     thread = try ServiceThread(name: "imgclient", capacity: 1) { _ in
       while true {
         do throws(SystemError) {
           return try SessionLoop(
-            commands: commands, memory: memory, patience: patience, connect: connect
+            commands: commands, memory: memory, patience: patience, connect: connect,
+            connectIfRunning: connectIfRunning
           ).run()
         } catch {
           guard Self.refuse(commands, because: error) else { return }
@@ -110,7 +115,7 @@ enum SessionCommand: Sendable {
   case bring(BroughtPicture, SessionCall)
   /// Its task no longer waits.
   case detach(SessionCall)
-  /// Something keeps pictures in memory. The coordinator is told, now or when it is connected.
+  /// Something keeps pictures in memory. The coordinator is asked how much that may be, if it runs.
   case shareMemory
   case stop
 }
@@ -125,10 +130,13 @@ final class SessionLoop {
   private let commands: Mailbox<SessionCommand>
   private let memory: MemoryShare
   private let connect: () throws(ClientError) -> Client
+  private let connectIfRunning: (() throws(ClientError) -> Client)?
   private let poller: Poller
   private var connection: Client?
   /// The request for a share of memory; `nil` if the connection has none.
   private var memoryRequest: RequestID?
+  /// Whether a connection is wanted for that request alone.
+  private var isMemoryWanted = false
   private var calls = CallTable()
   /// Why the connection is no longer of use; `nil` while it is.
   private var loss: ClientError?
@@ -147,13 +155,16 @@ final class SessionLoop {
   ///   - memory: gets the size that the coordinator tells.
   ///   - patience: how long the coordinator may say nothing while calls wait for it, see ``SilenceWatch``.
   ///   - connect: makes a connection; blocks.
+  ///   - connectIfRunning: see ``CoordinatorSession``.
   init(
     commands: Mailbox<SessionCommand>, memory: MemoryShare, patience: Duration,
-    connect: @escaping () throws(ClientError) -> Client
+    connect: @escaping () throws(ClientError) -> Client,
+    connectIfRunning: (() throws(ClientError) -> Client)?
   ) throws(SystemError) {
     self.commands = commands
     self.memory = memory
     self.connect = connect
+    self.connectIfRunning = connectIfRunning
     silence = SilenceWatch(at: .now, patience: patience)
     poller = try Poller()
     try poller.register(commands.descriptor, .read, token: Token.commands.rawValue)
@@ -199,7 +210,7 @@ final class SessionLoop {
       // A sent call keeps its place until its answer: the coordinator counts it, too.
       guard let number = calls.number(of: call) else { return calls.callEnded() }
       if call.exchange.updates != .none { post(.detach(number)) }
-    case .shareMemory: break
+    case .shareMemory: isMemoryWanted = true
     case .stop: isStopped = true
     }
   }
@@ -218,22 +229,34 @@ final class SessionLoop {
   // MARK: - The connection
 
   private func connectIfNeeded() {
-    guard connection == nil, calls.isAnyWaiting else { return }
+    guard connection == nil else { return }
+    guard calls.isAnyWaiting else { return connectForMemory() }
     if hasLostConnection, reconnection == nil { reconnection = ReconnectionPlan(at: .now) }
     guard (reconnection?.nextAttempt ?? .now) <= .now else { return }
     do throws(ClientError) {
-      let new = try connect()
-      do throws(SystemError) {
-        try poller.register(new.channel.descriptor, .read, token: Token.connection.rawValue)
-      } catch {
-        throw .connection(.system(error))
-      }
-      connection = new
-      isCoordinatorLeaving = false
-      silence.heard(at: .now)
+      try begin(connect())
     } catch {
       attemptFailed(error)
     }
+  }
+
+  /// Makes a connection to a coordinator that runs, so that it counts this process.
+  private func connectForMemory() {
+    guard isMemoryWanted else { return }
+    isMemoryWanted = false
+    // Without a coordinator, the share stays as it is. The next one is looked for when more is kept.
+    if let new = try? connectIfRunning?() { try? begin(new) }
+  }
+
+  private func begin(_ new: Client) throws(ClientError) {
+    do throws(SystemError) {
+      try poller.register(new.channel.descriptor, .read, token: Token.connection.rawValue)
+    } catch {
+      throw .connection(.system(error))
+    }
+    connection = new
+    isCoordinatorLeaving = false
+    silence.heard(at: .now)
   }
 
   /// There is another attempt, or all calls end.
@@ -251,6 +274,7 @@ final class SessionLoop {
     poller.unregister(lost.channel.descriptor)
     connection = nil
     memoryRequest = nil
+    memory.coordinatorLeft()
     while let rest = try? lost.channel.receive(), !rest.deliveries.isEmpty {
       rest.deliveries.forEach(receive)
     }
@@ -268,7 +292,8 @@ final class SessionLoop {
 
   /// Asks for a share of memory, once for each connection.
   private func shareMemory() {
-    guard let connection, memoryRequest == nil, memory.isUsed else { return }
+    isMemoryWanted = isMemoryWanted && connection == nil
+    guard let connection, memoryRequest == nil, memory.keptByteCount > 0 else { return }
     let request = connection.newRequest()
     memoryRequest = request
     post(.shareMemory(request))

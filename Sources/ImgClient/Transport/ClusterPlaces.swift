@@ -39,6 +39,9 @@ struct ClusterPlaces: Sendable {
 
   var storeDirectory: String { settings.storeDirectory }
 
+  /// The memory budget as this process knows it.
+  var memoryBudgetByteCount: Int { Int(settings.limits.memoryBudgetByteCount) }
+
   var store: LocalStore {
     LocalStore(
       directory: settings.storeDirectory, budgetByteCount: settings.limits.storeBudgetByteCount)
@@ -61,9 +64,7 @@ struct ClusterPlaces: Sendable {
   ///
   /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` if another store's coordinator answers.
   func connect() throws(ClientError) -> Client {
-    guard settings.startsCoordinator else {
-      return try ofOwnStore(Client(socketPath: settings.socketPath))
-    }
+    guard settings.startsCoordinator else { return try connectIfRunning() }
     if let starter { return try connect(startingBy: starter) }
     let replacement = try replacementSettings()
     let launcher = CoordinatorLauncher(
@@ -75,13 +76,18 @@ struct ClusterPlaces: Sendable {
     return client
   }
 
+  /// Connects to the coordinator, and starts none.
+  func connectIfRunning() throws(ClientError) -> Client {
+    try ofOwnStore(Client(socketPath: settings.socketPath))
+  }
+
   private func connect(startingBy starter: CoordinatorStarter) throws(ClientError) -> Client {
     let client: Client
     do throws(ClientError) {
-      client = try ofOwnStore(Client(socketPath: settings.socketPath))
+      client = try connectIfRunning()
     } catch .unreachable {
       if let reason = starter.start() { throw .notStarted(reason: reason) }
-      client = try ofOwnStore(Client(socketPath: settings.socketPath))
+      client = try connectIfRunning()
     }
     starter.remember(client)
     return client

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// A hit is read from the memory-mapped store of the cluster, without its coordinator. Everything else goes
 /// over one connection to the coordinator, which all loads share. It is made when the first load needs it,
-/// and again when it is lost.
+/// or when something is kept in memory while a coordinator runs, and again when it is lost.
 public final class ClusterTransport: BoundedTransport {
   let places: ClusterPlaces
   /// What fetches in place of the cluster; `nil` for none.
@@ -56,7 +56,11 @@ public final class ClusterTransport: BoundedTransport {
     self.places = places
     self.fetching = fetching
     self.connect = connect
-    session = try rethrowing(try CoordinatorSession(connect: connect)) { (error: SystemError) in
+    session = try rethrowing(
+      try CoordinatorSession(
+        memoryByteCount: places.memoryBudgetByteCount, connect: connect,
+        connectIfRunning: { () throws(ClientError) in try places.connectIfRunning() })
+    ) { (error: SystemError) in
       ImageError(code: .internal, isRetryable: true, message: "\(error)")
     }
   }
