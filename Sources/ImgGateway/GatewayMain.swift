@@ -46,6 +46,7 @@ package enum GatewayMain {
   private static func serve(
     _ settings: GatewaySettings, _ places: Settings, in given: consuming Confinement
   ) throws {
+    ThisProcess.returnFreedBlocks(from: PreparedImages.smallMaximum)
     // Before any thread starts: every thread has the signals blocked.
     let signals = try SignalSource(endingSignals)
     let starter = given.starter

@@ -186,6 +186,14 @@ extension ThisProcess {
     }
   }
 
+  /// Makes the C library return blocks of so many bytes when they are freed, for a process whose threads hold images for
+  /// a while. By default, this threshold grows with freed blocks, up to 32 MiB (mallopt(3), M_MMAP_THRESHOLD), and the
+  /// heaps keep more than the images that are left. Call this before other threads start.
+  package static func returnFreedBlocks(from byteCount: Int) {
+    // Fails with another allocator than the C library's, which does not matter.
+    _ = mallopt(M_MMAP_THRESHOLD, CInt(clamping: byteCount))
+  }
+
   /// Returns what ``keepFreedMemory()`` kept, also from the middle of each heap (malloc_trim(3)).
   package static func releaseFreedMemory() {
     // Its result says whether any memory was returned.
