@@ -46,6 +46,26 @@ extension GatewayBrowserTests {
       #expect(try visit.foreignURLs() == [])
     }
 
+    @Test func `a spinner turns until the facts of a picture are there`() async throws {
+      let visit = try await Self.visit()
+      try await visit.waitForPictures(1)
+      try await visit.run(
+        """
+        const { fetch } = window;
+        const held = new Promise((resolve) => { window.release = resolve; });
+        window.fetch = (...request) => held.then(() => fetch(...request));
+        location.hash = "#picture=store-89";
+        """)
+      let spinner = "document.querySelector('#viewer-stage .spinner')"
+      try await visit.wait(until: spinner)
+      let turns = "\(spinner).getAnimations().map((one) => `${one.animationName} ${one.playState}`)"
+      #expect(try await visit.value(of: "\(turns).join()") == "turn running")
+      #expect(try await visit.value(of: "\(spinner).getBoundingClientRect().width >= 18") == true)
+      try await visit.run("window.release();")
+      try await visit.wait(until: "document.querySelector('#viewer-stage img')")
+      #expect(try await visit.count(of: "#viewer-stage .spinner") == 0)
+    }
+
     /// A picture of 120 × 90 pixels whose source has these sides is open.
     private static func visit(sourceWidth: Int, height: Int) async throws -> Visit {
       var picture = CannedPicture(index: 0)
