@@ -130,13 +130,13 @@ static inline int img_vips_load_buffer(
   return status;
 }
 
-/// Creates an image in memory with uninitialised 8-bit samples. The caller writes them at
-/// img_vips_pixels(). Returns NULL if there is no memory.
+/// Creates an image in memory with uninitialised samples. The caller writes them at img_vips_pixels().
+/// Returns NULL if there is no memory.
 static inline VipsImage *_Nullable img_vips_new_pixels(
-    int width, int height, int bands, VipsInterpretation interpretation) {
+    int width, int height, int bands, VipsBandFormat format, VipsInterpretation interpretation) {
   VipsImage *image = vips_image_new_memory();
   vips_image_init_fields(
-      image, width, height, bands, VIPS_FORMAT_UCHAR, VIPS_CODING_NONE, interpretation, 1.0, 1.0);
+      image, width, height, bands, format, VIPS_CODING_NONE, interpretation, 1.0, 1.0);
   if (vips_image_write_prepare(image) == 0) return image;
   g_object_unref(image);
   return NULL;
@@ -238,13 +238,13 @@ static inline int img_vips_resize(
 }
 
 static inline int img_vips_premultiply(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
-  return vips_premultiply(in, out, NULL);
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double opaque) {
+  return vips_premultiply(in, out, "max_alpha", opaque, NULL);
 }
 
 static inline int img_vips_unpremultiply(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out) {
-  return vips_unpremultiply(in, out, NULL);
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, double opaque) {
+  return vips_unpremultiply(in, out, "max_alpha", opaque, NULL);
 }
 
 /// Rotates and mirrors the image according to its orientation. The image must be in memory.
@@ -252,10 +252,11 @@ static inline int img_vips_autorot(VipsImage *_Nonnull in, VipsImage *_Nullable 
   return vips_autorot(in, out, NULL);
 }
 
-/// Converts an image from its embedded profile to 8-bit sRGB.
+/// Converts an image from its embedded profile to sRGB of 8 or 16 bits.
 static inline int img_vips_icc_transform_to_srgb(
-    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsIntent intent) {
-  return vips_icc_transform(in, out, "srgb", "embedded", TRUE, "intent", intent, NULL);
+    VipsImage *_Nonnull in, VipsImage *_Nullable *_Nonnull out, VipsIntent intent, int depth) {
+  return vips_icc_transform(
+      in, out, "srgb", "embedded", TRUE, "intent", intent, "depth", depth, NULL);
 }
 
 /// `in` x `factor` + `offset`, in floating point.

@@ -41,6 +41,12 @@ enum VariantOptions {
   private static let quality = OptionDescription(
     "--quality", "Q",
     help: "The quality of the encoder, from 1 to 100; PNG and GIF ignore it. Default: 80.")
+  private static let depth = OptionDescription(
+    "--depth", "BITS",
+    help:
+      "The bits of a sample, 8 or 16. With 16, PNG keeps up to 16 and AVIF 12 where the picture has "
+      + "more than 8; auto and compatible are PNG then. JPEG, WebP and GIF hold 8, and frames of "
+      + "animations have 8. Default: 8.")
   private static let embeddedUse = OptionDescription(
     "--thumb", "WHEN",
     help: "Use the preview that a camera put into the file: auto (HEIF and AVIF, where it is large "
@@ -63,7 +69,7 @@ enum VariantOptions {
   static let optionsOfSeveral = [sizes] + othersThanSize
 
   private static let othersThanSize =
-    [PixelRatio.option, mode, crop, enlarge, format, quality] + FrameOptions.options
+    [PixelRatio.option, mode, crop, enlarge, format, quality, depth] + FrameOptions.options
     + EffectOptions.options
     + [embeddedUse, keepProfile, keepMetadata, keepCopyright, lenient]
 
@@ -101,7 +107,9 @@ enum VariantOptions {
       width: ratio.scaling(box.0), height: ratio.scaling(box.1),
       mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
       enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
-      quality: quality ?? standard.quality, frames: try FrameOptions.selection(in: arguments),
+      quality: quality ?? standard.quality,
+      depth: try arguments.value(of: depth, ImageVariant.Depth.init(parsing:)) ?? standard.depth,
+      frames: try FrameOptions.selection(in: arguments),
       effects: try EffectOptions.effects(in: arguments, ratio),
       keptData: ImageVariant.KeptData(
         profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
@@ -169,6 +177,15 @@ extension ImageVariant.Crop {
           + "from 0 to 1 with up to three decimals, such as 0.5,0.25")
     }
     self = crop
+  }
+}
+
+extension ImageVariant.Depth {
+  fileprivate init(parsing text: String) throws(InvalidValue) {
+    guard let depth = ImageVariant.Depth.allCases.first(where: { "\($0.rawValue)" == text }) else {
+      throw InvalidValue("\(Spelling.quoted(text)) is not a depth; write 8 or 16")
+    }
+    self = depth
   }
 }
 

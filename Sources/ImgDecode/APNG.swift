@@ -259,7 +259,7 @@ final class APNGFrames: FrameSequence {
       do throws(VipsError) {
         let image = try decoded.preparedForScaling()
         let isColoured = image.interpretation == VIPS_INTERPRETATION_sRGB
-        return try (isColoured ? image : try image.inEightBitSRGB()).withAlpha().inMemory()
+        return try (isColoured ? image : try image.inSRGB(.eight)).withAlpha().inMemory()
       } catch {
         throw DecodeError(error)
       }

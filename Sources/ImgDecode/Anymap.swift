@@ -1,5 +1,6 @@
 import CVips
 import ImgFacts
+import ImgModel
 
 /// A portable anymap. libvips has no loader for PAM, and takes the greatest sample of every other one for 255 or
 /// 65,535, whatever its header says.
@@ -10,7 +11,11 @@ final class AnymapPicture: OpenPicture {
   private let extent: DecodeExtent
 
   /// Reads the header.
-  init(_ input: PictureInput, _ extent: DecodeExtent) throws(DecodeError) {
+  ///
+  /// - Parameter depth: of the samples of the frame; those of 8 bits or fewer stay 8 bits.
+  init(
+    _ input: PictureInput, _ extent: DecodeExtent, _ depth: ImageVariant.Depth = .eight
+  ) throws(DecodeError) {
     do throws(FactsError) {
       anymap = try AnymapHeader(in: ByteWindow(input))
     } catch .truncated {
@@ -19,7 +24,8 @@ final class AnymapPicture: OpenPicture {
       throw DecodeError(error)
     }
     header = PictureHeader(
-      stored: .init(width: anymap.width, height: anymap.height), orientation: 1, frames: 1)
+      stored: .init(width: anymap.width, height: anymap.height), orientation: 1, frames: 1,
+      hasMoreThanEightBits: depth != .eight && anymap.samples.haveMoreThanEightBits)
     self.input = input
     self.extent = extent
   }
@@ -33,17 +39,23 @@ final class AnymapPicture: OpenPicture {
       throw .corrupt("the file is long enough for \(possibleCount) of \(anymap.height) rows")
     }
     guard possibleCount > 0 else { throw .corrupt(Image.noRowText) }
-    let isGray = anymap.bandCount < 3
-    return try unsafe Image.filled(
-      width: UInt32(anymap.width), height: UInt32(anymap.height),
+    return header.hasMoreThanEightBits
+      ? try frame(in: UInt16.self) : try frame(in: UInt8.self)
+  }
+
+  private func frame<Sample: UnsignedSample>(
+    in sample: Sample.Type
+  ) throws(DecodeError) -> Image {
+    try unsafe Image.filled(
+      with: sample, width: UInt32(anymap.width), height: UInt32(anymap.height),
       bandCount: Int32(anymap.bandCount),
-      interpretation: isGray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
+      interpretation: anymap.bandCount < 3 ? Sample.depth.graySpace : Sample.depth.colourSpace
     ) { (start) throws(DecodeError) in
       var samples = unsafe MutableSpan(
         _unsafeStart: start, count: anymap.width * anymap.height * anymap.bandCount)
       if extent == .readablePart { samples.update(repeating: 0) }
       let file = unsafe Span(_unsafeElements: input.buffer)
-      let rowCount = AnymapRows(of: anymap).decode(file, to: &samples)
+      let rowCount = AnymapRows<Sample>(of: anymap).decode(file, to: &samples)
       guard rowCount > 0 else { throw .corrupt(Image.noRowText) }
       guard extent == .readablePart || rowCount == anymap.height else {
         throw .corrupt("\(rowCount) of \(anymap.height) rows are there")
@@ -52,23 +64,23 @@ final class AnymapPicture: OpenPicture {
   }
 }
 
-/// Decodes the samples of an anymap to 8 bits: rows from the upper one, without gaps.
-struct AnymapRows {
+/// Decodes the samples of an anymap: rows from the upper one, without gaps.
+struct AnymapRows<Sample: UnsignedSample> {
   private let anymap: AnymapHeader
   /// What the stored numbers become.
-  private let levels: [UInt8]
+  private let levels: [Sample]
   private let rowSampleCount: Int
 
   init(of anymap: AnymapHeader) {
     self.anymap = anymap
-    levels = anymap.samples.levels
+    levels = anymap.samples.levels()
     rowSampleCount = anymap.width * anymap.bandCount
   }
 
   /// Decodes as many rows as there are.
   ///
   /// - Returns: their number. They are the first ones as stored.
-  func decode(_ file: Span<UInt8>, to samples: inout MutableSpan<UInt8>) -> Int {
+  func decode(_ file: Span<UInt8>, to samples: inout MutableSpan<Sample>) -> Int {
     switch anymap.samples {
     case .text, .textBits: return decodeText(file, to: &samples)
     case .bits, .numbers, .floats: break
@@ -90,7 +102,7 @@ struct AnymapRows {
 
   // MARK: - Binary
 
-  private func decode(row: Span<UInt8>, to samples: inout MutableSpan<UInt8>, at place: Int) {
+  private func decode(row: Span<UInt8>, to samples: inout MutableSpan<Sample>, at place: Int) {
     switch anymap.samples {
     case .numbers(let maximum) where maximum > 255:
       decode(row, to: &samples, at: place) { row, index in
@@ -113,7 +125,7 @@ struct AnymapRows {
   /// - Parameter number: the stored number of a sample, counted in the row, as an index of ``levels``.
   @inline(__always)
   private func decode(
-    _ row: Span<UInt8>, to samples: inout MutableSpan<UInt8>, at place: Int,
+    _ row: Span<UInt8>, to samples: inout MutableSpan<Sample>, at place: Int,
     _ number: (Span<UInt8>, _ index: Int) -> Int
   ) {
     let (bandCount, storedCount) = (anymap.bandCount, anymap.storedBandCount)
@@ -137,7 +149,7 @@ struct AnymapRows {
 
   // MARK: - Text
 
-  private func decodeText(_ file: Span<UInt8>, to samples: inout MutableSpan<UInt8>) -> Int {
+  private func decodeText(_ file: Span<UInt8>, to samples: inout MutableSpan<Sample>) -> Int {
     var place = anymap.sampleOffset
     for index in 0..<anymap.height * rowSampleCount {
       guard let number = number(in: file, at: &place) else { return index / rowSampleCount }
@@ -146,7 +158,7 @@ struct AnymapRows {
     return anymap.height
   }
 
-  private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+  private static var digits: ClosedRange<UInt8> { UInt8(ascii: "0")...UInt8(ascii: "9") }
 
   /// The next number, with white space and comments in front of it. One of a bitmap is a single digit.
   ///
@@ -179,15 +191,28 @@ struct AnymapRows {
 }
 
 extension AnymapHeader.Samples {
+  fileprivate var haveMoreThanEightBits: Bool {
+    switch self {
+    case .bits, .textBits: false
+    case .text(let maximum), .numbers(let maximum): maximum > 255
+    case .floats: true
+    }
+  }
+
   /// What each number that can be stored becomes in sRGB; of floating-point numbers, each of 65,536 steps from
   /// 0 to 1.
-  fileprivate var levels: [UInt8] {
-    switch self {
-    case .bits, .textBits: [255, 0]
+  fileprivate func levels<Sample: UnsignedSample>() -> [Sample] {
+    let white = Int(Sample.max)
+    return switch self {
+    case .bits, .textBits: [Sample.max, 0]
     case .text(let maximum), .numbers(let maximum):
-      (0...(maximum > 255 ? 65_535 : 255)).map { UInt8((min($0, maximum) * 510 / maximum + 1) / 2) }
+      (0...(maximum > 255 ? 65_535 : 255)).map {
+        Sample((min($0, maximum) * 2 * white / maximum + 1) / 2)
+      }
     case .floats:
-      (0...65_535).map { UInt8(BrightLight.level(ofLight: Double($0) / 65_535) * 255 + 0.5) }
+      (0...65_535).map {
+        Sample(BrightLight.level(ofLight: Double($0) / 65_535) * Double(white) + 0.5)
+      }
     }
   }
 }

@@ -113,8 +113,8 @@ struct BrightLight {
   ///   - levels: of pixels with `bandCount` samples: red, green and blue, or gray, then transparency, if
   ///     there is any.
   ///   - result: has as many samples.
-  func show(
-    _ levels: Span<UInt16>, bandCount: Int, in result: inout MutableSpan<UInt8>
+  func show<Sample: UnsignedSample>(
+    _ levels: Span<UInt16>, bandCount: Int, in result: inout MutableSpan<Sample>
   ) {
     let (lights, isGray) = (self.lights, bandCount < 3)
     let colourCount = isGray ? 1 : 3
@@ -132,15 +132,17 @@ struct BrightLight {
       if isSeen { peak = max(peak, shown.max()) }
     }
     let curve = MobiusCurve(peak: peak)
+    let maximum = Sample.depth.maximum
     for (index, pixel) in pixels.enumerated() {
       let start = index * bandCount
       let shown = curve.compressed(pixel)
       for channel in 0..<colourCount {
         let level = Self.level(ofLight: Double(shown[channel]))
-        result[start + channel] = UInt8(min(level, 1) * 255 + 0.5)
+        result[start + channel] = Sample(min(level, 1) * maximum + 0.5)
       }
       if bandCount > colourCount {
-        result[start + colourCount] = UInt8(levels[start + colourCount] >> 8)
+        result[start + colourCount] = Sample(
+          levels[start + colourCount] >> (UInt16.bitWidth - Sample.bitWidth))
       }
     }
   }

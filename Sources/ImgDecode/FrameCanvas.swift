@@ -192,7 +192,8 @@ struct FrameStrip: ~Copyable {
   init(_ size: ThumbnailGeometry.Size, capacity: Int) throws(VipsError) {
     guard let height = Int32(exactly: size.height * capacity), height <= VIPS_MAX_COORD,
       let pointer = unsafe img_vips_new_pixels(
-        Int32(size.width), height, Int32(FrameCanvas.bandCount), VIPS_INTERPRETATION_sRGB)
+        Int32(size.width), height, Int32(FrameCanvas.bandCount), VIPS_FORMAT_UCHAR,
+        VIPS_INTERPRETATION_sRGB)
     else { throw .outOfMemory(in: "frames") }
     image = unsafe Image(owning: pointer)
     self.size = size

@@ -61,6 +61,8 @@ struct PictureHeader {
   var uncropped: ThumbnailGeometry.Size?
   /// Pixels of all pictures inside an SVG.
   var embeddedPixelCount: Int64 = 0
+  /// Whether the first frame has samples of more than 8 bits.
+  var hasMoreThanEightBits = false
   /// Whether it is a drawing (SVG), which has as much detail in every size.
   var isDrawing = false
 
@@ -226,14 +228,18 @@ final class FramePicture: OpenPicture {
 
   /// An upright picture of its own.
   init(_ frame: consuming Image) {
-    header = PictureHeader(stored: frame.size, orientation: 1, frames: 1)
+    header = PictureHeader(
+      stored: frame.size, orientation: 1, frames: 1,
+      hasMoreThanEightBits: frame.hasMoreThanEightBits)
     self.frame = frame
     file = nil
   }
 
   /// A frame of an animation, as it is stored.
   init(_ frame: consuming Image, of file: any OpenPicture) {
-    header = file.header
+    var header = file.header
+    header.hasMoreThanEightBits = frame.hasMoreThanEightBits
+    self.header = header
     self.frame = frame
     self.file = file
   }

@@ -17,7 +17,7 @@ package struct PreviewMaker: Sendable {
   ///
   /// - Parameters:
   ///   - part: the first bytes of the picture, decoded in place.
-  ///   - variant: its selection of frames does not count: the preview shows the first frame.
+  ///   - variant: its selection of frames does not count: the preview shows the first frame, in 8 bits a sample.
   ///   - onHeader: called when the header has been read and is within the limits.
   /// - Throws: a ``Failure`` of stage `decode`: `corrupt_image` also if too little has arrived,
   ///   `unsupported_format` also for a picture that has no previews.
@@ -26,6 +26,7 @@ package struct PreviewMaker: Sendable {
   ) throws(Failure) -> RenderedThumbnails {
     try limits.decoding(part) { (input) throws(DecodeError) in
       let format = try limits.format(of: input)
+      let variant = variant.inEightBits
       let picture = try limits.opened(as: [variant], onHeader) { () throws(DecodeError) in
         try open(input, in: format)
       }

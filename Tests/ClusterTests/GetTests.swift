@@ -180,6 +180,19 @@ extension Raster.Pixel {
     #expect(formats == Set(others.map(\.rawValue)))
   }
 
+  @Test func `a thumbnail of 16 bits is one of its own`() throws {
+    let gradient = WideRaster.gradient(width: 600, height: 400, bandCount: 3)
+    origin.serve("/wide", .body(try maker.encode(gradient, suffix: ".tif[compression=deflate]")))
+    let url = "\(origin.baseURL)/wide"
+    let wide = try cluster.imgctl("get", url, "--depth", "16").outputBytes
+    let shown = try #require(try PictureReader.start().wideRaster(of: wide))
+    #expect(Set(shown.samples).count > 1_000)
+    let narrow = try cluster.json("get", url)
+    #expect(narrow.format == "jpeg" && narrow.from_cache == false)
+    let again = try cluster.json("get", url, "--depth", "16")
+    #expect(again.format == "png" && again.from_cache == true)
+  }
+
   @Test func `each selection of frames is a thumbnail of its own`() throws {
     origin.serve("/a", .body(try maker.animation(index: 1, frameCount: 3, format: .gif)))
     let selections: [([String], format: String)] = [

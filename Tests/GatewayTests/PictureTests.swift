@@ -50,6 +50,20 @@ struct PictureTests {
     #expect(list.contains(#""width":320}"#))
   }
 
+  @Test func `a query may ask for 16 bits`() async throws {
+    let fixture = try GatewayFixture()
+    let gradient = WideRaster.gradient(width: 200, height: 100, bandCount: 3)
+    fixture.origin.serve(
+      "/a", .body(try PictureMaker.start().encode(gradient, suffix: ".png[compression=1]")))
+    fixture.origin.serve("/b", .body(fixture.picture))
+    let wide = try await fixture.image("/a", "w=64&depth=16")
+    #expect(wide["Content-Type"] == "image/png")
+    #expect(try PictureReader.start().wideRaster(of: wide.body) != nil)
+    #expect(try await fixture.image("/a", "w=64")["Content-Type"] == "image/jpeg")
+    #expect(try await fixture.image("/b", "w=64&depth=16")["Content-Type"] == "image/jpeg")
+    #expect(try await fixture.image("/a", "w=64&depth=16&output=jpg").status == 422)
+  }
+
   @Test(arguments: [([], 1), (["--keep", "thumbnail"], 2)] as [([String], Int)])
   func `another size needs no request if the original is kept`(
     options: [String], requestCount: Int

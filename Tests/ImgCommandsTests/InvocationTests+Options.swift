@@ -163,6 +163,22 @@ extension InvocationTests {
     #expect(try #require(error).description.contains("webp or gif"))
   }
 
+  @Test func `--depth is for formats that hold 16 bits, and for one frame`() throws {
+    #expect(try variant("--depth 16") == Variant.standard.changed { $0.depth = .sixteen })
+    #expect(try variant("--depth 8") == .standard)
+    for (options, reason) in [
+      (
+        "--depth 16 --format jpeg",
+        "jpeg holds 8 bits a sample; a depth of 16 needs the format auto, compatible, png or avif"
+      ),
+      ("--depth 16 --animated", "an animation has 8 bits a sample; a depth of 16 is for one frame"),
+      ("--depth 12", "--depth: \"12\" is not a depth; write 8 or 16"),
+    ] {
+      let error = #expect(throws: UsageError.self) { try variant(options) }
+      #expect(try #require(error).description.hasSuffix(reason))
+    }
+  }
+
   @Test func `--dpr multiplies all lengths`() throws {
     #expect(
       try variant("--size 100x75 --dpr 1.5 --blur 2 --sharpen 1 --radius 3 --padding 5")

@@ -17,7 +17,8 @@ import Testing
         { $0.mode = .fillDown }, { $0.mode = .auto }, { ($0.mode, $0.crop) = (.auto, .centre) },
         { $0.mode = .stretch }, { $0.mode = .stretchDown }, { $0.mode = .ownSize },
         { $0.enlarges = true }, { $0.format = .png }, { $0.format = .compatible },
-        { $0.quality = 81 }, { $0.embeddedUse = .always }, { $0.embeddedUse = .never },
+        { $0.quality = 81 }, { $0.depth = .sixteen }, { $0.embeddedUse = .always },
+        { $0.embeddedUse = .never },
         { $0.keptData.profile = true }, { $0.keptData.metadata = true },
         { $0.keptData.copyright = true }, { $0.sizing = Sizing(density: 0.5) },
         { $0.sizing = Sizing(maximumPixelCount: 9) },
@@ -116,6 +117,20 @@ import Testing
     }
   }
 
+  @Test func `16 bits need a format that holds them, and one frame`() throws {
+    for format in ImageVariant.Format.allCases {
+      let variant = ImageVariant(width: 1, height: 1, format: format, depth: .sixteen)
+      if [.auto, .compatible, .png, .avif].contains(format) {
+        #expect(try Variant(variant).inEightBits == Variant(ImageVariant(size: 1, format: format)))
+      } else {
+        #expect(throws: VariantError.shallowFormat(format)) { try Variant(variant) }
+      }
+    }
+    #expect(throws: VariantError.shallowAnimation) {
+      try Variant.standard.changed { ($0.depth, $0.frames) = (.sixteen, .all) }
+    }
+  }
+
   @Test(arguments: [(-0.001, 0), (0, 1.001), (.infinity, 0), (0, .nan)] as [(Double, Double)])
   func `the point of a crop is in the picture`(x: Double, y: Double) {
     let crop = ImageVariant.Crop.point(x: Thousandths(x), y: Thousandths(y))
@@ -196,7 +211,7 @@ import Testing
   @Test(arguments: [
     #""crop":"left""#, #""crop":"2,0""#, #""blur":"-1""#, #""background":"12345""#,
     #""frame":1,"poster":true"#, #""frame":-1"#, #""thumb":"sometimes""#, #""radius":20000"#,
-    #""padding":-1"#,
+    #""padding":-1"#, #""depth":10"#, #""depth":"16""#, #""depth":16,"animated":true"#,
   ])
   func `JSON of no variant is refused`(wrong: String) {
     let json = #"{"format":"auto","height":9,"mode":"fill","quality":80,"width":7,\#(wrong)}"#

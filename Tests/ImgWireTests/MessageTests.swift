@@ -197,6 +197,7 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
       variant.sizing = Sizing(
         density: Thousandths(count: 500 + index), maximumPixelCount: index == 0 ? nil : index,
         keepsDrawingSize: index == 2)
+      variant.depth = index == 1 ? .sixteen : .eight
       let order = order([try Variant(variant)])
       #expect(try returned(order) == order)
     }

@@ -112,7 +112,7 @@ package struct Raster: Sendable {
     unsafe image = made
   }
 
-  private init(owning image: UnsafeMutablePointer<VipsImage>) {
+  init(owning image: UnsafeMutablePointer<VipsImage>) {
     unsafe self.image = image
   }
 
@@ -248,7 +248,7 @@ package struct PictureReader: Sendable {
 
 extension [UInt8] {
   /// Opens the encoded picture for the time of `body`.
-  fileprivate func withVipsImage<Result>(
+  func withVipsImage<Result>(
     _ body: (UnsafeMutablePointer<VipsImage>) throws(PictureError) -> Result
   ) throws(PictureError) -> Result {
     try unsafe span.withUnsafeBufferPointer { (buffer) throws(PictureError) in

@@ -31,7 +31,7 @@ struct FrameDecoder {
     geometries: [ThumbnailGeometry]
   ) {
     self.picture = picture
-    self.variants = variants
+    self.variants = picture.header.hasMoreThanEightBits ? variants : variants.map(\.inEightBits)
     self.isDamaged = isDamaged
     self.geometries = geometries
   }
@@ -58,7 +58,8 @@ struct FrameDecoder {
     // The preview says nothing of the rights in the picture.
     guard use != .never, !variants[0].keptData.copyright,
       use == .always || picture.trustsEmbeddedPicture,
-      let embedded = picture.embeddedPicture()
+      let embedded = picture.embeddedPicture(),
+      use == .always || variants[0].depth == .eight || embedded.header.hasMoreThanEightBits
     else { return nil }
     let size = embedded.header.upright
     if size.width >= largest.width, size.height >= largest.height {
@@ -128,7 +129,7 @@ struct FrameDecoder {
     let frame = try picture.firstFrame(for: size)
     guard variants.count > 1 else { return frame }
     do throws(VipsError) {
-      let reduced = try frame.preparedForScaling()
+      let reduced = try frame.preparedForScaling(variants[0].depth)
       guard reduced.isSmallEnoughForMemory else { return try reduced.scaled(to: size).inMemory() }
       return try reduced.inMemory()
     } catch {
@@ -155,6 +156,8 @@ struct AnimationDecoder {
   init(frames: PictureFrames, picture: any OpenPicture, variant: Variant) {
     self.frames = frames
     self.picture = picture
+    // Frames of animations have 8 bits a sample.
+    let variant = variant.inEightBits
     self.variant = variant
     geometry = ThumbnailGeometry(of: picture.header, as: variant)
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)

@@ -46,8 +46,7 @@ struct FrameRenderer {
     }
   }
 
-  /// The whole frame in its size and in the colours of the thumbnail, as it is stored; 8 bits a sample, in
-  /// memory.
+  /// The whole frame in its size and in the colours of the thumbnail, as it is stored; in memory.
   ///
   /// - Parameters:
   ///   - frame: as it is stored; not yet decoded, perhaps.
@@ -55,8 +54,8 @@ struct FrameRenderer {
   func scaled(
     _ frame: consuming Image, to size: ThumbnailGeometry.Size
   ) throws(VipsError) -> Image {
-    try frame.preparedForScaling().scaled(to: size)
-      .inThumbnailColours(keepingProfile: variant.keptData.profile).inMemory()
+    try frame.preparedForScaling(variant.depth).scaled(to: size)
+      .inThumbnailColours(keepingProfile: variant.keptData.profile, variant.depth).inMemory()
   }
 
   /// What ``scaled(_:to:)`` gives as the thumbnail shows it: upright, cropped and with its effects.
@@ -67,9 +66,10 @@ struct FrameRenderer {
 
   /// Of what ``scaled(_:to:)`` gives.
   func thumbHash(of scaled: borrowing Image) throws(VipsError) -> ThumbHash {
-    let frame =
+    let coloured =
       variant.keptData.profile
-      ? try scaled.retained().inEightBitSRGB().inMemory() : scaled.retained()
+      ? try scaled.retained().inSRGB(scaled.depth) : scaled.retained()
+    let frame = try coloured.inUpperBytes().inMemory()
     return ThumbHash(of: SmallPicture(frame, showing: shape, orientation: orientation))
   }
 
@@ -83,7 +83,10 @@ struct FrameRenderer {
     }
     let interest =
       variant.crop == .entropy ? VIPS_INTERESTING_ENTROPY : VIPS_INTERESTING_ATTENTION
-    return try whole.inMemory().cropped(to: geometry.kept, by: interest)
+    let image = try whole.inMemory()
+    return image.hasWideSamples
+      ? try image.croppedInFullDepth(to: geometry.kept, by: interest)
+      : try image.cropped(to: geometry.kept, by: interest)
   }
 }
 
@@ -94,7 +97,7 @@ struct ThumbnailEncoder {
   var effort = EncodingEffort.usual
 
   /// - Parameters:
-  ///   - image: in memory, 8 bits a sample.
+  ///   - image: in memory, 8 or 16 bits a sample.
   ///   - picture: its metadata is copied if the variant keeps it.
   /// - Throws: ``DecodeError/unencodable(_:)`` or ``DecodeError/outOfMemory``.
   func encode(
@@ -102,7 +105,8 @@ struct ThumbnailEncoder {
   ) throws(DecodeError) -> EncodedThumbnail {
     do throws(VipsError) {
       let isTransparent = image.hasAlpha && !image.isOpaque
-      let encoding = ThumbnailEncoding(variant.format, isTransparent: isTransparent)
+      let encoding = ThumbnailEncoding(
+        variant.format, isTransparent: isTransparent, image.depth)
       let (width, height) = (image.width, image.height)
       let shown: Image
       if !isTransparent {
@@ -144,11 +148,17 @@ struct ThumbnailEncoder {
 /// How thumbnails are written in one format: JPEG, PNG, WebP, AVIF or GIF.
 struct ThumbnailEncoding {
   let format: ImageFormat
+  /// Of the pixels.
+  private let depth: ImageVariant.Depth
 
-  /// - Parameter isTransparent: whether the picture needs a format that knows transparency.
-  init(_ format: ImageVariant.Format, isTransparent: Bool) {
+  /// - Parameters:
+  ///   - isTransparent: whether the picture needs a format that knows transparency.
+  ///   - depth: of the pixels. More than 8 bits are for a format that holds them.
+  init(_ format: ImageVariant.Format, isTransparent: Bool, _ depth: ImageVariant.Depth) {
+    self.depth = depth
     self.format =
       switch format {
+      case .auto where depth != .eight, .compatible where depth != .eight: .png
       case .auto: isTransparent ? .webp : .jpeg
       case .compatible: isTransparent ? .png : .jpeg
       case .jpeg: .jpeg
@@ -187,18 +197,21 @@ struct ThumbnailEncoding {
   /// - PNG: with all row filters, level 3 of zlib is smaller by a fifth and faster than level 6
   ///   without them.
   /// - WebP: effort 2 takes half the time of 4, the default, for 3 % more bytes.
-  /// - AVIF: effort 2 takes a quarter of the time of 4, the default, and no more bytes.
+  /// - AVIF: effort 2 takes a quarter of the time of 4, the default, and no more bytes. Of more than 8 bits,
+  ///   libheif 1.15 can only have 12 encoded: libaom ends the process that asks for 10 in the profile for 12.
   private func suffix(quality: Int, _ effort: EncodingEffort, _ others: String...) -> String {
     let isUsual = effort == .usual
     let options =
       switch format {
       case .png: isUsual ? ["compression=3", "filter=all"] : ["compression=1"]
       case .gif: [isUsual ? "effort=4" : "effort=1"]
-      case .webp, .avif: ["Q=\(quality)", isUsual ? "effort=2" : "effort=0"]
+      case .webp, .avif: ["Q=\(quality)", isUsual ? "effort=2" : "effort=0"] + bitCount
       default: ["Q=\(quality)"]
       }
     return ".\(format.rawValue)[\((options + others).joined(separator: ","))]"
   }
+
+  private var bitCount: [String] { depth == .eight ? [] : ["bitdepth=12"] }
 }
 
 /// A thumbnail and its bytes.

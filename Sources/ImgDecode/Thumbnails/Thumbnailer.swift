@@ -148,21 +148,21 @@ package struct Thumbnailer: Sendable {
     var video: PictureSequence?
     let opened = try limits.opened(as: variants, onHeader) { () throws(DecodeError) in
       video = try SequencePicture.sequence(in: input, as: format, variants[0].frames)
-      return try open(input, in: format, extent, video)
+      return try open(input, in: format, extent, variants[0].depth, video)
     }
     return (opened, video)
   }
 
   private func open(
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
-    _ video: PictureSequence?
+    _ depth: ImageVariant.Depth, _ video: PictureSequence?
   ) throws(DecodeError) -> any OpenPicture {
     if let video { return SequencePicture(video, in: input) }
     switch format {
     case .jpeg: return try JPEGPicture(input, extent)
     case .bmp: return try BitmapPicture(input, extent)
     case .ico: return try IconPicture(input, extent)
-    case .pnm: return try AnymapPicture(input, extent)
+    case .pnm: return try AnymapPicture(input, extent, depth)
     case .jxl:
       if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
     default: break
@@ -179,6 +179,7 @@ struct PixelReader {
   private let renderer: FrameRenderer
 
   init(_ picture: any OpenPicture, as variant: Variant) {
+    let variant = variant.inEightBits
     self.picture = picture
     geometry = ThumbnailGeometry(of: picture.header, as: variant)
     renderer = FrameRenderer(of: picture.header, to: geometry, as: variant)
@@ -212,7 +213,7 @@ struct PixelReader {
   ) throws(DecodeError) -> (pixels: EncodedThumbnail, thumbHash: ThumbHash) {
     let frame = try frame()
     let image = try picture.decoding { () throws(VipsError) in
-      try renderer.finished(frame).inEightBitSRGB().withAlpha().inMemory()
+      try renderer.finished(frame).inSRGB(.eight).withAlpha().inMemory()
     }
     precondition(image.hasByteSamples && image.bandCount == 4, "a thumbnail is in 8-bit sRGB")
     var samples: [UInt8] = []

@@ -7,43 +7,54 @@ extension Image {
   /// In the colours of a thumbnail: sRGB or, if the file's profile is kept and is one for pixels of
   /// light, the file's own. The image then carries that profile, and no other.
   ///
-  /// The samples have 8 bits.
-  consuming func inThumbnailColours(keepingProfile: Bool) throws(VipsError) -> Image {
-    guard keepingProfile else { return try inEightBitSRGB() }
-    if interpretation != VIPS_INTERPRETATION_CMYK, hasByteSamples, usableProfile != nil {
+  /// - Parameter depth: of the samples of the result, and of those of the image unless they are extended levels.
+  consuming func inThumbnailColours(
+    keepingProfile: Bool, _ depth: ImageVariant.Depth
+  ) throws(VipsError) -> Image {
+    guard keepingProfile else { return try inSRGB(depth) }
+    if interpretation != VIPS_INTERPRETATION_CMYK, sampleFormat == depth.sampleFormat,
+      brightLight == nil, usableProfile != nil
+    {
       return self
     }
-    let converted = try inEightBitSRGB().withOwnMetadata()
+    let converted = try inSRGB(depth).withOwnMetadata()
     converted.removeProfile()
     return converted
   }
 
-  /// In 8-bit sRGB, with or without transparency. Obeys the profile that the picture carries, if
+  /// In sRGB, with or without transparency. Obeys the profile that the picture carries, if
   /// that is one for such pixels; one that is not is no reason to refuse the picture.
-  consuming func inEightBitSRGB() throws(VipsError) -> Image {
-    if let light = brightLight { return try shown(by: light) }
+  ///
+  /// - Parameter depth: as of ``inThumbnailColours(keepingProfile:_:)``.
+  consuming func inSRGB(_ depth: ImageVariant.Depth) throws(VipsError) -> Image {
+    if let light = brightLight {
+      return depth == .eight
+        ? try shown(by: light, in: UInt8.self) : try shown(by: light, in: UInt16.self)
+    }
     guard interpretation == VIPS_INTERPRETATION_CMYK, bandCount > Self.inkCount else {
-      return try withColoursInSRGB()
+      return try withColoursInSRGB(depth)
     }
     // libvips takes a fifth channel for one more ink.
     let alpha = try bands(from: Self.inkCount, count: 1)
-    let colours = try bands(from: 0, count: Self.inkCount).withColoursInSRGB()
+    let colours = try bands(from: 0, count: Self.inkCount).withColoursInSRGB(depth)
     return try colours.joined(withAlpha: alpha)
   }
 
   private static let inkCount: Int32 = 4
 
-  private consuming func withColoursInSRGB() throws(VipsError) -> Image {
-    if isPlainSRGB { return self }
-    var image = if let profiled = profiled() { profiled } else { try standardColours() }
+  private consuming func withColoursInSRGB(_ depth: ImageVariant.Depth) throws(VipsError) -> Image {
+    if isPlainSRGB(depth) { return self }
+    var image =
+      if let profiled = profiled(depth) { profiled } else { try standardColours(depth) }
     // Some TIFF files have channels beyond the fourth.
     if image.bandCount > 4 { image = try image.bands(from: 0, count: 4) }
-    return try image.cast(to: VIPS_FORMAT_UCHAR)
+    return try image.cast(to: depth.sampleFormat)
   }
 
   /// Whether the samples are those of sRGB already. Those of most pictures are.
-  private var isPlainSRGB: Bool {
-    guard interpretation == VIPS_INTERPRETATION_sRGB, hasByteSamples, (3...4).contains(bandCount)
+  private func isPlainSRGB(_ depth: ImageVariant.Depth) -> Bool {
+    guard interpretation == depth.colourSpace, sampleFormat == depth.sampleFormat,
+      (3...4).contains(bandCount)
     else {
       return false
     }
@@ -51,7 +62,7 @@ extension Image {
   }
 
   /// By the profile; `nil` where there is none that can be used.
-  private borrowing func profiled() -> Image? {
+  private borrowing func profiled(_ depth: ImageVariant.Depth) -> Image? {
     guard let profile = usableProfile, !profile.isSRGB else { return nil }
     let intent =
       switch profile.intent {
@@ -60,27 +71,30 @@ extension Image {
       case .saturation: VIPS_INTENT_SATURATION
       }
     return try? unsafe Self.result(of: "profile") {
-      unsafe img_vips_icc_transform_to_srgb(pointer, &$0, intent)
+      unsafe img_vips_icc_transform_to_srgb(pointer, &$0, intent, Int32(depth.rawValue))
     }
   }
 
-  borrowing func standardColours() throws(VipsError) -> Image {
+  borrowing func standardColours(_ depth: ImageVariant.Depth) throws(VipsError) -> Image {
     try unsafe Self.result(of: "colourspace") {
-      unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_sRGB)
+      unsafe img_vips_colourspace(pointer, &$0, depth.colourSpace)
     }
   }
 
-  /// With colours that went from 16 to 235 going from 0 to 255.
+  /// With colours that went from 16 to 235 going from 0 to 255. Those of more than 8 bits lie in the upper ones of
+  /// 16, and get the full range of 16 bits.
   consuming func withRangeWidened() throws(VipsError) -> Image {
-    let colourCount = hasAlpha ? bandCount - 1 : bandCount
-    let factor = 255.0 / (235 - 16)
-    let colours = try bands(from: 0, count: colourCount)
-    let widened = try unsafe Self.result(of: "range") {
-      unsafe img_vips_linear(colours.pointer, &$0, factor, -16 * factor)
-    }.cast(to: VIPS_FORMAT_UCHAR)
-    guard hasAlpha else { return widened }
-    let alpha = try bands(from: colourCount, count: 1)
-    return try widened.joined(withAlpha: alpha)
+    let step = Double(1 << (8 * (depth.byteCount - 1)))
+    let factor = depth.maximum / ((235 - 16) * step)
+    let image = try mappingColours(
+      { (colours) throws(VipsError) in
+        try unsafe Self.result(of: "range") {
+          unsafe img_vips_linear(colours.pointer, &$0, factor, -16 * step * factor)
+        }.cast(to: depth.sampleFormat)
+      },
+      alpha: { (alpha) throws(VipsError) in try alpha.retained().inFullRange() })
+    image.forgetBitCount()
+    return image
   }
 
   /// What kind of profile the samples go with; `nil` where they are none of ink, light or gray, or
@@ -114,7 +128,7 @@ extension Image {
   }
 }
 
-/// What is done to the pixels of a thumbnail: 8 bits a sample, in a colour space of light.
+/// What is done to the pixels of a thumbnail: 8 or 16 bits a sample, in a colour space of light.
 extension Image {
   consuming func with(_ effects: ImageVariant.Effects) throws(VipsError) -> Image {
     var image = self
@@ -132,11 +146,11 @@ extension Image {
   /// In gray, with as many bands as before.
   private func withoutColours() throws(VipsError) -> Image {
     let gray = try unsafe Self.result(of: "grayscale") {
-      unsafe img_vips_colourspace(pointer, &$0, VIPS_INTERPRETATION_B_W)
+      unsafe img_vips_colourspace(pointer, &$0, depth.graySpace)
     }
     return try unsafe Self.result(of: "grayscale") {
-      unsafe img_vips_colourspace(gray.pointer, &$0, VIPS_INTERPRETATION_sRGB)
-    }.cast(to: VIPS_FORMAT_UCHAR)
+      unsafe img_vips_colourspace(gray.pointer, &$0, depth.colourSpace)
+    }.cast(to: depth.sampleFormat)
   }
 
   private consuming func blurred(sigma: Double) throws(VipsError) -> Image {
@@ -147,9 +161,20 @@ extension Image {
 
   /// The pixels must be in memory, with an alpha channel, and no other image's.
   private func multiplyAlpha(by factor: Double, x: Int, y: Int) {
+    if hasWideSamples {
+      multiplyAlpha(of: UInt16.self, by: factor, x: x, y: y)
+    } else {
+      multiplyAlpha(of: UInt8.self, by: factor, x: x, y: y)
+    }
+  }
+
+  private func multiplyAlpha<Sample: UnsignedSample>(
+    of _: Sample.Type, by factor: Double, x: Int, y: Int
+  ) {
     let bandCount = Int(self.bandCount)
-    let alpha = unsafe img_vips_pixels(pointer) + (y * width + x) * bandCount + bandCount - 1
-    unsafe alpha.pointee = UInt8((Double(alpha.pointee) * factor).rounded())
+    let samples: UnsafeMutablePointer<Sample> = unsafe pixels()
+    let alpha = unsafe samples + (y * width + x) * bandCount + bandCount - 1
+    unsafe alpha.pointee = Sample((Double(alpha.pointee) * factor).rounded())
   }
 
   /// By the lightness alone, so that no edge gets another colour.
@@ -158,7 +183,7 @@ extension Image {
     // The operation is done in LabS, and comes back in the image's own colours.
     return try unsafe Self.result(of: "sharpen") {
       unsafe img_vips_sharpen(pointer, &$0, sigma, amounts.flat.value, amounts.edges.value)
-    }.cast(to: VIPS_FORMAT_UCHAR)
+    }.cast(to: depth.sampleFormat)
   }
 
   /// The border is transparent.
@@ -294,18 +319,30 @@ extension ICCProfile {
 /// From the levels of a file to those that are scaled: the mean of two should look like the mean of what they
 /// show.
 extension Image {
-  /// In samples that are ready to be scaled. Most have 8 bits then. Of linear light, as a profile or
+  /// In samples that are ready to be scaled. Of linear light, as a profile or
   /// floating point may have it, come the levels of sRGB. Light brighter than white needs 16 bits.
-  consuming func preparedForScaling() throws(VipsError) -> Image {
-    guard hasUnsignedSamples else { return try fromFloatingPoint() }
-    guard brightLight == nil, let profile = usableProfile else { return try inUpperBytes() }
+  ///
+  /// - Parameter depth: of all other samples; 16 bits are for an image that has more than 8.
+  consuming func preparedForScaling(
+    _ depth: ImageVariant.Depth = .eight
+  ) throws(VipsError) -> Image {
+    guard hasUnsignedSamples else { return try fromFloatingPoint(depth) }
+    guard brightLight == nil, let profile = usableProfile else {
+      return try inUnsignedSamples(depth)
+    }
     if let light = profile.codePoints.flatMap({ BrightLight($0) }) {
       return try inExtendedLevels(light)
     }
     if let (curve, evenProfile) = profile.evened {
-      return try evened(by: curve, evenProfile)
+      return try evened(by: curve, evenProfile, depth)
     }
-    return try inUpperBytes()
+    return try inUnsignedSamples(depth)
+  }
+
+  private consuming func inUnsignedSamples(
+    _ depth: ImageVariant.Depth
+  ) throws(VipsError) -> Image {
+    depth == .eight ? try inUpperBytes() : try inFullRange()
   }
 
   /// In 8 bits: of 16 bits the upper half is kept.
@@ -316,53 +353,44 @@ extension Image {
 
   /// From linear light in floating point. The profile says that it is linear, and is not obeyed a second
   /// time.
-  private consuming func fromFloatingPoint() throws(VipsError) -> Image {
-    let image = try inStandardBytes().withOwnMetadata()
+  private consuming func fromFloatingPoint(
+    _ depth: ImageVariant.Depth
+  ) throws(VipsError) -> Image {
+    let image = try inStandardSamples(depth).withOwnMetadata()
     image.removeProfile()
     return image
   }
 
   /// Transparency in floating point goes from 0 to 1 (vips_premultiply), which the conversion of colours
   /// leaves as it is.
-  private consuming func inStandardBytes() throws(VipsError) -> Image {
-    guard hasAlpha else { return try standardColours().cast(to: VIPS_FORMAT_UCHAR) }
+  private consuming func inStandardSamples(
+    _ depth: ImageVariant.Depth
+  ) throws(VipsError) -> Image {
+    guard hasAlpha else { return try standardColours(depth).cast(to: depth.sampleFormat) }
     let colourCount = bandCount - 1
     let alpha = try bands(from: colourCount, count: 1)
-    let opacity = try unsafe Self.result(of: "alpha") {
-      unsafe img_vips_linear(alpha.pointer, &$0, 255, 0)
-    }.cast(to: VIPS_FORMAT_UCHAR)
-    return try bands(from: 0, count: colourCount).standardColours().cast(to: VIPS_FORMAT_UCHAR)
-      .joined(withAlpha: opacity)
+    let opacity = try alpha.scaled(by: depth.maximum).cast(to: depth.sampleFormat)
+    return try bands(from: 0, count: colourCount).standardColours(depth)
+      .cast(to: depth.sampleFormat).joined(withAlpha: opacity)
   }
 
   // MARK: - By a table
 
-  /// How many levels the samples have, and which of them is the greatest: libvips puts 10 bits of HEIF into
-  /// the upper ones of 16.
-  private var levels: (count: Int, maximum: Int) {
-    guard hasWideSamples else { return (256, 255) }
-    let unused = 16 - min(max(integer(named: "heif-bitdepth") ?? 16, 8), 16)
-    return (65_536, (65_535 >> unused) << unused)
-  }
-
   private consuming func evened(
-    by curve: ToneCurve, _ profile: [UInt8]
+    by curve: ToneCurve, _ profile: [UInt8], _ depth: ImageVariant.Depth
   ) throws(VipsError) -> Image {
     let (count, maximum) = levels
-    let table = (0..<count).map { index in
+    let levels = (0..<count).map { index in
       let light = curve.light(at: min(Double(index) / Double(maximum), 1))
-      return UInt8(min(BrightLight.level(ofLight: light), 1) * 255 + 0.5)
+      return UInt16(min(BrightLight.level(ofLight: light), 1) * depth.maximum + 0.5)
     }
     let isGray = bandCount < 3
     let image = try mappingColours(
       { (colours) throws(VipsError) in
-        try unsafe Self.result(of: "levels") {
-          unsafe img_vips_map_to_bytes(
-            colours.pointer, &$0, table, Int32(count),
-            isGray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB)
-        }
+        try colours.mapped(by: levels, to: depth, isGray ? depth.graySpace : depth.colourSpace)
       },
-      alpha: { (alpha) throws(VipsError) in try alpha.retained().inUpperBytes() })
+      alpha: { (alpha) throws(VipsError) in try alpha.retained().inUnsignedSamples(depth) })
+    image.forgetBitCount()
     // Gray in the levels of sRGB needs none.
     if isGray { image.removeProfile() } else { image.setProfile(profile) }
     return image
@@ -374,11 +402,9 @@ extension Image {
     let isGray = bandCount < 3
     let image = try mappingColours(
       { (colours) throws(VipsError) in
-        try unsafe Self.result(of: "levels") {
-          unsafe img_vips_map_to_shorts(
-            colours.pointer, &$0, table, Int32(count),
-            isGray ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16)
-        }
+        try colours.mapped(
+          by: table, to: .sixteen,
+          isGray ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16)
       },
       alpha: { (alpha) throws(VipsError) in
         alpha.hasWideSamples
@@ -388,7 +414,7 @@ extension Image {
     return image
   }
 
-  private func scaled(by factor: Double) throws(VipsError) -> Image {
+  func scaled(by factor: Double) throws(VipsError) -> Image {
     try unsafe Self.result(of: "levels") { unsafe img_vips_linear(pointer, &$0, factor, 0) }
   }
 
@@ -413,24 +439,27 @@ extension Image {
     return usableProfile?.codePoints.flatMap { BrightLight($0) }
   }
 
-  /// Extended levels as a screen shows them, in 8-bit sRGB.
-  consuming func shown(by light: BrightLight) throws(VipsError) -> Image {
+  /// Extended levels as a screen shows them, in sRGB.
+  ///
+  /// - Parameter sample: of the result.
+  private consuming func shown<Sample: UnsignedSample>(
+    by light: BrightLight, in sample: Sample.Type
+  ) throws(VipsError) -> Image {
     let image = try inMemory()
-    let interpretation =
-      image.bandCount < 3 ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
+    let depth = Sample.depth
+    let interpretation = image.bandCount < 3 ? depth.graySpace : depth.colourSpace
     guard
       let pointer = unsafe img_vips_new_pixels(
-        Int32(image.width), Int32(image.height), image.bandCount, interpretation)
+        Int32(image.width), Int32(image.height), image.bandCount, depth.sampleFormat,
+        interpretation)
     else { throw VipsError(operation: "colour") }
     let result = unsafe Image(owning: pointer)
     let count = image.width * image.height * Int(image.bandCount)
-    let pixels = unsafe UnsafeRawPointer(img_vips_pixels(image.pointer))
-      .assumingMemoryBound(to: UInt16.self)
+    let pixels: UnsafeMutablePointer<UInt16> = unsafe image.pixels()
     let levels = unsafe Span(
       _unsafeElements: UnsafeBufferPointer(start: pixels, count: count))
-    var shown = unsafe MutableSpan<UInt8>(
-      _unsafeStart: img_vips_pixels(result.pointer), count: count)
+    var shown = unsafe MutableSpan<Sample>(_unsafeStart: result.pixels(), count: count)
     light.show(levels, bandCount: Int(image.bandCount), in: &shown)
-    return image.bandCount < 3 ? try result.standardColours() : result
+    return image.bandCount < 3 ? try result.standardColours(depth) : result
   }
 }

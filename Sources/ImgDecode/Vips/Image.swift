@@ -76,12 +76,23 @@ import ImgModel
     width: UInt32, height: UInt32, bandCount: Int32, interpretation: VipsInterpretation,
     _ fill: (UnsafeMutablePointer<UInt8>) throws(DecodeError) -> Void
   ) throws(DecodeError) -> Image {
+    try unsafe filled(
+      with: UInt8.self, width: width, height: height, bandCount: bandCount,
+      interpretation: interpretation, fill)
+  }
+
+  /// An image of samples of 8 or 16 bits, which `fill` writes to the memory that it is given.
+  static func filled<Sample: UnsignedSample>(
+    with sample: Sample.Type, width: UInt32, height: UInt32, bandCount: Int32,
+    interpretation: VipsInterpretation,
+    _ fill: (UnsafeMutablePointer<Sample>) throws(DecodeError) -> Void
+  ) throws(DecodeError) -> Image {
     guard
       let pointer = unsafe img_vips_new_pixels(
-        Int32(width), Int32(height), bandCount, interpretation)
+        Int32(width), Int32(height), bandCount, Sample.depth.sampleFormat, interpretation)
     else { throw DecodeError(VipsError(operation: "decode")) }
     let image = unsafe Image(owning: pointer)
-    try unsafe fill(img_vips_pixels(pointer))
+    try unsafe fill(image.pixels())
     return image
   }
 
@@ -98,7 +109,7 @@ import ImgModel
   var bandCount: Int32 { unsafe vips_image_get_bands(pointer) }
   var hasAlpha: Bool { unsafe vips_image_hasalpha(pointer) != 0 }
   var interpretation: VipsInterpretation { unsafe vips_image_get_interpretation(pointer) }
-  private var sampleFormat: VipsBandFormat { unsafe vips_image_get_format(pointer) }
+  var sampleFormat: VipsBandFormat { unsafe vips_image_get_format(pointer) }
 
   /// Whether the samples are whole numbers of 8 or 16 bits and none is negative.
   var hasUnsignedSamples: Bool {
@@ -128,9 +139,9 @@ import ImgModel
 
   /// The picture as it looks on paper of a colour.
   func flattened(on paper: RGBColour = .white) throws(VipsError) -> Image {
-    try unsafe Self.result(of: "flatten") {
-      unsafe img_vips_flatten(
-        pointer, &$0, Double(paper.red), Double(paper.green), Double(paper.blue))
+    let levels = [paper.red, paper.green, paper.blue].map { Double($0) * depth.maximum / 255 }
+    return try unsafe Self.result(of: "flatten") {
+      unsafe img_vips_flatten(pointer, &$0, levels[0], levels[1], levels[2])
     }
   }
 
@@ -169,18 +180,18 @@ import ImgModel
   ) throws(VipsError) -> Image {
     guard hasAlpha else { return try mix(self) }
     let premultiplied = try unsafe Self.result(of: "premultiply") {
-      unsafe img_vips_premultiply(pointer, &$0)
+      unsafe img_vips_premultiply(pointer, &$0, depth.maximum)
     }
-    return try mix(premultiplied).withColoursDivided(as: sampleFormat)
+    return try mix(premultiplied).withColoursDivided(as: depth)
   }
 
   /// With colours that are no longer multiplied by their opacity.
   consuming func withColoursDivided(
-    as format: VipsBandFormat = VIPS_FORMAT_UCHAR
+    as depth: ImageVariant.Depth = .eight
   ) throws(VipsError) -> Image {
     try unsafe Self.result(of: "unpremultiply") {
-      unsafe img_vips_unpremultiply(pointer, &$0)
-    }.cast(to: format)
+      unsafe img_vips_unpremultiply(pointer, &$0, depth.maximum)
+    }.cast(to: depth.sampleFormat)
   }
 
   private func resized(_ horizontal: Double, _ vertical: Double) throws(VipsError) -> Image {
@@ -350,7 +361,8 @@ extension Image {
   private static let maximumFrameByteCount = 64 << 20
 
   var isSmallEnoughForMemory: Bool {
-    hasByteSamples && width * height * Int(bandCount) <= Self.maximumFrameByteCount
+    hasUnsignedSamples
+      && width * height * Int(bandCount) * depth.byteCount <= Self.maximumFrameByteCount
   }
 
   /// A picture in memory in another size; several times as fast as libvips does it.
@@ -393,9 +405,11 @@ extension Image {
     return means
   }
 
-  /// Whether no pixel lets the background through, of an image of bytes in memory whose last band is
+  /// Whether no pixel lets the background through, of an image of 8 or 16 bits in memory whose last band is
   /// the alpha channel.
-  var isOpaque: Bool { unsafe img_is_opaque(samples, Int32(height), bandCount) }
+  var isOpaque: Bool {
+    unsafe hasWideSamples ? hasOpaqueWords : img_is_opaque(samples, Int32(height), bandCount)
+  }
 
   /// Of an image of bytes in memory. There are no gaps between its rows.
   private var samples: img_samples {

@@ -34,7 +34,8 @@ final class VipsPicture: OpenPicture {
       stored: .init(width: image.width, height: image.height), orientation: image.orientation,
       frames: APNGFile.frameCount(in: input, as: format)
         ?? SequencePicture.frameCount(in: input, as: format) ?? image.pageCount,
-      embeddedPixelCount: drawing?.embeddedPixelCount ?? 0, isDrawing: drawing != nil)
+      embeddedPixelCount: drawing?.embeddedPixelCount ?? 0,
+      hasMoreThanEightBits: image.hasMoreThanEightBits, isDrawing: drawing != nil)
   }
 
   /// Opens a frame. The samples of a TIFF become whole numbers.
@@ -111,7 +112,7 @@ final class VipsPicture: OpenPicture {
 
   private func inFullRange(_ frame: consuming Image) throws(VipsError) -> Image {
     let head = input.bytes(at: 0, upTo: AV1Gray.examinedByteCount)
-    return AV1Gray.isLimited(in: head) ? try frame.inUpperBytes().withRangeWidened() : frame
+    return AV1Gray.isLimited(in: head) ? try frame.withRangeWidened() : frame
   }
 
   private func requireWholePage() throws(DecodeError) {

@@ -26,13 +26,16 @@ package struct AcceptedFormats: Hashable, Sendable {
   ///
   /// AVIF and WebP count only if the client names them: many clients accept `*/*` and decode neither. Of
   /// formats that are equally welcome, AVIF goes before WebP, and WebP before the others. Those are JPEG, PNG for
-  /// transparent pictures, and GIF for animations, which every client decodes.
+  /// transparent pictures, and GIF for animations, which every client decodes. Where a picture may keep more than
+  /// 8 bits a sample, PNG takes the place of WebP and JPEG, also for clients that do not name it.
   ///
   /// - Returns: `nil` for a query whose format is fixed; the format of the variant's own is the answer then.
   package func format(for query: ImageQuery) -> ImageVariant.Format? {
     guard query.format == .negotiated else { return nil }
-    let isAnimated = query.request.variant.frames == .all
-    let candidates: [ImageVariant.Format] = isAnimated ? [.webp] : [.avif, .webp]
+    let variant = query.request.variant
+    let isAnimated = variant.frames == .all
+    let candidates: [ImageVariant.Format] = (isAnimated ? [.webp] : [.avif, .webp])
+      .filter { variant.depth == .eight || $0.holdsWideSamples }
     let named = candidates.map { (format: $0, quality: namedQuality("image/\($0.rawValue)")) }
     let (png, jpeg) = (quality("image/png"), quality("image/jpeg"))
     let other = isAnimated ? quality("image/gif") : jpeg
@@ -42,7 +45,7 @@ package struct AcceptedFormats: Hashable, Sendable {
     let webp = namedQuality("image/webp")
     if isAnimated { return webp > 0 ? .webp : .gif }
     if jpeg == 0, png > 0 { return .png }
-    if png == 0, jpeg > 0, webp == 0 { return .jpeg }
+    if png == 0, jpeg > 0, webp == 0, variant.depth == .eight { return .jpeg }
     // The automatic format is WebP for transparent pictures.
     return webp > 0 && webp >= png ? .auto : .compatible
   }

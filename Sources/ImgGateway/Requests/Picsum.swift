@@ -278,6 +278,7 @@ package struct PictureQuery: Hashable, Sendable {
     if let format { variant.format = format }
     // JPEG, which an extension may ask for, holds one frame.
     if format == .jpeg, variant.frames == .all { variant.frames = .first }
+    if !variant.format.holdsWideSamples { variant.depth = .eight }
     return variant
   }
 }

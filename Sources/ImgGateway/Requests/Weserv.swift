@@ -38,7 +38,7 @@ enum WeservOption: String, CaseIterable {
   // Of this server alone, see ``WaitParameters``.
   case wait, placeholder, timeout
   // Of this server alone, as the library and the command line have them.
-  case mode, crop, radius, pad
+  case mode, crop, radius, pad, depth
   // How the file is written, not what it shows: progressive scans, zlib's effort, PNG's filters, and how
   // JPEGs are loaded.
   case il, l, af, fsol
@@ -104,6 +104,7 @@ struct WeservOptions {
   private var isFocal = false
   private var format: ImageVariant.Format?
   private var quality = ImageVariant.standard.quality
+  private var depth = ImageVariant.Depth.eight
   private var page = 0
   private var showsAllPages = false
   private var isGrayscale = false
@@ -148,6 +149,7 @@ struct WeservOptions {
     case .output: format = try value.format()
     case .q where value.text == "0": break
     case .q: quality = try value.quality()
+    case .depth: depth = try Self.depth(value)
     case .n: showsAllPages = try Self.showsAllPages(value)
     case .page: page = try value.wholeNumber(in: ImageVariant.Frames.numberRange)
     case .bg: background = try ColourText.colour(value)
@@ -186,6 +188,10 @@ struct WeservOptions {
     if !enlarges, !box.isOpen { variant.sizing = Sizing(keepsDrawingSize: true) }
     variant.format = format ?? .auto
     variant.quality = quality
+    variant.depth = depth
+    guard depth == .eight || variant.format.holdsWideSamples else {
+      throw .invalidOption("depth", "is 16, which needs the output png or avif, or none")
+    }
     variant.frames = try frames()
     variant.effects.isGrayscale = isGrayscale
     variant.effects.blur = blur
@@ -245,6 +251,10 @@ struct WeservOptions {
     guard page == 0 else {
       throw .invalidOption("n", "is -1, which does not go with page; leave one of them out")
     }
+    guard depth == .eight else {
+      throw .invalidOption(
+        "n", "is -1, which does not go with a depth of 16; leave one of them out")
+    }
     if let format, ImageVariant.Format(rawValue: format.rawValue)?.holdsAnimation == false {
       throw .invalidOption("n", "is -1, which needs the output webp or gif")
     }
@@ -284,6 +294,14 @@ struct WeservOptions {
   private static func mode(_ value: OptionValue) throws(RequestRejection) -> Mode {
     guard let mode = Mode(rawValue: value.text) else { throw value.invalid("fit, fill or stretch") }
     return mode
+  }
+
+  private static func depth(_ value: OptionValue) throws(RequestRejection) -> ImageVariant.Depth {
+    guard let depth = ImageVariant.Depth.allCases.first(where: { "\($0.rawValue)" == value.text })
+    else {
+      throw value.invalid("8 or 16")
+    }
+    return depth
   }
 
   private static func showsAllPages(_ value: OptionValue) throws(RequestRejection) -> Bool {

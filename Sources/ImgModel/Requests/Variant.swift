@@ -69,6 +69,27 @@ public struct ImageVariant: Hashable, Sendable {
       case .jpeg, .png, .avif: false
       }
     }
+
+    /// Whether a thumbnail in it can have samples of more than 8 bits.
+    package var holdsWideSamples: Bool {
+      switch self {
+      case .auto, .compatible, .png, .avif: true
+      case .jpeg, .webp, .gif: false
+      }
+    }
+  }
+
+  /// How many bits a sample of a thumbnail may have.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Depth: Int, Hashable, CaseIterable, Sendable, Codable {
+    /// 8 bits.
+    case eight = 8
+    /// As many as picture and format have: up to 16 in PNG, 12 in AVIF. Of a picture with more than 8 bits,
+    /// ``Format/auto`` and ``Format/compatible`` give a PNG. A picture of 8 bits gives the thumbnail that it
+    /// gives with ``eight``; so do frames of animations. JPEG, WebP and GIF hold 8 bits and are refused.
+    case sixteen = 16
   }
 
   /// The width of the box in pixels, from 1 to 16,383.
@@ -88,6 +109,8 @@ public struct ImageVariant: Hashable, Sendable {
   public var format: Format
   /// The encoder's quality, 1 to 100. PNG and GIF are lossless and ignore it.
   public var quality: Int
+  /// How many bits a sample may have.
+  public var depth: Depth
   /// Which frames of an animation, or pages of a document, the thumbnail shows.
   public var frames: Frames
   /// Whether it is made from the preview that a camera put into the file.
@@ -110,8 +133,8 @@ public struct ImageVariant: Hashable, Sendable {
   /// A box of given sides.
   public init(
     width: Int, height: Int, mode: Mode = .fit, crop: Crop? = nil, enlarges: Bool = false,
-    format: Format = .auto, quality: Int = 80, frames: Frames = .first, effects: Effects = .none,
-    keptData: KeptData = .none
+    format: Format = .auto, quality: Int = 80, depth: Depth = .eight, frames: Frames = .first,
+    effects: Effects = .none, keptData: KeptData = .none
   ) {
     self.width = width
     self.height = height
@@ -120,6 +143,7 @@ public struct ImageVariant: Hashable, Sendable {
     self.enlarges = enlarges
     self.format = format
     self.quality = quality
+    self.depth = depth
     self.frames = frames
     self.effects = effects
     self.keptData = keptData
@@ -155,6 +179,7 @@ public struct ImageVariant: Hashable, Sendable {
       }
     var text = "\(width)x\(height),\(mode.rawValue),\(shown),\(format.rawValue),q\(quality)"
     if enlarges { text += ",enlarge" }
+    if depth != .eight { text += ",depth=\(depth.rawValue)" }
     for rule in sizing.canonicalTexts { text += ",\(rule)" }
     if let frames = frames.canonicalText { text += ",\(frames)" }
     if let embeddedUse = embeddedUse.canonicalText { text += ",\(embeddedUse)" }
@@ -170,7 +195,7 @@ package typealias Variant = Checked<ImageVariant>
 extension ImageVariant: Checkable {
   /// - Throws: ``VariantError`` if a number is out of range, also that of a side with its density, if
   ///   there is a crop in a mode that does not cover the box and has nothing to crop, or if the format
-  ///   cannot hold all frames.
+  ///   cannot hold all frames or the depth.
   package func checked() throws(VariantError) -> ImageVariant {
     guard [width, height].allSatisfy(Self.sideRange.contains) else { throw .sideOutOfRange }
     guard sizing.isInRange else { throw .sizingOutOfRange }
@@ -181,6 +206,10 @@ extension ImageVariant: Checkable {
     guard crop == nil || mode.coversBox else { throw .cropWithoutFill }
     guard crop?.isInRange != false else { throw .cropOutOfRange }
     guard frames != .all || format.holdsAnimation else { throw .stillFormat(format) }
+    if depth != .eight {
+      guard format.holdsWideSamples else { throw .shallowFormat(format) }
+      guard frames != .all else { throw .shallowAnimation }
+    }
     guard frames.isInRange else { throw .frameOutOfRange }
     guard effects.isInRange else { throw .effectOutOfRange }
     guard Effects.paddingRange.contains(effects.padding),
@@ -211,6 +240,13 @@ extension Checked where Value == ImageVariant {
     return Checked(unchecked: variant)
   }
 
+  /// The variant of a picture whose samples have 8 bits.
+  package var inEightBits: Variant {
+    var variant = value
+    variant.depth = .eight
+    return Checked(unchecked: variant)
+  }
+
   /// The variant of a file that names neither an author nor rights.
   package var withoutCopyright: Variant {
     var variant = value
@@ -231,6 +267,9 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
   case sizingOutOfRange
   /// The format holds one frame, and all are wanted.
   case stillFormat(ImageVariant.Format)
+  /// The format holds 8 bits a sample, and more are wanted.
+  case shallowFormat(ImageVariant.Format)
+  case shallowAnimation
 
   package var description: String {
     switch self {
@@ -256,6 +295,10 @@ package enum VariantError: Error, Equatable, CustomStringConvertible {
         + "pixels more than 0"
     case .stillFormat(let format):
       "\(format.rawValue) holds no animation; all frames need the format auto, webp or gif"
+    case .shallowFormat(let format):
+      "\(format.rawValue) holds 8 bits a sample; a depth of 16 needs the format auto, compatible, png or avif"
+    case .shallowAnimation:
+      "an animation has 8 bits a sample; a depth of 16 is for one frame"
     }
   }
 }
@@ -267,6 +310,7 @@ extension ImageVariant {
 
 @_spi(Coding) extension ImageVariant.Mode: FieldValue {}
 @_spi(Coding) extension ImageVariant.Format: FieldValue {}
+@_spi(Coding) extension ImageVariant.Depth: FieldValue {}
 
 /// JSON, for messages and the journal. What is the default is left out.
 extension ImageVariant: Codable {}
@@ -281,6 +325,7 @@ extension ImageVariant: Codable {}
     effects.blur = try f.field("blur", value?.effects.blur, default: .zero)
     crop = try Self.crop(&f, value)
     let density = try f.field("density", value?.sizing.density, default: .one)
+    depth = try f.field("depth", value?.depth, default: .eight)
     enlarges = try f.field("enlarge", value?.enlarges, default: false)
     format = try f.field("format", value?.format)
     let number = try f.optional("frame", value?.frames.number)

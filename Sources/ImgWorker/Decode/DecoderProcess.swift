@@ -375,7 +375,7 @@ struct CheckedThumbnails {
   private static func checkEncoding(
     _ thumbnail: Thumbnail, _ bytes: [UInt8], as variant: Variant
   ) throws(DecoderFault) {
-    guard variant.format.admits(thumbnail.format) else {
+    guard variant.value.admits(thumbnail.format) else {
       throw .misbehaved("made a thumbnail of another format than was requested")
     }
     guard FormatSniffer.sniff(bytes) == .picture(thumbnail.format) else {
@@ -395,18 +395,16 @@ struct CheckedThumbnails {
   }
 }
 
-extension ImageVariant.Format {
-  /// Whether a thumbnail that is asked for in this format can have that one.
+extension ImageVariant {
+  /// Whether a thumbnail of this variant can have that format.
   fileprivate func admits(_ encoding: ImageFormat) -> Bool {
-    switch self {
-    case .auto: encoding == .jpeg || encoding == .webp
+    switch format {
+    case .auto: [.jpeg, .webp].contains(encoding) || depth != .eight && encoding == .png
     case .compatible: [.jpeg, .png, .gif].contains(encoding)
-    case .jpeg, .png, .webp, .avif, .gif: Self(encoding) == self
+    case .jpeg, .png, .webp, .avif, .gif: Format(encoding) == format
     }
   }
-}
 
-extension ImageVariant {
   /// The sizes that a thumbnail of this variant can have. One that covers the box and is not cropped
   /// is larger than the box.
   fileprivate var thumbnailSides: (widths: ClosedRange<Int>, heights: ClosedRange<Int>) {

@@ -244,10 +244,12 @@ struct TimedAnswerTests {
 
 @Suite struct AcceptedFormatsTests {
   private func format(
-    _ accept: String?, frames: ImageVariant.Frames = .first
+    _ accept: String?, frames: ImageVariant.Frames = .first,
+    depth: ImageVariant.Depth = .eight
   ) -> ImageVariant.Format? {
     var query = ImageQuery("https://h/a")
     query.request.variant.frames = frames
+    query.request.variant.depth = depth
     return AcceptedFormats(accept).format(for: query)
   }
 
@@ -281,6 +283,15 @@ struct TimedAnswerTests {
     ] as [(String, ImageVariant.Format)])
   func `an animation needs a format that holds one`(accept: String, expected: ImageVariant.Format) {
     #expect(format(accept, frames: .all) == expected)
+  }
+
+  @Test(
+    arguments: [
+      ("image/avif,image/webp,*/*", .avif), ("image/webp,*/*", .auto), ("image/webp", .auto),
+      ("image/png", .png), ("image/jpeg", .compatible), ("*/*", .compatible),
+    ] as [(String, ImageVariant.Format)])
+  func `16 bits need a format that holds them`(accept: String, expected: ImageVariant.Format) {
+    #expect(format(accept, depth: .sixteen) == expected)
   }
 
   @Test func `a fixed format is not negotiated`() {

@@ -107,6 +107,15 @@ import Testing
     #expect(variant.crop == crop)
   }
 
+  @Test func `a depth of 16 is for formats that hold it`() throws {
+    #expect(try variant("w=3&depth=16").depth == .sixteen)
+    #expect(try variant("w=3&depth=16&output=avif").depth == .sixteen)
+    #expect(try variant("w=3&depth=8&output=jpg").depth == .eight)
+    for options in ["depth=16&output=jpg", "depth=16&output=webp", "depth=16&n=-1", "depth=10"] {
+      #expect(try rejection("url=h.example&\(options)").code == "invalid_option")
+    }
+  }
+
   @Test func `a radius and a padding are pixels of the thumbnail`() throws {
     let effects = try variant("w=100&h=100&dpr=2&radius=5&pad=40&bg=red").effects
     #expect(
