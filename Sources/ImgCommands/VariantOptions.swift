@@ -45,8 +45,8 @@ enum VariantOptions {
     "--depth", "BITS",
     help:
       "The bits of a sample, 8 or 16. With 16, PNG keeps up to 16 and AVIF 12 where the picture has "
-      + "more than 8; auto and compatible are PNG then. JPEG, WebP and GIF hold 8, and frames of "
-      + "animations have 8. Default: 8.")
+      + "more than 8; auto and compatible are PNG then. JPEG, WebP and GIF hold 8; frames of "
+      + "animated PNGs and posters of animations have 8. Default: 8.")
   private static let embeddedUse = OptionDescription(
     "--thumb", "WHEN",
     help: "Use the preview that a camera put into the file: auto (HEIF and AVIF, where it is large "

@@ -50,6 +50,8 @@ extension JXLDecoder {
     case headers, pixels
   }
 
+  /// Of the samples that come out; those of a picture with 8 bits or fewer have 8.
+  private let depth: ImageVariant.Depth
   private let decoder: OpaquePointer
   private var info = JxlBasicInfo()
   /// Of the pixels that come out.
@@ -63,13 +65,17 @@ extension JXLDecoder {
   /// `nil` for a still.
   var animation: JxlAnimationHeader? { info.have_animation != 0 ? info.animation : nil }
 
+  var hasMoreThanEightBits: Bool { info.bits_per_sample > 8 }
   private var hasAlpha: Bool { info.alpha_bits > 0 }
   private var isGray: Bool { info.num_color_channels == 1 }
 
   /// Reads the header.
   ///
   /// - Parameter input: its bytes outlive the decoder.
-  init(_ input: PictureInput, _ extent: Extent) throws(DecodeError) {
+  init(
+    _ input: PictureInput, _ extent: Extent, _ depth: ImageVariant.Depth = .eight
+  ) throws(DecodeError) {
+    self.depth = depth
     guard let decoder = unsafe JxlDecoderCreate(nil) else { throw .outOfMemory }
     unsafe self.decoder = decoder
     colours = extent == .pixels ? DescribedColours(input, as: .jxl) : nil
@@ -114,24 +120,34 @@ extension JXLDecoder {
 
   /// Decodes the pixels of the frame that ``nextFrame()`` came to.
   func pixels() throws(DecodeError) -> Image {
-    let bandCount = info.num_color_channels + (hasAlpha ? 1 : 0)
-    let image = try unsafe Image.filled(
-      width: info.xsize, height: info.ysize, bandCount: Int32(bandCount),
-      interpretation: isGray ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
-    ) { (start) throws(DecodeError) in
-      try unsafe decode(to: start, bandCount: bandCount)
-    }
+    let image =
+      depth != .eight && hasMoreThanEightBits
+      ? try pixels(in: UInt16.self) : try pixels(in: UInt8.self)
     if let colours { image.setColours(colours) } else if let profile { image.setProfile(profile) }
     return image
   }
 
-  private func decode(
-    to start: UnsafeMutablePointer<UInt8>, bandCount: UInt32
+  private func pixels<Sample: UnsignedSample>(
+    in sample: Sample.Type
+  ) throws(DecodeError) -> Image {
+    let bandCount = info.num_color_channels + (hasAlpha ? 1 : 0)
+    return try unsafe Image.filled(
+      with: sample, width: info.xsize, height: info.ysize, bandCount: Int32(bandCount),
+      interpretation: isGray ? Sample.depth.graySpace : Sample.depth.colourSpace
+    ) { (start) throws(DecodeError) in
+      try unsafe decode(to: start, bandCount: bandCount)
+    }
+  }
+
+  private func decode<Sample: UnsignedSample>(
+    to start: UnsafeMutablePointer<Sample>, bandCount: UInt32
   ) throws(DecodeError) {
     var format = JxlPixelFormat(
-      num_channels: bandCount, data_type: JXL_TYPE_UINT8, endianness: JXL_NATIVE_ENDIAN, align: 0)
+      num_channels: bandCount,
+      data_type: Sample.depth == .eight ? JXL_TYPE_UINT8 : JXL_TYPE_UINT16,
+      endianness: JXL_NATIVE_ENDIAN, align: 0)
     // Within the limits, as the picture was checked against them before its pixels are decoded.
-    let byteCount = size.width * size.height * Int(bandCount)
+    let byteCount = size.width * size.height * Int(bandCount) * Sample.depth.byteCount
     try unsafe require(JxlDecoderSetImageOutBuffer(decoder, &format, start, byteCount))
     try advance(to: JXL_DEC_FULL_IMAGE)
   }
@@ -198,8 +214,11 @@ final class JXLFrames: FrameSequence {
   /// - Parameters:
   ///   - input: a picture whose size is within the limits.
   ///   - first: the frame that comes first.
-  init(_ input: PictureInput, startingAt first: Int = 0) throws(DecodeError) {
-    decoder = try JXLDecoder(input, .pixels)
+  ///   - depth: as of ``JXLDecoder``.
+  init(
+    _ input: PictureInput, startingAt first: Int = 0, _ depth: ImageVariant.Depth = .eight
+  ) throws(DecodeError) {
+    decoder = try JXLDecoder(input, .pixels, depth)
     decoder.skip(first)
   }
 
@@ -213,24 +232,31 @@ final class JXLFrames: FrameSequence {
 final class JXLPicture: OpenPicture {
   let header: PictureHeader
   private let input: PictureInput
+  private let depth: ImageVariant.Depth
 
   /// Reads the headers of the picture and of all frames.
   ///
-  /// - Parameter maxPixels: the frames of a larger picture are not counted: libjxl takes memory in
-  ///   proportion to the pixels as it reads their headers.
+  /// - Parameters:
+  ///   - depth: as of ``JXLDecoder``.
+  ///   - maxPixels: the frames of a larger picture are not counted: libjxl takes memory in
+  ///     proportion to the pixels as it reads their headers.
   /// - Returns: `nil` for a still.
-  init?(_ input: PictureInput, maxPixels: Int64) throws(DecodeError) {
+  init?(
+    _ input: PictureInput, _ depth: ImageVariant.Depth, maxPixels: Int64
+  ) throws(DecodeError) {
     let decoder = try JXLDecoder(input, .headers)
     guard decoder.animation != nil else { return nil }
     let isCounted = decoder.size.pixelCount <= maxPixels
     header = PictureHeader(
       stored: decoder.size, orientation: 1,
-      frames: isCounted ? try decoder.timeline().delays.count : 1)
+      frames: isCounted ? try decoder.timeline().delays.count : 1,
+      hasMoreThanEightBits: depth != .eight && decoder.hasMoreThanEightBits)
     self.input = input
+    self.depth = depth
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
-    guard let frame = try JXLFrames(input).next() else { throw .corrupt("it has no frame") }
+    guard let frame = try JXLFrames(input, depth).next() else { throw .corrupt("it has no frame") }
     return frame
   }
 

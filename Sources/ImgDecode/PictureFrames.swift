@@ -10,6 +10,8 @@ struct PictureFrames {
   let count: Int
   /// Of an AVIF or HEIC sequence.
   let video: PictureSequence?
+  /// Of a frame that is a picture of its own.
+  var depth = ImageVariant.Depth.eight
 
   /// Whether they follow each other in time.
   var isAnimation: Bool {
@@ -70,18 +72,20 @@ struct PictureFrames {
 
   /// All frames of an animation.
   func sequence() throws(DecodeError) -> any FrameSequence {
-    guard let sequence = try sequence(startingAt: 0) else {
+    guard let sequence = try sequence(startingAt: 0, .eight) else {
       return try VipsFrames(input, in: format)
     }
     return sequence
   }
 
   /// - Returns: `nil` for a format whose loader finds a frame by itself.
-  private func sequence(startingAt first: Int) throws(DecodeError) -> (any FrameSequence)? {
-    if let video { return try SequenceFrames(video, in: input, startingAt: first) }
+  private func sequence(
+    startingAt first: Int, _ depth: ImageVariant.Depth
+  ) throws(DecodeError) -> (any FrameSequence)? {
+    if let video { return try SequenceFrames(video, in: input, startingAt: first, depth) }
     return switch format {
     case .png: try APNGFrames(input, startingAt: first)
-    case .jxl: try JXLFrames(input, startingAt: first)
+    case .jxl: try JXLFrames(input, startingAt: first, depth)
     default: nil
     }
   }
@@ -92,7 +96,7 @@ struct PictureFrames {
   func picture(
     _ number: Int, of picture: any OpenPicture
   ) throws(DecodeError) -> any OpenPicture {
-    guard let sequence = try sequence(startingAt: number) else {
+    guard let sequence = try sequence(startingAt: number, depth) else {
       return try VipsPicture(input, in: format, extent, page: number)
     }
     guard let frame = try sequence.next() else { throw .noFrame(number, count: count) }

@@ -7,6 +7,8 @@ final class SequencePicture: OpenPicture {
   let header: PictureHeader
   private let sequence: PictureSequence
   private let input: PictureInput
+  /// Of the frames.
+  private let depth: ImageVariant.Depth
 
   /// The sequence that a thumbnail is made from.
   ///
@@ -32,19 +34,21 @@ final class SequencePicture: OpenPicture {
     try? SequenceFile(input, as: format)?.sequence().frameCount
   }
 
-  init(_ sequence: PictureSequence, in input: PictureInput) {
+  /// - Parameter depth: as of ``SequenceFrames``.
+  init(_ sequence: PictureSequence, in input: PictureInput, _ depth: ImageVariant.Depth) {
+    self.depth = SequenceFrames.depth(depth, of: input)
     let track = sequence.colours
     let decoded = ThumbnailGeometry.Size(width: track.width, height: track.height)
     let shown = track.shownArea.map { ThumbnailGeometry.Size(width: $0.width, height: $0.height) }
     header = PictureHeader(
       stored: shown ?? decoded, orientation: track.orientation, frames: track.samples.count,
-      uncropped: decoded)
+      uncropped: decoded, hasMoreThanEightBits: self.depth != .eight)
     self.sequence = sequence
     self.input = input
   }
 
   func firstFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> Image {
-    let frames = try SequenceFrames(sequence, in: input)
+    let frames = try SequenceFrames(sequence, in: input, depth)
     guard let frame = try frames.next() else { throw .corrupt("it has no frame") }
     return frame
   }
@@ -61,13 +65,17 @@ final class SequenceFrames: FrameSequence {
   private let profile: [UInt8]?
   /// A sample of AV1 may show several frames, which the file does not count.
   private var remaining: Int
+  private let depth: ImageVariant.Depth
 
   /// - Parameters:
   ///   - sequence: one whose size is within the limits.
   ///   - first: the frame that comes first. Those before it are decoded, too.
+  ///   - depth: of the samples of a frame; those of a file with 8 bits have 8.
   init(
-    _ sequence: PictureSequence, in input: PictureInput, startingAt first: Int = 0
+    _ sequence: PictureSequence, in input: PictureInput, startingAt first: Int = 0,
+    _ depth: ImageVariant.Depth = .eight
   ) throws(DecodeError) {
+    self.depth = Self.depth(depth, of: input)
     size = .init(width: sequence.colours.width, height: sequence.colours.height)
     colours = try Self.decoder(of: sequence.colours, in: input)
     alpha = try sequence.alpha.map { (track) throws(DecodeError) in
@@ -83,6 +91,16 @@ final class SequenceFrames: FrameSequence {
     }
   }
 
+  /// The depth that the frames of a file have where that one is wanted.
+  static func depth(
+    _ wanted: ImageVariant.Depth, of input: PictureInput
+  ) -> ImageVariant.Depth {
+    guard wanted != .eight,
+      let bits = (try? PictureFacts.reading(input, .header))?.bitsPerSample, bits > 8
+    else { return .eight }
+    return wanted
+  }
+
   private static func decoder(
     of track: SequenceTrack, in input: PictureInput
   ) throws(DecodeError) -> any VideoDecoder {
@@ -95,7 +113,13 @@ final class SequenceFrames: FrameSequence {
   func next() throws(DecodeError) -> Image? {
     guard remaining > 0 else { return nil }
     remaining -= 1
-    let transparency = try alpha?.next { (picture) throws(DecodeError) in
+    return depth == .eight ? try next(in: UInt8.self) : try next(in: UInt16.self)
+  }
+
+  private func next<Value: UnsignedSample>(
+    in value: Value.Type
+  ) throws(DecodeError) -> Image? {
+    let transparency: [Value]? = try alpha?.next { (picture) throws(DecodeError) in
       try checkSize(of: picture)
       return picture.lumaValues()
     }
@@ -108,10 +132,10 @@ final class SequenceFrames: FrameSequence {
     }
   }
 
-  private func image(
-    of picture: VideoPicture, _ transparency: [UInt8]?
+  private func image<Value: UnsignedSample>(
+    of picture: VideoPicture, _ transparency: [Value]?
   ) throws(DecodeError) -> Image {
-    let image = try picture.image(alpha: transparency)
+    let image = try picture.image(in: Value.self, alpha: transparency)
     if let profile {
       if image.bandCount > 2 { image.setProfile(profile) }
     } else if picture.codePoints.describesColours {
@@ -120,7 +144,7 @@ final class SequenceFrames: FrameSequence {
     do throws(VipsError) {
       let shown = try cropped(image)
       guard isPremultiplied else { return shown }
-      return try shown.withColoursDivided().inMemory()
+      return try shown.withColoursDivided(as: Value.depth).inMemory()
     } catch {
       throw DecodeError(error)
     }
@@ -202,15 +226,18 @@ struct VideoSamples {
 }
 
 extension VideoPicture {
-  /// The picture in 8 bits: red, green and blue, or gray, and transparency behind them.
+  /// The picture: red, green and blue, or gray, and transparency behind them.
   ///
-  /// - Parameter alpha: of each pixel, from 0 to 255; `nil` for an opaque picture.
-  func image(alpha: [UInt8]?) throws(DecodeError) -> Image {
+  /// - Parameter alpha: of each pixel; `nil` for an opaque picture.
+  func image<Value: UnsignedSample>(
+    in value: Value.Type, alpha: [Value]?
+  ) throws(DecodeError) -> Image {
     let colourCount = chroma == nil ? 1 : 3
     let bandCount = colourCount + (alpha == nil ? 0 : 1)
     let image = try unsafe Image.filled(
-      width: UInt32(size.width), height: UInt32(size.height), bandCount: Int32(bandCount),
-      interpretation: chroma == nil ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB
+      with: value, width: UInt32(size.width), height: UInt32(size.height),
+      bandCount: Int32(bandCount),
+      interpretation: chroma == nil ? Value.depth.graySpace : Value.depth.colourSpace
     ) { (start) throws(DecodeError) in
       try unsafe writeColours(to: start, bandCount: bandCount)
       guard let alpha else { return }
@@ -221,20 +248,21 @@ extension VideoPicture {
     return image
   }
 
-  /// The luma of all pixels, from 0 to 255.
-  func lumaValues() -> [UInt8] {
-    var values = [UInt8](repeating: 0, count: size.width * size.height)
+  /// The luma of all pixels.
+  func lumaValues<Value: UnsignedSample>() -> [Value] {
+    var values = [Value](repeating: 0, count: size.width * size.height)
     unsafe values.withUnsafeMutableBufferPointer { buffer in
       if let start = buffer.baseAddress { unsafe writeLuma(to: start, bandCount: 1) }
     }
     return values
   }
 
-  private func writeColours(
-    to start: UnsafeMutablePointer<UInt8>, bandCount: Int
+  private func writeColours<Value: UnsignedSample>(
+    to start: UnsafeMutablePointer<Value>, bandCount: Int
   ) throws(DecodeError) {
     guard let chroma else { return unsafe writeLuma(to: start, bandCount: bandCount) }
-    let matrix = try ColourMatrix(codePoints, bitsPerSample: bitsPerSample)
+    let matrix = try ColourMatrix(
+      codePoints, bitsPerSample: bitsPerSample, upTo: Float(Value.depth.maximum))
     if bitsPerSample > 8 {
       unsafe write(UInt16.self, chroma, matrix, to: start, bandCount: bandCount)
     } else {
@@ -242,11 +270,14 @@ extension VideoPicture {
     }
   }
 
-  private func writeLuma(to start: UnsafeMutablePointer<UInt8>, bandCount: Int) {
+  private func writeLuma<Value: UnsignedSample>(
+    to start: UnsafeMutablePointer<Value>, bandCount: Int
+  ) {
     let steps = SampleRange(isFull: codePoints.isFullRange, bitsPerSample: bitsPerSample).luma
-    var values = [UInt8](repeating: 0, count: 1 << bitsPerSample)
+    let scale = steps.scale * (Float(Value.depth.maximum) / 255)
+    var values = [Value](repeating: 0, count: 1 << bitsPerSample)
     for sample in values.indices {
-      values[sample] = byte((Float(sample) - steps.origin) * steps.scale)
+      values[sample] = Value(nearest: (Float(sample) - steps.origin) * scale)
     }
     if bitsPerSample > 8 {
       unsafe writeLuma(UInt16.self, values, to: start, bandCount: bandCount)
@@ -256,8 +287,8 @@ extension VideoPicture {
   }
 
   /// - Parameter values: of each sample.
-  private func writeLuma<Sample: FixedWidthInteger>(
-    _: Sample.Type, _ values: [UInt8], to start: UnsafeMutablePointer<UInt8>, bandCount: Int
+  private func writeLuma<Sample: FixedWidthInteger, Value: UnsignedSample>(
+    _: Sample.Type, _ values: [Value], to start: UnsafeMutablePointer<Value>, bandCount: Int
   ) {
     for y in 0..<size.height {
       let row = unsafe luma.row(y, of: Sample.self)
@@ -271,9 +302,9 @@ extension VideoPicture {
 
   /// Each sample of chroma holds for all pixels that it was made from, as libheif does it.
   @inline(__always)
-  private func write<Sample: FixedWidthInteger>(
+  private func write<Sample: FixedWidthInteger, Value: UnsignedSample>(
     _: Sample.Type, _ chroma: (blue: Plane, red: Plane), _ matrix: ColourMatrix,
-    to start: UnsafeMutablePointer<UInt8>, bandCount: Int
+    to start: UnsafeMutablePointer<Value>, bandCount: Int
   ) {
     let (columnShift, rowShift) = (halvesColumns ? 1 : 0, halvesRows ? 1 : 0)
     let (red, green, blue) = (matrix.rows[0], matrix.rows[1], matrix.rows[2])
@@ -285,9 +316,9 @@ extension VideoPicture {
       for x in 0..<size.width {
         let sample = unsafe SIMD4(
           Float(lumaRow[x]), Float(blueRow[x >> columnShift]), Float(redRow[x >> columnShift]), 1)
-        unsafe pixel[0] = byte((red * sample).sum())
-        unsafe pixel[1] = byte((green * sample).sum())
-        unsafe pixel[2] = byte((blue * sample).sum())
+        unsafe pixel[0] = Value(nearest: (red * sample).sum())
+        unsafe pixel[1] = Value(nearest: (green * sample).sum())
+        unsafe pixel[2] = Value(nearest: (blue * sample).sum())
         unsafe pixel += bandCount
       }
     }
@@ -300,19 +331,24 @@ extension VideoPicture.Plane {
   }
 }
 
-/// The nearest whole number from 0 to 255.
-private func byte(_ value: Float) -> UInt8 {
-  UInt8(min(max(value, 0), 255).rounded())
+extension UnsignedSample {
+  /// The nearest number that the sample can have.
+  @inline(__always)
+  fileprivate init(nearest value: Float) {
+    self.init(Swift.min(Swift.max(value, 0), Float(Self.max)).rounded())
+  }
 }
 
 /// From luma and chroma to red, green and blue (ITU-T H.273 section 8.3).
 struct ColourMatrix {
   /// For each of red, green and blue: what luma, the blue and the red difference add to it, per step
-  /// of a sample, and what is added always. The results go from 0 to 255.
+  /// of a sample, and what is added always. The results go from 0 to a maximum.
   let rows: [SIMD4<Float>]
 
   /// - Throws: ``DecodeError/unsupported(_:)``.
-  init(_ codePoints: ColourCodePoints, bitsPerSample: Int) throws(DecodeError) {
+  init(
+    _ codePoints: ColourCodePoints, bitsPerSample: Int, upTo maximum: Float
+  ) throws(DecodeError) {
     let weights = try Self.weights(of: codePoints.matrix)
     let range = SampleRange(isFull: codePoints.isFullRange, bitsPerSample: bitsPerSample)
     // Without chroma, the planes are green, blue and red.
@@ -321,7 +357,7 @@ struct ColourMatrix {
       let scaled = weight * SIMD3(range.luma.scale, chroma.scale, chroma.scale)
       let offset =
         scaled.x * range.luma.origin + (scaled.y + scaled.z) * chroma.origin
-      return SIMD4(scaled, -offset)
+      return SIMD4(scaled, -offset) * (maximum / 255)
     }
   }
 

@@ -160,6 +160,7 @@ package struct PNGChunk: Sendable {
     /// Whether the numbers are those of Display P3 and not of sRGB.
     package var isDisplayP3 = false
     package var isLossless = true
+    package var bitsPerSample: UInt32 = 8
     /// How the pixels are to be turned, 1…8 as in EXIF. They are stored as they are.
     package var orientation: UInt32 = 1
 
@@ -188,6 +189,7 @@ package struct PNGChunk: Sendable {
     (info.xsize, info.ysize) = (UInt32(width), UInt32(height))
     info.uses_original_profile = settings.isLossless ? JXL_TRUE : JXL_FALSE
     info.num_color_channels = settings.isGray ? 1 : 3
+    info.bits_per_sample = settings.bitsPerSample
     info.orientation = JxlOrientation(settings.orientation)
     if settings.hasAlpha { (info.num_extra_channels, info.alpha_bits) = (1, 8) }
     info.have_animation = JXL_TRUE

@@ -156,7 +156,7 @@ struct AnimationDecoder {
   init(frames: PictureFrames, picture: any OpenPicture, variant: Variant) {
     self.frames = frames
     self.picture = picture
-    // Frames of animations have 8 bits a sample.
+    // Animations and their posters have 8 bits a sample.
     let variant = variant.inEightBits
     self.variant = variant
     geometry = ThumbnailGeometry(of: picture.header, as: variant)

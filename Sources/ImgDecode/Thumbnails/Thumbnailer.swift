@@ -92,7 +92,8 @@ package struct Thumbnailer: Sendable {
   ) throws(DecodeError) -> RenderedThumbnails {
     let (opened, video) = try open(input, in: format, extent, as: variants, onHeader)
     let frames = PictureFrames(
-      input: input, format: format, extent: extent, count: opened.header.frames, video: video)
+      input: input, format: format, extent: extent, count: opened.header.frames, video: video,
+      depth: variants[0].depth)
     let made = try thumbnails(of: frames, in: opened, as: variants)
     return RenderedThumbnails(
       thumbnails: made.thumbnails,
@@ -157,14 +158,16 @@ package struct Thumbnailer: Sendable {
     _ input: PictureInput, in format: ImageFormat, _ extent: DecodeExtent,
     _ depth: ImageVariant.Depth, _ video: PictureSequence?
   ) throws(DecodeError) -> any OpenPicture {
-    if let video { return SequencePicture(video, in: input) }
+    if let video { return SequencePicture(video, in: input, depth) }
     switch format {
     case .jpeg: return try JPEGPicture(input, extent)
     case .bmp: return try BitmapPicture(input, extent)
     case .ico: return try IconPicture(input, extent)
     case .pnm: return try AnymapPicture(input, extent, depth)
     case .jxl:
-      if let animation = try JXLPicture(input, maxPixels: limits.maxPixels) { return animation }
+      if let animation = try JXLPicture(input, depth, maxPixels: limits.maxPixels) {
+        return animation
+      }
     default: break
     }
     return try VipsPicture(input, in: format, extent)

@@ -88,7 +88,7 @@ public struct ImageVariant: Hashable, Sendable {
     case eight = 8
     /// As many as picture and format have: up to 16 in PNG, 12 in AVIF. Of a picture with more than 8 bits,
     /// ``Format/auto`` and ``Format/compatible`` give a PNG. A picture of 8 bits gives the thumbnail that it
-    /// gives with ``eight``; so do frames of animations. JPEG, WebP and GIF hold 8 bits and are refused.
+    /// gives with ``eight``; so do posters and frames of animated PNGs. JPEG, WebP and GIF hold 8 bits and are refused.
     case sixteen = 16
   }
 

@@ -179,7 +179,40 @@ import Testing
     }
   }
 
-  @Test func `frames of animations have 8 bits`() throws {
+  @Test(arguments: [
+    (PictureFormat.avif, ".avif[effort=1,Q=95,bitdepth=12]"), (.heif, ".heic[Q=95,bitdepth=10]"),
+  ])
+  func `a frame of a sequence keeps its bits`(format: PictureFormat, suffix: String) throws {
+    let frames = try [3, 3].map { bandCount in
+      try fixture.maker.encode(
+        .gradient(width: 512, height: 256, bandCount: bandCount), suffix: suffix)
+    }
+    let file = try #require(SequenceWriter(format).file(frames, size: (512, 256)))
+    let variant = try Self.variant { $0.frames = .number(1) }
+    try expectEqualUpperBits(file, as: variant)
+    #expect(Set(try wide(file, as: variant).samples).count > 1_000)
+    let poster = try fixture.thumbnailer.thumbnail(
+      of: file, as: Self.variant { $0.frames = .poster })
+    #expect(try fixture.reader.wideRaster(of: poster.bytes) == nil)
+  }
+
+  @Test func `a frame of an animated JPEG XL keeps its bits`() throws {
+    let raster = Raster(width: 256, height: 128) { x, y in
+      Raster.Pixel(UInt8(x / 2 + y / 2), UInt8(x), 100, alpha: UInt8(128 + y / 2))
+    }
+    var settings = JXLWriter.Settings()
+    (settings.hasAlpha, settings.bitsPerSample) = (true, 12)
+    let file = JXLWriter.file([.init(raster), .init(raster)], settings)
+    for frames in [ImageVariant.Frames.first, .number(1)] {
+      let variant = try Self.variant {
+        ($0.width, $0.height, $0.frames) = (100, 100, frames)
+      }
+      try expectEqualUpperBits(file, as: variant)
+      #expect(Set(try wide(file, as: variant).samples).count > 300)
+    }
+  }
+
+  @Test func `frames of animated PNGs have 8 bits`() throws {
     let file = try fixture.maker.encode(
       .gradient(width: 64, height: 48, bandCount: 3), suffix: ".png")
     let frames = [file, file].map { APNGWriter.Frame($0) }
