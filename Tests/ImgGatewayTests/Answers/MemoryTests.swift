@@ -191,6 +191,7 @@ struct MemoryTests {
     let fixture = try GatewayFixture()
     let memory = fixture.cluster.memory
     memory.change(to: 10 << 20)
+    var peak = 0
     for (number, byteCount) in [60_000, 200_000, 2 << 20, 5 << 20].enumerated() {
       for index in 0..<40 {
         let url = "https://a.example/\(number)/\(index)"
@@ -198,10 +199,11 @@ struct MemoryTests {
         // Loaded, from the store, and repeated; and a failure that is remembered.
         for target in [url, url, url, "\(url)/none&wait=20000"] {
           _ = await fixture.response(.get, "/image?url=\(target)")
-          #expect(memory.keptByteCount <= 10 << 20)
+          peak = max(peak, memory.keptByteCount)
         }
       }
     }
+    #expect(peak <= 10 << 20)
     #expect(memory.keptByteCount > 7 << 20)
     let text = await fixture.response(.get, "/metrics").text
     #expect(text.contains("imgctl_gateway_memory_limit_bytes 10485760\n"))
