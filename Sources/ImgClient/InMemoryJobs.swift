@@ -219,6 +219,10 @@ actor InMemoryJobs {
     _ request: ImageJobRequest, _ urls: [String], load: @escaping Load
   ) throws(ImageError) -> ImageJob.ID {
     let options = try request.options()
+    guard !options.keep.isOriginalAlone else {
+      throw ImageError(
+        code: .unsupportedOperation, message: "a cluster in memory stores no originals alone")
+    }
     guard !Task.isCancelled else { throw .cancelled(nil) }
     lastID += 1
     let record = JobRecord(

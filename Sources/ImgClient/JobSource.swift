@@ -222,7 +222,7 @@ package final class LineResults {
     reader = try reader ?? store.reader()
     guard let reader else { return [] }
     let name = request.fetch.name(of: try ImageURL(line: line.url))
-    guard request.keep == .original else {
+    guard request.keep.isOriginalAlone else {
       return try reader.results(of: name, for: request, recordingAccess: .none)
     }
     return try reader.original(of: name, isLenient: request.isLenient).map { [$0] } ?? []

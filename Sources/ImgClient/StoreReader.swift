@@ -81,7 +81,7 @@ package struct StoreReader: Sendable {
   package func hasResults(
     of name: PictureName, for request: ThumbnailRequest
   ) throws(StoreError) -> Bool {
-    let isOriginal = request.keep == .original
+    let isOriginal = request.keep.isOriginalAlone
     let keys =
       isOriginal ? [ContentKey(originalOf: name)] : ContentKey.results(of: name, for: request)
     for key in keys {

@@ -73,6 +73,11 @@ enum VariantOptions {
     + EffectOptions.options
     + [embeddedUse, keepProfile, keepMetadata, keepCopyright, lenient]
 
+  /// One of them that the user gave; `nil` if there is none.
+  static func given(in arguments: ArgumentReader) -> OptionDescription? {
+    ([size] + optionsOfSeveral).first { arguments.lists($0) && arguments.contains($0) }
+  }
+
   /// - Parameters:
   ///   - arguments: the arguments of a command that lists ``options``.
   ///   - destination: its file extension selects the format if no option does.
@@ -340,6 +345,11 @@ struct PixelRatio {
   }
 }
 
+/// When a picture is decoded that a user has stored.
+private enum Decoding: String, CaseIterable {
+  case eager, lazy
+}
+
 /// The options that say what the store keeps of a picture and for how long, and when it is fetched.
 enum StorageOptions {
   private static let expiry = OptionDescription(
@@ -358,6 +368,12 @@ enum StorageOptions {
       "What to store: none, thumbnail, original (the picture as received), all, or auto: the thumbnail and, "
       + "for a while, an original that is not large (--keep-auto-size). With an original, other sizes need no "
       + "further fetch. Default: thumbnail; of get, auto.")
+  private static let decode = OptionDescription(
+    "--decode", "WHEN",
+    help:
+      "eager: at once. lazy: store the original after a check of its header alone, and decode it when a "
+      + "thumbnail is asked for; --keep is original then, and no option of thumbnails goes with it. "
+      + "Default: eager.")
   private static let delay = OptionDescription(
     "--delay", "DURATION",
     help: "Wait this long before the first look-up or fetch. Default: 0s.")
@@ -365,14 +381,16 @@ enum StorageOptions {
   /// The options of the variant and of its storage.
   static let storeOptions = VariantOptions.options + expiryOptions
   static let options = storeOptions + [delay]
-  /// ``options`` with several variants.
-  static let jobOptions = VariantOptions.optionsOfSeveral + expiryOptions + [delay]
+  /// ``storeOptions`` with those of a picture that the user gives.
+  static let putOptions = storeOptions + [decode]
+  /// ``options`` with several variants, and with those of a list.
+  static let jobOptions = VariantOptions.optionsOfSeveral + expiryOptions + [decode, delay]
 
   private static let expiryOptions = [keep, expiry, expiryDate, sliding]
 
   /// - Parameters:
-  ///   - arguments: the arguments of a command that lists ``jobOptions``, ``options`` or only
-  ///     ``storeOptions``.
+  ///   - arguments: the arguments of a command that lists ``jobOptions``, ``options``, ``putOptions`` or
+  ///     only ``storeOptions``.
   ///   - priority: the priority among jobs.
   ///   - facts: what is kept in place of a thumbnail, for a request of facts.
   ///   - kept: what is kept if the arguments do not say.
@@ -382,6 +400,7 @@ enum StorageOptions {
     keeping kept: Keep = .thumbnail,
     fetch: FetchOptions = .standard
   ) throws(UsageError) -> RequestOptions {
+    let asked = try keep(in: arguments)
     let variant = try VariantOptions.variant(in: arguments)
     return RequestOptions(
       variant: variant,
@@ -390,7 +409,24 @@ enum StorageOptions {
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
       timeout: try RequestOptions.timeout(in: arguments),
-      keep: try arguments.value(of: keep, keep(parsing:)) ?? facts ?? kept, fetch: fetch)
+      keep: asked ?? facts ?? kept, fetch: fetch)
+  }
+
+  /// What is to be kept; `nil` if the arguments do not say.
+  private static func keep(in arguments: ArgumentReader) throws(UsageError) -> Keep? {
+    let asked = try arguments.value(of: keep, keep(parsing:))
+    guard arguments.lists(decode),
+      let decoding = try arguments.value(of: decode, Decoding.init(parsing:)), decoding == .lazy
+    else { return asked }
+    let flag = "\(decode.flag) \(Decoding.lazy.rawValue)"
+    if let given = VariantOptions.given(in: arguments) {
+      throw UsageError("\(given.flag): \(flag) makes no thumbnails")
+    }
+    if let asked, asked != .original {
+      throw UsageError(
+        "\(keep.flag) \(asked.rawValue): \(flag) stores the original alone; leave \(keep.flag) out")
+    }
+    return .undecodedOriginal
   }
 
   /// Refuses the options that say how thumbnails are made and kept, for a request of facts.
@@ -401,20 +437,21 @@ enum StorageOptions {
   static func refuseThumbnailOptions(
     in arguments: ArgumentReader, with option: OptionDescription
   ) throws(UsageError) {
-    if let given = VariantOptions.optionsOfSeveral.first(where: arguments.contains) {
+    if let given = VariantOptions.given(in: arguments) {
       throw UsageError("\(given.flag): \(option.flag) makes no thumbnails")
     }
-    guard !arguments.contains(keep) else {
-      throw UsageError("\(keep.flag): \(option.flag) stores facts alone")
+    if let given = [keep, decode].first(where: arguments.contains) {
+      throw UsageError("\(given.flag): \(option.flag) stores facts alone")
     }
   }
 
-  /// Facts are asked for by commands and flags of their own.
+  /// Facts, and originals that are not decoded, are asked for by commands and flags of their own.
   private static func keep(parsing text: String) throws(InvalidValue) -> Keep {
     guard Keep(rawValue: text)?.isFacts != true else {
       throw InvalidValue("facts are kept by imgctl info, and by imgctl submit --info-only")
     }
-    return try Keep(parsing: text, among: Keep.allCases.filter { !$0.isFacts })
+    return try Keep(
+      parsing: text, among: Keep.allCases.filter { !$0.isFacts && $0 != .undecodedOriginal })
   }
 
   private static func delay(in arguments: ArgumentReader) throws(UsageError) -> Duration {

@@ -157,6 +157,25 @@ extension PictureFacts {
     return facts
   }
 
+  /// Reads the header of a file that is at hand, and counts its frames as far as no decoder is needed for
+  /// that: those of a JPEG XL are not counted. One that is damaged behind its header may have no count.
+  ///
+  /// - Throws: ``FactsError/needsBytes(_:)`` only if bytes of the file cannot be had.
+  package static func headerWithFrames(
+    in source: any ByteSource
+  ) throws(FactsError) -> PictureFacts {
+    var header = try reading(source, .header)
+    guard [.gif, .png, .webp, .tiff, .heif, .avif].contains(header.format) else { return header }
+    do throws(FactsError) {
+      return try reading(source, .all, toleratesCut: true)
+    } catch FactsLimits.tooManyFrames {
+      header.frameCount = FactsLimits.maximumFrameCount + 1
+      return header
+    } catch {
+      return header
+    }
+  }
+
   private static func facts(
     in window: ByteWindow, as format: ImageFormat, _ extent: FactsExtent, _ toleratesCut: Bool
   ) throws(FactsError) -> PictureFacts {

@@ -117,6 +117,9 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
       storageTime: WallTime(storedAt), expiryTime: WallTime(expiresAt))
   }
 
+  /// Whether it is an original whose pixels nobody has seen: see ``Keep/undecodedOriginal``.
+  package var isUndecoded: Bool { source.decodePath == .undecoded }
+
   /// The URL of the picture, as the cluster normalizes it, or the key that a command has named it with.
   public var url: String { PictureName.text(ofRecord: name) }
   /// The ThumbHash of the picture that a thumbnail was made from, in some 25 bytes; `nil` for other records,

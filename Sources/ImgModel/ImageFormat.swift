@@ -84,6 +84,8 @@ package enum DecodePath: String, CaseIterable, Hashable, Sendable, FieldValue {
   case general
   /// The same, from a smaller picture that the file holds beside its own.
   case embedded
+  /// It did not, so far: the header of an original was checked, and nothing else of it.
+  case undecoded
 }
 
 /// What a picture's header says, and what follows from it.
@@ -127,7 +129,7 @@ public struct SourcePicture: Hashable, Sendable {
   public let height: Int
   /// The size of the encoded picture in bytes, as its origin sent it.
   public let byteCount: Int
-  /// How it became the thumbnail; `nil` if it was not decoded.
+  /// How it became the thumbnail; `nil` of facts, and of an original that was decoded.
   package let decodePath: DecodePath?
   /// `nil` if it was not decoded, but its facts were read.
   package let thumbHash: ThumbHash?

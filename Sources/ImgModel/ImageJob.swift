@@ -345,7 +345,7 @@ package struct StoreShortage: Hashable, Sendable, Fielded {
     switch options.keep {
     case .none, .facts, .allFacts, .pixelFacts: 1_024
     case .thumbnail, .auto: max(1_024, options.variant.area * 7_000 / (256 * 256))
-    case .original, .all: 512 << 10
+    case .original, .undecodedOriginal, .all: 512 << 10
     }
   }
 

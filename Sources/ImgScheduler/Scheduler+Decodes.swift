@@ -39,6 +39,7 @@ extension Scheduler {
 extension Scheduler {
   /// The picture of an item was decoded, or could not be.
   mutating func noteDecode(of item: WorkItem, _ outcome: Outcome) {
+    guard item.needsDecoder else { return }
     switch outcome {
     case .failed(let failure, _) where failure.isOfCrash:
       guard !item.url.isLocal else { return }
@@ -51,7 +52,7 @@ extension Scheduler {
 
   /// Why the picture of an item is not decoded now; `nil` when it is.
   func reasonNotToDecode(_ item: WorkItem) -> Failure? {
-    guard !item.url.isLocal, !item.key.isRevalidation else { return nil }
+    guard !item.url.isLocal, !item.key.isRevalidation, item.needsDecoder else { return nil }
     if let memory = fetches.sources.memory(of: item.decodeSubject, at: now.instant),
       isAnswered(item, by: memory, where: { $0 != .reload })
     {
@@ -69,6 +70,9 @@ extension Scheduler {
 }
 
 extension WorkItem {
+  /// Whether a decoder reads its picture: the header of one is read without.
+  fileprivate var needsDecoder: Bool { key.request.keep != .undecodedOriginal }
+
   /// What it is a decode of.
   fileprivate var decodeSubject: RememberedFailures.Subject {
     .init(name: key.name, variants: [key.request.variant] + key.request.otherVariants)

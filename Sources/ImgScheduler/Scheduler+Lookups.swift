@@ -327,7 +327,7 @@ extension Keep {
     switch self {
     case .thumbnail: [.auto]
     case .auto: [.thumbnail]
-    case .none, .original, .all, .facts, .allFacts, .pixelFacts: []
+    case .none, .original, .undecodedOriginal, .all, .facts, .allFacts, .pixelFacts: []
     }
   }
 }

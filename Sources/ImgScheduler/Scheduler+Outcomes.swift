@@ -25,6 +25,7 @@ extension Scheduler {
     noteDecode(of: work.item(item), result.outcome)
     switch result.outcome {
     case .failed(let failure, let byteCount):
+      if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
       guard isRetried, !work.item(item).waiters.isEmpty else {
         let last = lastFailure(failure, of: work.item(item), by: transfer)

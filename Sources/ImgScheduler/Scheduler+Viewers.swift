@@ -149,7 +149,10 @@ extension Scheduler {
     }
   }
 
-  private mutating func noteRefusal(_ reason: String, isServed: Bool) {
+  /// The store takes nothing at present.
+  ///
+  /// - Parameter isServed: whether a client has its picture nevertheless.
+  mutating func noteRefusal(_ reason: String, isServed: Bool) {
     guard let error = store.noteRefusal(reason, isServed: isServed, at: now.wall) else { return }
     effects.append(.storeErrorBegan(error))
   }

@@ -386,7 +386,8 @@ final class Worker {
           facts: order.request.keep.part.factsExtent,
           describesPixels: order.request.keep == .pixelFacts, declaredType: declaredType,
           isLenient: order.request.isLenient, isUrgent: order.isUrgent,
-          wantsPixels: order.wantsPixels))
+          wantsPixels: order.wantsPixels,
+          readsHeaderAlone: order.request.keep == .undecodedOriginal))
       return []
     } catch {
       return [Input(.decoded(order.lease, .failed(error), time: nil))]

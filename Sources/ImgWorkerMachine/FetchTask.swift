@@ -99,8 +99,8 @@ struct FetchTask {
   struct Storing {
     /// The result if the store takes the records.
     let outcome: Outcome
-    /// The thumbnail, for the coordinator if the store refuses it.
-    let thumbnail: NewRecord
+    /// The thumbnail, for the coordinator if the store refuses it; `nil` if none was made.
+    let thumbnail: NewRecord?
     /// Whether the body of its transfer is among the records.
     let storesBody: Bool
     let since: Instant

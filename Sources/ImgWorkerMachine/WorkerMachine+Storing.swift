@@ -18,8 +18,12 @@ extension WorkerMachine {
     let task = tasks[lease]
     guard !task.isCancelled else { return finish(lease, with: .cancelled) }
     let maker = RecordMaker(task.order, body: task.sourceBody, picture: picture)
+    let outcome = maker.outcome(bytesFetched: task.bytesFetched)
     let thumbnails = maker.thumbnailRecords(at: now.wall)
-    guard maker.isStored else { return deliver(thumbnails[0], for: lease, refused: nil) }
+    guard maker.isStored else {
+      guard let thumbnail = thumbnails.first else { return finish(lease, with: outcome) }
+      return deliver(thumbnail, for: lease, refused: nil)
+    }
     var records = task.order.request.keep.includesResult ? thumbnails : []
     let body = transfers.bodyToStore(of: lease)
     let includesOriginal = task.order.request.keep.includesOriginal
@@ -28,8 +32,8 @@ extension WorkerMachine {
     if keepsSpare || includesOriginal && hasOriginal { records.append(maker.originalRecord) }
     let storedBody = keepsSpare || includesOriginal ? body : nil
     let storing = FetchTask.Storing(
-      outcome: maker.outcome(bytesFetched: task.bytesFetched), thumbnail: thumbnails[0],
-      storesBody: storedBody != nil, since: now.instant)
+      outcome: outcome, thumbnail: thumbnails.first, storesBody: storedBody != nil,
+      since: now.instant)
     tasks.update(lease) { $0.stage = .storing(storing) }
     if storedBody == nil { detach(lease) }
     effects.append(
@@ -65,7 +69,12 @@ extension WorkerMachine {
         transfers.update(transfers.transfer(of: lease)) { $0.bodyStored() }
       }
       finish(lease, with: storing.outcome)
-    case .refused(let refusal): deliver(storing.thumbnail, for: lease, refused: refusal)
+    case .refused(let refusal):
+      guard let thumbnail = storing.thumbnail else {
+        return finish(
+          lease, with: .failed(refusal.failure), isStoreDegraded: refusal.isStoreDegraded)
+      }
+      deliver(thumbnail, for: lease, refused: refusal)
     case .failed(let failure): finish(lease, with: .failed(failure))
     case .missing: release(lease)
     }
@@ -180,14 +189,15 @@ struct RecordMaker {
   /// What is reported: the thumbnail or, if only the original is wanted, the original.
   func outcome(bytesFetched: Int) -> Outcome {
     let reported =
-      order.request.keep == .original
+      order.request.keep.isOriginalAlone
       ? picture.original?.thumbnail ?? original : picture.thumbnail
     return .done(reported, fromCache: picture.original != nil, bytesFetched: bytesFetched)
   }
 
-  /// The one that is reported first.
+  /// The one that is reported first; none of a picture that was not decoded.
   func thumbnailRecords(at now: WallTime) -> [NewRecord] {
-    ([picture.thumbnail] + picture.otherThumbnails).enumerated().map { index, thumbnail in
+    guard picture.source.decodePath != .undecoded else { return [] }
+    return ([picture.thumbnail] + picture.otherThumbnails).enumerated().map { index, thumbnail in
       record(of: thumbnail, index, at: now)
     }
   }
@@ -210,7 +220,8 @@ struct RecordMaker {
       kind: .original, picture: original,
       source: SourcePicture(picture.source, byteCount: body.receivedByteCount, thumbHash: nil),
       retention: isSpare ? order.retention.withoutPins : order.retention,
-      terms: body.reuse?.terms ?? .none, replacesOther: replacesOther(if: .original),
+      terms: body.reuse?.terms ?? .none,
+      replacesOther: replacesOther(if: .original, .undecodedOriginal),
       isSpare: isSpare, outdatesSpare: false)
   }
 
@@ -253,7 +264,7 @@ package enum DecodeEnd: Hashable, Sendable {
 
 /// What is known of thumbnails and of the picture that they were made from.
 package struct DecodedPicture: Hashable, Sendable {
-  /// The one that is reported.
+  /// The one that is reported; of a picture that was not decoded, that picture.
   package let thumbnail: Thumbnail
   /// Those of the request's other variants, in their order.
   package let otherThumbnails: [Thumbnail]

@@ -135,10 +135,12 @@ package struct WorkerMachine {
 
   /// The lease has its result.
   ///
-  /// - Parameter failureBehind: what its transfer failed with, if the outcome is from the store.
+  /// - Parameters:
+  ///   - failureBehind: what its transfer failed with, if the outcome is from the store.
+  ///   - isStoreDegraded: whether it failed because the store takes nothing at present.
   mutating func finish(
     _ lease: LeaseID, with outcome: Outcome, wasRedirected: Bool = false,
-    failureBehind: Failure? = nil
+    failureBehind: Failure? = nil, isStoreDegraded: Bool = false
   ) {
     let task = remove(lease)
     // What took its time with a picture from the cache was another request's.
@@ -148,7 +150,7 @@ package struct WorkerMachine {
       FetchResults.Result(
         lease: lease, outcome: outcome.fetched(task.bytesFetched), wasRedirected: wasRedirected,
         timings: isTimed && task.timings != Timings() ? task.timings : nil,
-        failureBehind: failureBehind))
+        failureBehind: failureBehind, isStoreDegraded: isStoreDegraded))
   }
 
   /// The lease ends without a result, because the body that it needs is not there.

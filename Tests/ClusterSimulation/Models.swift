@@ -137,7 +137,7 @@ struct StoreModel {
     return switch fetch.keep {
     case .none, .thumbnail, .auto, .facts, .allFacts, .pixelFacts:
       thumbnails[Self.key(fetch)] != nil
-    case .original: originals[fetch.url] != nil
+    case .original, .undecodedOriginal: originals[fetch.url] != nil
     case .all: thumbnails[Self.key(fetch)] != nil && originals[fetch.url] != nil
     }
   }
@@ -148,7 +148,7 @@ struct StoreModel {
     switch batch.request.keep {
     case .none, .thumbnail, .auto, .facts, .allFacts, .pixelFacts:
       return hasThumbnail ? .hit : hasOriginal ? .original : .miss
-    case .original: return hasOriginal ? .hit : .miss
+    case .original, .undecodedOriginal: return hasOriginal ? .hit : .miss
     case .all: return !hasOriginal ? .miss : hasThumbnail ? .hit : .original
     }
   }

@@ -219,4 +219,37 @@ extension JSONValue {
     #expect(FileManager.default.contents(atPath: "\(directory)/\(file)") == Data(body))
     #expect(requestCount == 1)
   }
+
+  @Test func `a lazy job stores originals undecoded, and sizes are made without a request`() throws
+  {
+    let broken = Array(body.prefix(body.count / 2))
+    origin.serve("/a", .resource(Resource(body, delivery: .hold)))
+    origin.serve("/broken", .body(broken))
+    origin.serve("/page", .body(Array("<!doctype html><html>".utf8)))
+    let (brokenURL, page) = (origin.baseURL + "/broken", origin.baseURL + "/page")
+    let job = try cluster.submit([url, brokenURL, page], "--decode", "lazy")
+    try #require(origin.waitUntil { $0["/a"].inFlight == 1 })
+    try cluster.restartAfterCrash()
+    origin.release("/a")
+    let status = try cluster.finished(job)
+    #expect(status.request.keep == .undecodedOriginal)
+    #expect([status.done, status.failed] == [2, 1])
+    #expect(try cluster.failures(of: job) == [page: "not_an_image"])
+    let records = try cluster.records()
+    #expect(records.map(\.kind) == ["original", "original"])
+    #expect(records.map(\.decode_path) == ["undecoded", "undecoded"])
+
+    let requestCount = origin.totals().requests
+    for size in [64, 32] {
+      let got = try cluster.json("get", url, "--size", "\(size)", "-o", "/dev/null")
+      #expect(got.width.int == size)
+      let failed = try cluster.json("get", brokenURL, "--size", "\(size)")
+      #expect(failed.code == "corrupt_image")
+    }
+    #expect(origin.totals().requests == requestCount)
+    #expect(try cluster.records().count { $0.kind == "original" } == 2)
+    let directory = cluster.directory.file("exported")
+    let exported = try cluster.json("export", "\(job)", directory)
+    #expect([exported.exported, exported.missing, exported.not_in_store] == [2, 1, 0])
+  }
 }

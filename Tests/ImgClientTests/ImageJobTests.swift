@@ -220,6 +220,31 @@ struct ImageJobTests {
     #expect(failures.first?.error?.code == .unsupportedScheme)
   }
 
+  @Test func `a lazy job keeps originals, and loads of any size make no request`() async throws {
+    let (backend, client) = try RealBackend.serving("a")
+    var request = ImageJobRequest()
+    request.decoding = .lazy
+    let id = try await client.jobs.submit([backend.url("a")], as: request)
+    #expect(try await updates(of: id, in: client.jobs).last?.done == 1)
+    let results = try await results(of: id, in: client.jobs)
+    guard case .done(let original, isFromCache: false) = results[0].outcome else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect([original.width, original.height] == [320, 240])
+    for size in [64, 32] {
+      let image = try await client.image(for: ImageRequest(url: backend.url("a"), size: size))
+      #expect(image.width == size)
+    }
+    #expect(backend.fetchCount(of: "a") == 1)
+
+    let inMemory = ImageClient(transport: InMemoryCluster())
+    let error = await failure { [request] () async throws(ImageError) in
+      try await inMemory.jobs.submit(["https://example.org/a"], as: request)
+    }
+    #expect(error?.code == .unsupportedOperation)
+  }
+
   @Test func `a transport without jobs is an error`() async throws {
     let client = ImageClient(transport: TransportWithoutJobs())
     let error = await failure { () async throws(ImageError) in

@@ -42,6 +42,10 @@ import Testing
     #expect(try command("submit - --pin", as: SubmitCommand.self).pinPolicy == .untilExported)
     #expect(try command("submit - --no-pin", as: SubmitCommand.self).pinPolicy == .none)
 
+    let lazy = try command("submit - --decode lazy --keep original", as: SubmitCommand.self)
+    #expect(lazy.options.keep == .undecodedOriginal)
+    #expect(try command("submit - --decode eager", as: SubmitCommand.self).options == plain.options)
+
     let full = try command(
       "submit - --size 640x480 --mode fill --crop --format webp --quality 90 "
         + "--expire-after 2h --priority -2 --delay 250ms --order lifo --wait --json",
@@ -350,6 +354,27 @@ import Testing
     ("submit a --info-only --size 64", "imgctl submit: --size: --info-only makes no thumbnails"),
     ("submit a --info-only --lenient", "imgctl submit: --lenient: --info-only makes no thumbnails"),
     ("submit a --info-only --keep all", "imgctl submit: --keep: --info-only stores facts alone"),
+    (
+      "submit a --info-only --decode lazy",
+      "imgctl submit: --decode: --info-only stores facts alone"
+    ),
+    (
+      "submit a --decode lazy --size 64 --size 32",
+      "imgctl submit: --size: --decode lazy makes no thumbnails"
+    ),
+    (
+      "cache put http://h/ a --decode lazy --size 64",
+      "imgctl cache put: --size: --decode lazy makes no thumbnails"
+    ),
+    (
+      "submit a --decode lazy --keep all",
+      "imgctl submit: --keep all: --decode lazy stores the original alone; leave --keep out"
+    ),
+    (
+      "submit a --decode layz",
+      "imgctl submit: --decode: \"layz\" is not one of eager, lazy; did you mean lazy?"
+    ),
+    ("get a --decode lazy", "imgctl get: unknown option \"--decode\""),
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),

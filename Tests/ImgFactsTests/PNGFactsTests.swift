@@ -207,13 +207,15 @@ import Testing
     #expect(frameless.status == .truncated && frameless.facts.frameCount == nil)
   }
 
-  @Test func `files without a canvas, without frames and with too many are refused`() {
+  @Test func `files without a canvas, without frames and with too many are refused`() throws {
     #expect(error(of: GIFMaker.file(width: 0)) == .invalid("a canvas without pixels"))
     #expect(error(of: GIFMaker.file()) == .invalid("no frame"))
     let comments = [[UInt8]](repeating: [0x21, 0xFE, 0], count: 262_144).flatMap { $0 }
     #expect(error(of: GIFMaker.file(comments)) == .unsupported("GIF of more than 262144 blocks"))
     let many = [[UInt8]](repeating: GIFMaker.frame(data: 0), count: 65_537).flatMap { $0 }
     #expect(error(of: GIFMaker.file(many)) == .unsupported("more than 65536 frames"))
+    let source = WholeBytes(GIFMaker.file(many))
+    #expect(try PictureFacts.headerWithFrames(in: source).frameCount == 65_537)
   }
 }
 

@@ -45,6 +45,24 @@ struct ThumbnailRecordTests {
     }
   }
 
+  @Test func `only an original says that it was not decoded`() throws {
+    let plain = try NewThumbnail(picture: 7)
+    let original = ContentKey(originalOfRecord: plain.url)
+    for (key, decodePath) in [
+      (original, DecodePath.undecoded), (original, .planar), (plain.key, .general),
+    ] {
+      let new = NewThumbnail(
+        key: key, url: plain.url, thumbnail: plain.thumbnail,
+        source: SourcePicture(
+          format: .jpeg, width: 4_000, height: 2_667, byteCount: 1, decodePath: decodePath,
+          thumbHash: nil),
+        retention: plain.retention, bytes: plain.bytes)
+      let facts = try #require(verifiedFacts(of: record(of: new), key: new.key))
+      #expect(facts.isUndecoded == (decodePath == .undecoded))
+      #expect(facts.source.decodePath == (decodePath == .planar ? nil : decodePath))
+    }
+  }
+
   @Test(arguments: [24, 25])
   func `a record has the ThumbHash, or none`(hashByteCount: Int) throws {
     let head: [UInt8] = hashByteCount == 24 ? [32, 8, 2, 7, 0] : [32, 8, 0x82, 5, 0, 1]

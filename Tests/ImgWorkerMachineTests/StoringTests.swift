@@ -157,6 +157,29 @@ struct StoringTests {
     #expect(driver.uncached[1]?.isStoreDegraded == true)
   }
 
+  @Test mutating func `a picture that was not decoded has no thumbnail to deliver`() {
+    let request = ThumbnailRequest.sample(keep: .undecodedOriginal, policy: .byProtocol)
+    driver.fetch([1], TestDriver.url, request)
+    driver.attach([2], TestDriver.url, request)
+    driver.receiveBody(of: 1)
+    #expect(driver.decode(1, .undecoded) == ["put 1 [original] of body 1"])
+    #expect(driver.storeRequests[1]?.records.first?.source.decodePath == .undecoded)
+    let refusal = StoreRefusal(failure: .storeFull, isStoreDegraded: true)
+    #expect(driver.handle(.stored(1, .refused(refusal))).isEmpty)
+    #expect(driver.decode(2, .undecoded) == ["put 2 [original] of body 1"])
+    #expect(driver.handle(.stored(2, .stored)) == ["release body 1"])
+    driver.fetch([3], TestDriver.url, request)
+    driver.receiveBody(
+      of: 3,
+      BodyFacts(
+        byteCount: 1, receivedByteCount: 1, reuse: AnswerReuse(terms: .none, isStorable: false)))
+    #expect(driver.decode(3, .undecoded) == ["release body 3"])
+    #expect(
+      driver.endTurn()
+        == ["transferred [1, 2, 3]", "finished 1 store_full, 2 done, 3 done"])
+    #expect(driver.results[1]?.isStoreDegraded == true)
+  }
+
   @Test mutating func `a body that cannot be read fails its lease`() {
     _ = fetchAndDecode(1, .sample(keep: .all))
     let failure = Failure(stage: .store, code: .internal, detail: "no body")

@@ -184,6 +184,10 @@ extension DecodedPicture {
   static let sample = DecodedPicture(
     thumbnail: Thumbnail(format: .jpeg, width: 64, height: 48, byteCount: 10),
     source: SourceFacts(format: .png, width: 640, height: 480, frames: 1))
+
+  static let undecoded = DecodedPicture(
+    thumbnail: Thumbnail(format: .png, width: 640, height: 480, byteCount: 10),
+    source: SourceFacts(format: .png, width: 640, height: 480, frames: 1, decodePath: .undecoded))
 }
 
 extension WallTime {

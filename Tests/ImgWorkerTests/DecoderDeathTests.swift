@@ -117,6 +117,13 @@ import Testing
     #expect(running.results.first?.bytes == thumbnail)
   }
 
+  @Test func `a decoder sees nothing of a picture whose header alone is checked`() throws {
+    let running = try RunningDecodeThread(scripts: [Self.dies(of: .signalled(SIGSEGV))])
+    #expect(try running.header(of: picture)?.thumbnail?.width == 320)
+    #expect(running.results.first?.bytes == nil)
+    #expect(running.endedDecoders.isEmpty)
+  }
+
   @Test(arguments: [SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGSYS, SIGTRAP])
   func `a picture over which two decoders crash fails with decode_crash`(signal: CInt) throws {
     let crash = Self.dies(of: .signalled(signal))

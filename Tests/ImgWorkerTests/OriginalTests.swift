@@ -140,6 +140,127 @@ import Testing
   }
 }
 
+/// Originals whose headers alone are checked.
+@Suite(.timeLimit(.minutes(20))) struct UndecodedOriginalTests {
+  private let origin = TestOrigin()
+  private let picture: [UInt8]
+  private let url: ImageURL
+
+  init() throws {
+    picture = try PictureMaker.start().scene(width: 320, height: 240, format: .jpeg)
+    url = try ImageURL(parsing: origin.baseURL + "/a")
+  }
+
+  /// Its header is right.
+  private var broken: [UInt8] { Array(picture.prefix(picture.count / 2)) }
+
+  private func batch(
+    _ lease: LeaseID, keep: Keep = .undecodedOriginal, width: Int = 64
+  ) throws -> Batch {
+    try Batch(lease, url.text, width: width, keep: keep)
+  }
+
+  @Test func `a broken picture is stored, and found broken when a thumbnail is asked for`() throws {
+    origin.serve("/a", .body(broken))
+    let worker = try RunningWorker()
+    let stored = try worker.outcome(of: .fetch(batch(1)))
+    #expect(
+      stored
+        == .done(
+          Thumbnail(format: .jpeg, width: 320, height: 240, byteCount: broken.count),
+          fromCache: false, bytesFetched: broken.count))
+    #expect(try worker.original(of: url) == broken)
+    // It is all that such a request asks for, and not what an eager one does.
+    for (lease, keep) in [(2, Keep.undecodedOriginal), (3, .original)] as [(LeaseID, Keep)] {
+      try worker.send(.lookup(batch(lease, keep: keep)))
+      let found = try worker.lookupResults()
+      #expect(found.hits.map(\.lease) == (lease == 2 ? [2] : []))
+      #expect(found.originals == (lease == 3 ? [3] : []))
+    }
+    for (lease, keep) in [(4, Keep.thumbnail), (5, .original)] as [(LeaseID, Keep)] {
+      let outcome = try worker.outcome(of: .decode(batch(lease, keep: keep)))
+      #expect(outcome?.failureCode == .corruptImage)
+    }
+    #expect(try worker.original(of: url) == broken)
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `each lease of a transfer gets what it asked for`() throws {
+    origin.serve("/a", .resource(Resource(broken, delivery: .hold)))
+    let worker = try RunningWorker()
+    try worker.send(.fetch(batch(1, keep: .thumbnail)))
+    try worker.send(.attach(batch(2)))
+    try worker.waitUntilHandled()
+    origin.release("/a")
+    let outcomes = try worker.messages(untilEnded: 2).outcomes
+    #expect(outcomes[1]?.failureCode == .corruptImage)
+    #expect(outcomes[2]?.width == 320)
+    #expect(origin.counters("/a").requests == 1)
+    // The transfer is over.
+    try worker.send(.attach(batch(3)))
+    #expect(try worker.messages(untilEnded: 1).outcomes[3]?.isFromCache == true)
+  }
+
+  @Test func `a long one is stored in chunks, and decoded from there`() throws {
+    let long = picture + [UInt8](repeating: 7, count: ChunkedContent.groupByteCount + 1)
+    origin.serve("/a", .body(long))
+    let worker = try RunningWorker()
+    #expect(try worker.outcome(of: .fetch(batch(1)))?.width == 320)
+    #expect(try worker.original(of: url) == long)
+    #expect(try worker.outcome(of: .decode(batch(2)))?.isFromCache == true)
+    for (lease, width) in [(3, 64), (4, 32)] as [(LeaseID, Int)] {
+      let outcome = try worker.outcome(
+        of: .decode(batch(lease, keep: .thumbnail, width: width)))
+      #expect(outcome?.width == width)
+    }
+    #expect(origin.counters("/a").requests == 1)
+  }
+
+  @Test func `a header fails as it does for a thumbnail, and nothing is stored`() throws {
+    let maker = try PictureMaker.start()
+    // The marker of its frame says so (ITU-T T.81 table B.1).
+    var lossless = picture
+    let frame = try #require(
+      zip(lossless, lossless.dropFirst()).enumerated().first { $1.0 == 0xFF && $1.1 == 0xC0 })
+    lossless[frame.offset + 1] = 0xC3
+    let pictures: [(bytes: [UInt8], code: Failure.Code)] = [
+      (lossless, .unsupportedFormat),
+      (Array("<!doctype html><html>".utf8), .notAnImage), ([1, 2, 3], .notAnImage),
+      (Array(picture.prefix(30)), .corruptImage),
+      (try maker.jpeg2000Card(index: 1), .unsupportedFormat),
+      (try maker.blank(side: 400), .tooManyPixels),
+      (try maker.animation(index: 1, frameCount: 4), .tooManyFrames),
+      (try maker.animation(index: 1, frameCount: 4, format: .webp), .tooManyFrames),
+    ]
+    var limits = Limits()
+    limits.maxPixels = 320 * 240
+    limits.maxFrames = 3
+    let worker = try RunningWorker(limits: limits)
+    for (number, (bytes, code)) in pictures.enumerated() {
+      origin.serve("/a", .body(bytes))
+      for (part, keep) in [Keep.thumbnail, .undecodedOriginal].enumerated() {
+        let lease = LeaseID(rawValue: UInt64(2 * number + part + 1))
+        let outcome = try worker.outcome(of: .fetch(batch(lease, keep: keep)))
+        #expect(outcome?.failureCode == code, "\(code) \(keep)")
+      }
+    }
+    #expect(try worker.entryCount() == 0)
+  }
+
+  @Test func `an uploaded one is stored as it is, and replaces what was there`() throws {
+    origin.serve("/a", .body(picture))
+    let worker = try RunningWorker()
+    _ = try worker.outcome(of: .fetch(batch(1)))
+    let request = ThumbnailRequest(variant: .standard, keep: .undecodedOriginal)
+    let upload = Upload(
+      lease: 2, url: url.text, request: request, retention: Retention(after: .seconds(60)),
+      byteCount: broken.count)
+    try worker.send(.decodeUpload(upload), with: MemoryFile(containing: broken).file)
+    #expect(try worker.messages(untilEnded: 1).outcomes[2]?.width == 320)
+    #expect(try worker.original(of: url) == broken)
+  }
+}
+
 /// Damaged pictures, for requests that accept damage and for others.
 @Suite(.timeLimit(.minutes(20))) struct LenientTests {
   private let origin = TestOrigin()

@@ -70,6 +70,16 @@ final class RunningDecodeThread {
     return try end(of: lease)
   }
 
+  /// Submits a picture whose header alone is checked, and waits for what becomes of it.
+  func header(of picture: [UInt8], lease: LeaseID = 1) throws -> DecodeEnd? {
+    thread.submit(
+      DecodeJob(
+        lease: lease, source: .bytes(picture), variants: [.standard], facts: nil,
+        describesPixels: false, declaredType: nil, isLenient: false, isUrgent: false,
+        readsHeaderAlone: true))
+    return try end(of: lease)
+  }
+
   /// Submits a picture for its facts with those of its pixels, and waits for what becomes of it.
   func pixelFacts(of picture: [UInt8], lease: LeaseID = 1) throws -> DecodeEnd? {
     thread.submit(
@@ -124,7 +134,7 @@ final class RunningDecodeThread {
         guard case .decoded(let lease, let end, _) = input.event else { continue }
         thread.finished(lease)
         let bytes: [UInt8]? =
-          if case .thumbnails(let bytes, _) = input.payload { bytes[0] } else { nil }
+          if case .thumbnails(let bytes, _) = input.payload { bytes.first } else { nil }
         results.append((lease, end, bytes))
       }
     }

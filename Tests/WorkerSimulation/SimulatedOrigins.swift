@@ -196,7 +196,7 @@ package final class SimulatedStore {
     let hasThumbnail = records.contains(
       Record(name: order.name, variant: request.variant, part: request.keep.part))
     return (!request.keep.includesOriginal || hasOriginal(of: order.name))
-      && (request.keep == .original || hasThumbnail)
+      && (request.keep.isOriginalAlone || hasThumbnail)
   }
 
   /// What a look-up finds. Under the HTTP policy every record is stale.

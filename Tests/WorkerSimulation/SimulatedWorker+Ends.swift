@@ -136,8 +136,10 @@ extension SimulatedWorker {
       id: ContentKey(0, 0, 0, 1), name: "", kind: .original, thumbnail: .simulated,
       source: SourcePicture(format: .png, width: 9, height: 9, byteCount: 10),
       storageTime: WallTime(rawValue: 0), expiryTime: WallTime(rawValue: 4_000_000_000_000))
+    let path = order.request.keep == .undecodedOriginal ? DecodePath.undecoded : .general
     let picture = DecodedPicture(
-      thumbnail: .simulated, source: SourceFacts(format: .png, width: 9, height: 9, frames: 1),
+      thumbnail: .simulated,
+      source: SourceFacts(format: .png, width: 9, height: 9, frames: 1, decodePath: path),
       original: source == .storedOriginal ? original : nil,
       localByteCount: source == .url ? 10 : nil)
     return .decoded(lease, .picture(picture), time: .milliseconds(1))

@@ -228,7 +228,7 @@ extension Client {
     let name = options.fetch.name(of: url)
     let reader = try store.reader()
     let stored =
-      options.keep == .original
+      options.keep.isOriginalAlone
       ? try reader?.original(of: name, isLenient: options.isLenient)
       : try reader?.thumbnail(
         for: name, variant: options.variant, isLenient: options.isLenient, at: asked)

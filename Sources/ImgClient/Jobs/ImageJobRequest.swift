@@ -5,6 +5,18 @@ import Synchronization
 
 /// What is done with the URLs of a job.
 public struct ImageJobRequest: Hashable, Sendable {
+  /// When the pictures of a job are decoded.
+  ///
+  /// Later versions may add cases, so a `switch` over them needs an `@unknown default`.
+  @nonexhaustive
+  public enum Decoding: String, Hashable, Sendable, CaseIterable {
+    /// When they have arrived: the job stores thumbnails.
+    case eager
+    /// When they are loaded: the job stores originals after a check of their headers, and no thumbnails. A load of any
+    /// variant makes its thumbnail without a request to the origin, and is the first to find a picture damaged.
+    case lazy
+  }
+
   /// What each thumbnail shows, and how it is encoded.
   public var variant: ImageVariant
   /// The name of the job in lists, up to 200 bytes.
@@ -27,6 +39,9 @@ public struct ImageJobRequest: Hashable, Sendable {
   public var headers: [ImageRequest.HeaderField] = []
   /// Whether damaged pictures have thumbnails, too, as far as they can be decoded.
   public var acceptsDamage = false
+  /// When the pictures are decoded. With ``Decoding/lazy``, ``variant`` and ``acceptsDamage`` do not matter, and a
+  /// cluster in memory refuses the job.
+  public var decoding = Decoding.eager
 
   /// A request for one variant of each picture.
   public init(variant: ImageVariant = .standard) {
@@ -63,6 +78,7 @@ extension ImageJobRequest {
     var options = try ClusterRequest.options(of: request, timeout: timeout)
     options.priority = priority.rawValue
     options.fetch.respectsOptOut = true
+    if decoding == .lazy { options.request.keep = .undecodedOriginal }
     return options
   }
 }

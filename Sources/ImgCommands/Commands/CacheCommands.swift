@@ -207,7 +207,7 @@ package struct CachePutCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache put", summary: "store a file as the picture of a URL",
     operands: [target, source],
-    options: StorageOptions.storeOptions + [.json] + OptionDescription.startingPlaces,
+    options: StorageOptions.putOptions + [.json] + OptionDescription.startingPlaces,
     notes: [
       "The thumbnail replaces a stored one of the same URL and size, and the stored original. "
         + "Other sizes stay. With --keep original or all, imgctl makes them from the file.",

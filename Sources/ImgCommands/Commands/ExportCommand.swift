@@ -227,7 +227,7 @@ final class JobExport {
   /// Whether making a line again would add nothing to what was found of it.
   private func isComplete(_ entry: LineResult, _ found: [StoredResult]) -> Bool {
     guard entry.isDone, keep != .none else { return true }
-    let count = keep == .original ? 1 : request.variants.count
+    let count = keep.isOriginalAlone ? 1 : request.variants.count
     return found.count == count || presentFile(of: entry) != nil
   }
 

@@ -65,6 +65,9 @@ package struct SubmitCommand: Command {
       .init(
         "imgctl submit --input-format picsum https://picsum.photos --pages 3",
         "The first 90 pictures of Lorem Picsum."),
+      .init(
+        "imgctl submit urls.txt --decode lazy",
+        "Originals only; imgctl get makes thumbnails of them when they are wanted."),
       .init("imgctl submit urls.txt --info-only", "Facts only; imgctl export writes them."),
     ])
 

@@ -371,11 +371,7 @@ struct DecodeLimits {
     // Only the pixels of the first frame count, as no other is decoded.
     let decoded = header.uncropped ?? header.stored
     try check(decoded.pixelCount, "\(decoded.width) × \(decoded.height) pixels")
-    guard header.frames <= limits.maxFrames else {
-      throw .refused(
-        .tooManyFrames,
-        detail: "\(header.frames) frames; the limit is \(limits.maxFrames)")
-    }
+    try rethrowing(try limits.check(frameCount: header.frames), as: DecodeError.refused)
     try check(
       header.embeddedPixelCount, "\(header.embeddedPixelCount) pixels in the pictures inside it")
     if let refused = geometry.refused {
@@ -412,9 +408,6 @@ struct DecodeLimits {
   }
 
   private func check(_ pixelCount: Int64, _ what: String) throws(DecodeError) {
-    guard pixelCount <= limits.maxPixels else {
-      throw .refused(
-        .tooManyPixels, detail: "\(what); the limit is \(limits.maxPixels)")
-    }
+    try rethrowing(try limits.check(pixelCount: pixelCount, what), as: DecodeError.refused)
   }
 }

@@ -90,6 +90,26 @@ package struct Limits: Hashable, Sendable, Fielded {
   /// How long a decoder may take to read a picture's header. Some bytes hang a decoder there.
   package var headerTimeout: Duration { min(.seconds(5), decodeTimeout) }
 
+  /// - Parameter what: names what has so many pixels.
+  /// - Throws: a ``Failure`` of stage `decode` with code `too_many_pixels`.
+  package func check(
+    pixelCount: Int64, _ what: @autoclosure () -> String
+  ) throws(Failure) {
+    guard pixelCount <= maxPixels else {
+      throw Failure(
+        stage: .decode, code: .tooManyPixels, detail: "\(what()); the limit is \(maxPixels)")
+    }
+  }
+
+  /// - Throws: a ``Failure`` of stage `decode` with code `too_many_frames`.
+  package func check(frameCount: Int) throws(Failure) {
+    guard frameCount <= maxFrames else {
+      throw Failure(
+        stage: .decode, code: .tooManyFrames,
+        detail: "\(frameCount) frames; the limit is \(maxFrames)")
+    }
+  }
+
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     allowedFormats = try f.field("allow_format", value?.allowedFormats)
     attempts = try f.field("attempts", value?.attempts)

@@ -167,6 +167,9 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   case auto
   /// The body as the origin sent it. Any thumbnail can be made from it without another fetch.
   case original
+  /// The same, without a decode: the header alone is checked. What the pixels are shows when a thumbnail is
+  /// made.
+  case undecodedOriginal = "undecoded-original"
   /// The thumbnail and the original.
   case all
   /// The facts of the picture, such as its size and its metadata, as JSON. They are read from as few
@@ -182,13 +185,15 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   package var includesThumbnail: Bool { [.thumbnail, .auto, .all].contains(self) }
   /// Whether what is made from the picture is stored.
   package var includesResult: Bool { includesThumbnail || isFacts }
+  /// Whether nothing but the original is stored, which then is the result.
+  package var isOriginalAlone: Bool { self == .original || self == .undecodedOriginal }
   /// Whether the original is stored in any case.
-  package var includesOriginal: Bool { self == .original || self == .all }
+  package var includesOriginal: Bool { isOriginalAlone || self == .all }
 
   /// The policy without the original.
   package var withoutOriginal: Keep {
     switch self {
-    case .none, .original: .none
+    case .none, .original, .undecodedOriginal: .none
     case .thumbnail, .auto, .all: .thumbnail
     case .facts, .allFacts, .pixelFacts: self
     }
@@ -197,7 +202,7 @@ package enum Keep: String, CaseIterable, Hashable, Sendable, FieldValue {
   /// How much of the picture is needed.
   package var part: PicturePart {
     switch self {
-    case .none, .thumbnail, .auto, .original, .all: .whole
+    case .none, .thumbnail, .auto, .original, .undecodedOriginal, .all: .whole
     case .facts: .facts
     case .allFacts: .allFacts
     case .pixelFacts: .wholeOfAnyFormat

@@ -25,7 +25,7 @@ import ImgModel
 /// | 80 | 8 | stale-while-revalidate until (signed) |
 /// | 88 | 8 | stale-if-error until (signed) |
 /// | 96 | 4 | bytes of header fields, F |
-/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, of 2 or 4 if its decode path was `planar` or `embedded`, and of 8 if the encoded picture is in chunks |
+/// | 100 | 1 | the sum of 1 if the picture is damaged, see `Thumbnail.isDamaged`, of 2 or 4 if its decode path was `planar` or `embedded`, of 8 if the encoded picture is in chunks, and of 16 if it is an original that was not decoded |
 /// | 101 | 1 | bytes of ThumbHash, H; 0 for a record that is no thumbnail |
 /// | 102 | 25 | ThumbHash, and zeros |
 /// | 127 | U | URL, UTF-8 |
@@ -44,6 +44,7 @@ enum ThumbnailRecord {
   private static let planarFlag: UInt8 = 2
   private static let embeddedFlag: UInt8 = 4
   private static let chunkedFlag: UInt8 = 8
+  private static let undecodedFlag: UInt8 = 16
   private static let numberByteCount = 8
   private static let version: UInt16 = 7
 
@@ -140,7 +141,7 @@ enum ThumbnailRecord {
         width: Int(record.littleEndian(at: 32, as: UInt32.self)),
         height: Int(record.littleEndian(at: 36, as: UInt32.self)),
         byteCount: Int(record.littleEndian(at: 40, as: Int64.self)),
-        decodePath: kind == .thumbnail ? decodePath(in: record[flagsOffset]) : nil,
+        decodePath: decodePath(of: kind, in: record[flagsOffset]),
         thumbHash: thumbHash),
       storageTime: moment(at: 48, in: record),
       expiryTime: moment(at: expiryOffset, in: record),
@@ -178,11 +179,18 @@ enum ThumbnailRecord {
     case .general: 0
     case .planar: planarFlag
     case .embedded: embeddedFlag
+    case .undecoded: undecodedFlag
     }
   }
 
-  private static func decodePath(in flags: UInt8) -> DecodePath {
-    DecodePath.allCases.first { flag(of: $0) != 0 && flags & flag(of: $0) != 0 } ?? .general
+  /// - Returns: `nil` for facts, and for an original that was decoded.
+  private static func decodePath(of kind: CacheRecord.Kind, in flags: UInt8) -> DecodePath? {
+    let path = DecodePath.allCases.first { flag(of: $0) != 0 && flags & flag(of: $0) != 0 }
+    return switch kind {
+    case .thumbnail: path ?? .general
+    case .original: path == .undecoded ? path : nil
+    case .facts: nil
+    }
   }
 
   private static func terms(of record: Span<UInt8>, fields: Range<Int>) -> ReuseTerms {

@@ -35,16 +35,19 @@ package struct FetchResults: Hashable, Sendable, Fielded {
     /// The failure of the transfer if a stale record was served instead (RFC 5861 section 4); `nil`
     /// otherwise.
     package let failureBehind: Failure?
+    /// Whether it failed because the store takes nothing at present.
+    package let isStoreDegraded: Bool
 
     package init(
       lease: LeaseID, outcome: Outcome, wasRedirected: Bool = false, timings: Timings? = nil,
-      failureBehind: Failure? = nil
+      failureBehind: Failure? = nil, isStoreDegraded: Bool = false
     ) {
       self.lease = lease
       self.outcome = outcome
       self.failureBehind = failureBehind
       self.wasRedirected = wasRedirected
       self.timings = timings
+      self.isStoreDegraded = isStoreDegraded
     }
 
     package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -52,6 +55,7 @@ package struct FetchResults: Hashable, Sendable, Fielded {
       lease = try f.field("lease", value?.lease)
       outcome = try f.field("outcome", value?.outcome)
       wasRedirected = try f.field("redirected", value?.wasRedirected)
+      isStoreDegraded = try f.field("store_degraded", value?.isStoreDegraded, default: false)
       timings = try f.optional("timings", value?.timings)
     }
   }

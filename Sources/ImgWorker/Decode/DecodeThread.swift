@@ -46,6 +46,7 @@ final class DecodeThread {
         factsReader: FactsReader(
           store: reader.store, files: reader.files,
           maximumByteCount: Int(limits.maxBodyByteCount)),
+        headerReader: HeaderReader(store: reader.store, files: reader.files, limits: limits),
         decoders: decoders, limits: limits, heartbeat: heartbeat)
       Self.serve(queue, pictures, PreviewDecoder(decoders: decoders), inbox)
     }
@@ -143,6 +144,8 @@ struct DecodeJob: Sendable {
   let isUrgent: Bool
   /// Whether the result is pixels in place of a thumbnail.
   var wantsPixels = false
+  /// Whether the header of the picture is checked, and nothing is decoded.
+  var readsHeaderAlone = false
   /// Those that ended with their decoders.
   var attempts = DecodeAttempts()
   /// A job that is cancelled before its turn is not decoded.
@@ -185,6 +188,13 @@ enum PictureSource: Sendable {
   }
 }
 
+extension PictureSource {
+  /// The file that a client uploaded, if its bytes are wanted with the result.
+  var storedUpload: MemoryFile? {
+    if case .upload(let file, _, isStored: true) = self { file } else { nil }
+  }
+}
+
 /// Tells other threads that a piece of work was cancelled. Once set, it stays.
 final class Cancellation: Sendable {
   private let flag = Atomic(false)
@@ -200,6 +210,7 @@ final class Cancellation: Sendable {
 struct PictureDecoder {
   let reader: PictureReader
   let factsReader: FactsReader
+  let headerReader: HeaderReader
   let decoders: DecoderPool
   let limits: Limits
   let heartbeat: WorkerHeartbeat
@@ -215,6 +226,7 @@ struct PictureDecoder {
 
   func result(of job: DecodeJob) -> JobResult {
     do throws(Interruption) {
+      if job.readsHeaderAlone { return .ended(try header(of: job)) }
       guard let extent = job.facts else { return .ended(try thumbnails(of: job)) }
       return .ended(try facts(of: job, extent))
     } catch {
@@ -255,6 +267,23 @@ struct PictureDecoder {
       }
     }
     throw .cancelled
+  }
+
+  // MARK: - The header
+
+  private func header(of job: DecodeJob) throws(Interruption) -> Input {
+    guard !job.cancellation.isSet else { throw .cancelled }
+    let reading = heartbeat.withReading(of: job.lease) {
+      Result { () throws(Failure) in try headerReader.picture(of: job.source) }
+    }
+    switch reading {
+    case .success(let picture?):
+      return Input(
+        .decoded(job.lease, .picture(picture), time: nil),
+        with: .thumbnails([], upload: job.source.storedUpload))
+    case .success(nil): return input(job, .sourceMissing)
+    case .failure(let failure): return input(job, .failed(failure))
+    }
   }
 
   // MARK: - Facts
@@ -361,7 +390,7 @@ struct PictureDecoder {
         with: .thumbnails(made.bytes, upload: picture.upload))
     case .failure(let failure):
       // It was an image when it was stored. The next fetch will show what it is.
-      if picture.original != nil, failure.isOfContent {
+      if let original = picture.original, !original.isUndecoded, failure.isOfContent {
         removeOriginal(of: job, ifStaleAt: nil)
         return input(job, .sourceMissing)
       }

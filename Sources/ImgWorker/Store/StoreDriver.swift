@@ -101,7 +101,7 @@ struct StoreDriver {
     puts.add(
       StorePut(
         lease: order.lease, records: records, longOriginal: longOriginal,
-        accesses: request.extendsOriginal ? [access] : [], thumbnail: thumbnails[0]),
+        accesses: request.extendsOriginal ? [access] : [], thumbnail: thumbnails.first ?? []),
       isUrgent: order.isUrgent, at: .now)
   }
 }

@@ -124,7 +124,7 @@ struct StoreQueries {
   private func thumbnails(
     of names: [PictureName], _ request: ThumbnailRequest, at now: WallTime
   ) -> (found: [[CacheRecord]?], staleKeys: [ContentKey]) {
-    guard request.keep != .original, request.fetch.cachePolicy != .reload else {
+    guard !request.keep.isOriginalAlone, request.fetch.cachePolicy != .reload else {
       return (names.map { _ in nil }, [])
     }
     let keysByName = names.map { ContentKey.results(of: $0, for: request) }
@@ -286,7 +286,10 @@ struct StoredAnswer {
   /// - Returns: `nil` for a miss.
   init?(_ keep: Keep, thumbnails: [CacheRecord]?, original: CacheRecord?) {
     switch (keep, thumbnails, original) {
-    case (.original, _, let original?): self.init(original.thumbnail, [original])
+    // Whether its pixels can be decoded is not known yet.
+    case (.original, _, let original?) where original.isUndecoded: self.init(nil, [original])
+    case (.original, _, let original?), (.undecodedOriginal, _, let original?):
+      self.init(original.thumbnail, [original])
     case (.all, let thumbnails?, let original?):
       self.init(thumbnails[0].thumbnail, thumbnails + [original])
     case (.thumbnail, let thumbnails?, _), (.auto, let thumbnails?, _), (.none, let thumbnails?, _),

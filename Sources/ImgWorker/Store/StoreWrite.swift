@@ -64,7 +64,8 @@ struct StorePut: Sendable {
   let longOriginal: LongOriginal?
   /// The accesses by which records are kept for longer that the store has already.
   let accesses: [ThumbnailAccess]
-  /// The bytes of the first thumbnail, which the client gets if the store refuses the records.
+  /// The bytes of the first thumbnail, which the client gets if the store refuses the records; empty if
+  /// none was made.
   let thumbnail: [UInt8]
 
   /// Whether a job pins them.
