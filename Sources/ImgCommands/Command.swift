@@ -90,7 +90,8 @@ package enum Invocation: Sendable {
     of type: any Command.Type, _ arguments: [String], environment: [String: String],
     userID: UInt32
   ) throws(UsageError) -> Invocation {
-    let reader = try ArgumentReader(arguments, for: type.grammar)
+    let reader = try ArgumentReader(
+      arguments, for: type.grammar, owners: CommandTable.owners(of:))
     if reader.isHelpRequested { return .print(type.grammar.help) }
     let settings = try Settings(
       reader, environment: environment, userID: userID,
@@ -237,6 +238,29 @@ package enum CommandTable {
     return all.flatMap { $0.grammar.options }.filter { flags.insert($0.flag).inserted }
   }
 
+  /// The first commands that have an option, by its flag.
+  static func owners(of flag: String) -> [String] {
+    let owners = all.map { $0.grammar }.filter { $0.options.contains { $0.flag == flag } }
+    return owners.prefix(3).map(\.name)
+  }
+
+  /// What commands of other programs are called, and ours.
+  private static let aliases = ["ls": "list", "jobs": "list", "rm": "remove", "ps": "status"]
+
+  /// What to type in place of commands that other programs have.
+  private static let advice = [
+    "top": "imgctl status shows the cluster, and imgctl watch JOB follows a job",
+    "logs":
+      "imgctl status names the data directory, whose coordinator.log is the log; a service logs to "
+      + "its manager, such as journalctl",
+    "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator",
+    "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails",
+    "restart": "imgctl stop, then imgctl start",
+    "config": "imgctl status --limits shows the settings, and imgctl start takes them",
+    "download": "imgctl get URL loads one picture, and imgctl submit FILE a list",
+    "fetch": "imgctl get URL loads one picture, and imgctl submit FILE a list",
+  ]
+
   /// The result of the search.
   enum Match {
     case command(any Command.Type)
@@ -252,9 +276,12 @@ package enum CommandTable {
       words.isHelpRequested = true
       word = try words.next()
     }
-    guard let first = word else { return .nothing }
+    guard let first = word.map({ aliases[$0] ?? $0 }) else { return .nothing }
     let group = all.filter { $0.words.first == first }
     guard !group.isEmpty else {
+      if let advice = advice[first] {
+        throw UsageError("imgctl: there is no command \(Spelling.quoted(first)); \(advice)")
+      }
       throw unknown(first, after: "imgctl", among: all.compactMap { $0.words.first } + [helpWord])
     }
     if let command = group.first(where: { $0.words.count == 1 }) { return .command(command) }
@@ -282,6 +309,7 @@ package enum CommandTable {
     text.addBlankLine()
     text.addParagraph("imgctl help COMMAND describes one command.")
     if group == nil {
+      text.addParagraph("ls and jobs are list, rm is remove, and ps is status.")
       text.addHeading("Options")
       let options = [OptionDescription.quiet, .help, .version]
       text.addDefinitions(options.map { ($0.usage, $0.help) })

@@ -35,6 +35,7 @@ extension OptionDescription {
 /// Operands that several commands have.
 extension OperandDescription {
   static let job = OperandDescription("JOB", help: "The number that submit printed.")
+  static let jobs = OperandDescription("JOB", .many, help: "The numbers that submit printed.")
 }
 
 extension RequestOptions {
@@ -82,6 +83,23 @@ extension ArgumentReader {
       preconditionFailure("the operand is required, so the reader has checked it")
     }
     return job
+  }
+}
+
+extension ArgumentReader {
+  /// The operands ``OperandDescription/jobs``.
+  ///
+  /// - Parameter operand: another one of jobs.
+  func jobs(of operand: OperandDescription = .jobs) throws(UsageError) -> [JobID] {
+    var jobs: [JobID] = []
+    for text in texts(of: operand) {
+      do {
+        jobs.append(try JobID(parsing: text))
+      } catch {
+        throw UsageError(operand.name, error)
+      }
+    }
+    return jobs
   }
 }
 

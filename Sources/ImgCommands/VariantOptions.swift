@@ -27,7 +27,9 @@ enum VariantOptions {
       + "people look at), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
       + "--crop alone keeps the centre.",
     impliedValue: "\(ImageVariant.Crop.centre)",
-    attachedWords: [ImageVariant.Crop.centre, .attention, .entropy].map(\.description),
+    attachedWords: [ImageVariant.Crop.centre, .attention, .entropy].map(\.description) + [
+      "center", "smart",
+    ],
     attachesNumbers: true)
   private static let enlarge = OptionDescription(
     "--enlarge",
@@ -101,21 +103,29 @@ enum VariantOptions {
   ) throws(UsageError) -> Variant {
     let standard = ImageVariant.standard
     let ratio = try PixelRatio(in: arguments)
-    let box = try boxes(in: arguments).first ?? (standard.width, standard.height)
+    let box =
+      try boxes(in: arguments).first
+      ?? RequestedBox(width: standard.width, height: standard.height)
     let crop = try arguments.value(of: crop, ImageVariant.Crop.init(parsing:))
     let mode = try arguments.value(of: mode, ImageVariant.Mode.init(parsing:))
-    let format = try arguments.value(of: format, ImageVariant.Format.init(parsing:))
+    let format = try arguments.value(of: format, ImageVariant.Format.init(named:))
     let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
       try Int(parsing: text, in: ImageVariant.qualityRange)
     }
+    let effects = try EffectOptions.effects(in: arguments, ratio)
+    guard box.isWhole || crop == nil && [nil, .fit].contains(mode) else {
+      throw UsageError(
+        "\(size.flag): an open side, as in 600x, goes with --mode fit, without --crop")
+    }
+    let (width, height) = box.sides(ratio, within: effects.padding)
     var variant = ImageVariant(
-      width: ratio.scaling(box.0), height: ratio.scaling(box.1),
+      width: width, height: height,
       mode: mode ?? (crop == nil ? standard.mode : .fill), crop: crop,
       enlarges: arguments.contains(enlarge), format: format ?? promised ?? standard.format,
       quality: quality ?? standard.quality,
       depth: try arguments.value(of: depth, ImageVariant.Depth.init(parsing:)) ?? standard.depth,
       frames: try FrameOptions.selection(in: arguments),
-      effects: try EffectOptions.effects(in: arguments, ratio),
+      effects: effects,
       keptData: ImageVariant.KeptData(
         profile: arguments.contains(keepProfile), metadata: arguments.contains(keepMetadata),
         copyright: arguments.contains(keepCopyright)))
@@ -137,7 +147,7 @@ enum VariantOptions {
     for box in try boxes(in: arguments).dropFirst() {
       do throws(VariantError) {
         let other = try variant.changed {
-          ($0.width, $0.height) = (ratio.scaling(box.width), ratio.scaling(box.height))
+          ($0.width, $0.height) = box.sides(ratio, within: $0.effects.padding)
         }
         if !variants.contains(other) { variants.append(other) }
       } catch {
@@ -152,25 +162,54 @@ enum VariantOptions {
 
   private static func boxes(
     in arguments: ArgumentReader
-  ) throws(UsageError) -> [(width: Int, height: Int)] {
+  ) throws(UsageError) -> [RequestedBox] {
     let option = arguments.lists(sizes) ? sizes : size
     return try rethrowing(
       try (arguments.texts(of: option) ?? []).map { (text) throws(InvalidValue) in
-        try box(text)
+        try RequestedBox(parsing: text)
       }
     ) { (error: InvalidValue) in UsageError(option.flag, error) }
   }
+}
 
-  /// Reads `640x480`, or `256` for a square.
-  private static func box(_ text: String) throws(InvalidValue) -> (width: Int, height: Int) {
-    let sides = text.split(separator: "x", omittingEmptySubsequences: false).map(String.init)
-    guard sides.count <= 2, !sides.contains("") else {
-      throw InvalidValue("\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480")
+/// The box of `--size`.
+private struct RequestedBox {
+  /// In pixels; `nil` leaves the side to the proportions of the picture.
+  let width: Int?
+  /// The same.
+  let height: Int?
+
+  init(width: Int, height: Int) {
+    (self.width, self.height) = (width, height)
+  }
+
+  /// Reads `640x480`, `256` for a square, and `600x` or `x600` with an open side.
+  init(parsing text: String) throws(InvalidValue) {
+    let sides = text.split(omittingEmptySubsequences: false) { "xX×".contains($0) }.map(String.init)
+    guard sides.count <= 2, sides != [""], sides != ["", ""] else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480, or 600x for a width alone"
+      )
     }
-    let width = try Int(parsing: sides[0], in: ImageVariant.sideRange)
-    return (
-      width, sides.count == 2 ? try Int(parsing: sides[1], in: ImageVariant.sideRange) : width
-    )
+    let numbers = try sides.map { (side) throws(InvalidValue) -> Int? in
+      side.isEmpty ? nil : try Int(parsing: side, in: ImageVariant.sideRange)
+    }
+    (width, height) = (numbers[0], numbers[numbers.count - 1])
+  }
+
+  var isWhole: Bool { width != nil && height != nil }
+
+  /// The sides of the variant's box. An open side is as long as padding permits.
+  func sides(_ ratio: PixelRatio, within padding: Int) -> (width: Int, height: Int) {
+    let longest = ImageVariant.sideRange.upperBound - 2 * padding
+    return (width.map(ratio.scaling) ?? longest, height.map(ratio.scaling) ?? longest)
+  }
+}
+
+extension ImageVariant.Format {
+  /// Reads the name of a format, also `jpg`.
+  fileprivate init(named text: String) throws(InvalidValue) {
+    self = try text.lowercased() == "jpg" ? .jpeg : .init(parsing: text)
   }
 }
 

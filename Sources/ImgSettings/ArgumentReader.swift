@@ -12,11 +12,15 @@ package struct ArgumentReader: Sendable {
   private var values: [String: [String]] = [:]
   private var operandTexts: [String] = []
 
+  /// - Parameter owners: the commands that have an option, by its flag, for the error of an unknown one.
   /// - Throws: ``UsageError`` for an unknown option, a missing or unexpected value, and too many or
   ///   too few operands.
-  package init(_ arguments: [String], for description: CommandDescription) throws(UsageError) {
+  package init(
+    _ arguments: [String], for description: CommandDescription,
+    owners: @escaping @Sendable (String) -> [String] = { _ in [] }
+  ) throws(UsageError) {
     self.description = description
-    let grammar = OptionGrammar(description.options + [.help])
+    let grammar = OptionGrammar(description.options + [.help], owners: owners)
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       if argument == "--" {
@@ -189,9 +193,14 @@ package struct OptionGrammar: Sendable {
   }
 
   private let options: [OptionDescription]
+  private let owners: @Sendable (String) -> [String]
 
-  package init(_ options: [OptionDescription]) {
+  /// - Parameter owners: the commands that have an option, by its flag.
+  package init(
+    _ options: [OptionDescription], owners: @escaping @Sendable (String) -> [String] = { _ in [] }
+  ) {
     self.options = options
+    self.owners = owners
   }
 
   /// Whether an argument is an option. `-` and negative numbers are not.
@@ -264,9 +273,12 @@ package struct OptionGrammar: Sendable {
   }
 
   private func unknown(_ name: String) -> UsageError {
-    UsageError(
-      "unknown option \(Spelling.quoted(name))"
-        + Spelling.suggestion(for: name, among: options.map(\.flag)))
+    let owners = owners(name)
+    let advice =
+      owners.isEmpty
+      ? Spelling.suggestion(for: name, among: options.map(\.flag))
+      : "; it is an option of \(owners.joined(separator: ", "))"
+    return UsageError("unknown option \(Spelling.quoted(name))\(advice)")
   }
 }
 

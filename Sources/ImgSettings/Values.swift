@@ -8,7 +8,8 @@ package enum Spelling {
   private static let maximumLength = 40
 
   /// The most likely candidate for `word`: the only one that begins with it, or the shortest of those
-  /// if the others continue it, or one with at most two typing errors, if at least half of it is right.
+  /// if the others continue it, or one with a typing error, or with two if it is long. A short word with two
+  /// errors is more often another word, such as `--port` and `--host`.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     guard (1...maximumLength).contains(word.utf8.count) else { return nil }
     let completions = candidates.filter { $0.hasPrefix(word) }
@@ -19,7 +20,8 @@ package enum Spelling {
     }
     let ranked = candidates.map { ($0, distance(Array(word.utf8), Array($0.utf8))) }
     guard let best = ranked.min(by: { $0.1 < $1.1 }) else { return nil }
-    return best.1 <= 2 && best.1 * 2 <= best.0.utf8.count ? best.0 : nil
+    let length = best.0.drop { $0 == "-" }.utf8.count
+    return best.1 <= (length < 2 ? 0 : length < 6 ? 1 : 2) ? best.0 : nil
   }
 
   /// A question to append to an error; empty if no candidate is near.
@@ -79,10 +81,11 @@ package struct InvalidValue: Error, Hashable, Sendable {
 
 /// Whether a setting is on, as text.
 package enum YesOrNo {
+  /// Reads `yes` and `no`, and what other programs take for them. Case does not matter.
   package static func value(parsing text: String) throws(InvalidValue) -> Bool {
-    switch text {
-    case "yes": return true
-    case "no": return false
+    switch text.lowercased() {
+    case "yes", "on", "true", "1": return true
+    case "no", "off", "false", "0": return false
     default: throw InvalidValue("\(Spelling.quoted(text)) is not one of yes, no")
     }
   }
@@ -134,7 +137,7 @@ enum Contact {
   }
 }
 
-/// The text of a rate of transfer starts at one host: `5/s`, `30/m`, `120/h`, or `none` for no
+/// The text of a rate of transfer starts at one host: `5/s`, `30/m`, `120/h`, or `none` or `0` for no
 /// limit. Internally a rate is a whole number a minute, and 0 means `none`.
 package enum HostRate {
   private static let none = "none"
@@ -144,7 +147,7 @@ package enum HostRate {
   ///
   /// - Returns: in ``LimitChange/hostRateRange``.
   package static func perMinute(parsing text: String) throws(InvalidValue) -> Int {
-    guard text != none else { return 0 }
+    guard text != none, text != "0" else { return 0 }
     try refuseTooLow(text)
     let most = LimitChange.hostRateRange.upperBound * minutesInHour
     let hourly = try UnitScale.rate.value(parsing: text, in: Int64(minutesInHour)...Int64(most))
@@ -194,18 +197,21 @@ package struct UnitScale: Sendable {
   private let advice: String
   /// From the largest unit to factor 1. Of two equal units, the first one is written.
   private let units: [Unit]
+  /// Units that are read, and never written.
+  private let synonyms: [Unit]
   /// The text of 0, which fits every unit.
   private let zero: String
   /// Whether decimals are allowed, if they give a whole number of the smallest unit.
   private let readsDecimals: Bool
 
   private init(
-    kind: String, advice: String, units: KeyValuePairs<String, Int64>, zero: String = "0",
-    readsDecimals: Bool = false
+    kind: String, advice: String, units: KeyValuePairs<String, Int64>,
+    synonyms: KeyValuePairs<String, Int64> = [:], zero: String = "0", readsDecimals: Bool = false
   ) {
     self.kind = kind
     self.advice = advice
     self.units = units.map { Unit(suffix: $0.key, factor: $0.value) }
+    self.synonyms = synonyms.map { Unit(suffix: $0.key, factor: $0.value) }
     self.zero = zero
     self.readsDecimals = readsDecimals
   }
@@ -214,15 +220,19 @@ package struct UnitScale: Sendable {
   /// The text always has a unit.
   package static let duration = UnitScale(
     kind: "a duration",
-    advice: "a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m",
+    advice: "a number of seconds, or one with ms, s, m, h, d or w, such as 0.25, 500ms or 10m",
     units: ["d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "": 1_000, "ms": 1],
-    zero: "0s", readsDecimals: true)
+    synonyms: ["w": 604_800_000], zero: "0s", readsDecimals: true)
 
-  /// Bytes in binary units: 1K is 1,024 bytes.
+  /// Bytes in binary units: 1K is 1,024 bytes, and so are 1KB and 1KiB.
   package static let size = UnitScale(
     kind: "a size",
     advice: "a whole number of bytes, or one with K, M, G or T, such as 64K or 2G",
-    units: ["T": 1 << 40, "G": 1 << 30, "M": 1 << 20, "K": 1 << 10, "": 1])
+    units: ["T": 1 << 40, "G": 1 << 30, "M": 1 << 20, "K": 1 << 10, "": 1],
+    synonyms: [
+      "TB": 1 << 40, "TiB": 1 << 40, "GB": 1 << 30, "GiB": 1 << 30, "MB": 1 << 20, "MiB": 1 << 20,
+      "KB": 1 << 10, "KiB": 1 << 10, "B": 1,
+    ])
 
   /// Pixels. MP is a million, as for cameras.
   package static let pixels = UnitScale(
@@ -250,7 +260,7 @@ package struct UnitScale: Sendable {
     }
     let suffix = rest.map { $0 | 0x20 }
     guard !digits.isEmpty, decimals?.isEmpty != true,
-      let unit = units.first(where: { $0.suffix.utf8.map { $0 | 0x20 } == suffix })
+      let unit = (units + synonyms).first(where: { $0.suffix.utf8.map { $0 | 0x20 } == suffix })
     else {
       throw InvalidValue("\(Spelling.quoted(text)) is not \(kind); write \(advice)")
     }
@@ -368,10 +378,11 @@ extension RawRepresentable<String> where Self: CaseIterable {
     try self.init(parsing: text, among: Array(Self.allCases))
   }
 
-  /// Reads one of some of the type's words.
+  /// Reads one of some of the type's words. Case does not matter.
   package init(parsing text: String, among choices: [Self]) throws(InvalidValue) {
     let words = choices.map(\.rawValue)
-    guard words.contains(text), let choice = Self(rawValue: text) else {
+    let word = text.lowercased()
+    guard words.contains(word), let choice = Self(rawValue: word) else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is not one of \(words.joined(separator: ", "))"
           + Spelling.suggestion(for: text, among: words))

@@ -89,10 +89,19 @@ extension Raster.Pixel {
   }
 
   @Test func `an output that cannot be written is noticed before anything is fetched`() throws {
-    for path in ["/no/such/place/a.jpg", "/proc/a.jpg", cluster.directory.path] {
+    let (unknown, protected) = ("/no/such/place/a.jpg", "/proc/a.jpg")
+    let reasons = [
+      (
+        unknown, "imgctl get: --output: there is no directory \"/no/such/place\"; mkdir -p makes it"
+      ),
+      (protected, "imgctl: write /proc/a.jpg: "),
+      (cluster.directory.path, "imgctl: write \(cluster.directory.path): "),
+      ("a.tif", "imgctl get: --output: \"a.tif\": thumbnails are not tiff"),
+    ]
+    for (path, reason) in reasons {
       let result = try cluster.imgctl("get", opaque, "-o", path)
       #expect(result.exitCode == 2, "\(result.messages)")
-      #expect(result.messages.hasPrefix("imgctl: write \(path): "), "\(result.messages)")
+      #expect(result.messages.hasPrefix(reason), "\(result.messages)")
     }
     #expect(origin.origin.counters("/opaque").requests == 0)
   }
@@ -118,8 +127,6 @@ extension Raster.Pixel {
     let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
     #expect(quiet.format == .webp)
     #expect(quiet.messages.isEmpty)
-    let unwritable = try write(["get", opaque], to: "a.tif").messages
-    #expect(unwritable.hasSuffix("a.tif contains jpeg, not tiff\n"))
   }
 
   @Test func `a thumbnail of format auto serves an extension of its format`() throws {

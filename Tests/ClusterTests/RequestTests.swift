@@ -145,6 +145,10 @@ import Testing
     let again = try cluster.imgctl("cancel", "\(job)")
     #expect(again.exitCode == 2)
     #expect(again.messages == "imgctl: job 1 is cancelled; nothing is left to cancel\n")
+    let other = try cluster.submit(origin.pictures(2), "--delay", "1h")
+    let both = try cluster.imgctl("cancel", "\(job)", "\(other)")
+    #expect(both.exitCode == 2, "one was refused")
+    #expect(try cluster.status(of: other).state == .cancelled)
     // The places of what was aborted are free again.
     #expect(try cluster.run(origin.pictures(20)).done == 20)
   }

@@ -149,7 +149,7 @@ extension InvocationTests {
     ("1.2345s", "is not a multiple of 1ms"),
     (
       "soon",
-      "is not a duration; write a number of seconds, or one with ms, s, m, h or d, such as 0.25, "
+      "is not a duration; write a number of seconds, or one with ms, s, m, h, d or w, such as 0.25, "
         + "500ms or 10m"
     ),
   ])
@@ -215,6 +215,23 @@ extension InvocationTests {
     let boxes = ([options.variant] + options.otherVariants).map { [$0.width, $0.height] }
     #expect(boxes == [[128, 128], [1_280, 960], [32, 32]])
     #expect(options.otherVariants.allSatisfy { $0.crop == .centre })
+  }
+
+  @Test func `values may be written as people are used to`() throws {
+    for text in ["jpg", "JPG", "JPEG", "Jpeg"] {
+      #expect(try variant("--format \(text)").format == .jpeg)
+    }
+    #expect(try variant("--size 200X100") == variant("--size 200x100"))
+    #expect(try variant("--size 200×100") == variant("--size 200x100"))
+    #expect(try variant("--crop=smart") == variant("--crop=attention"))
+    #expect(try variant("--mode FILL") == variant("--mode fill"))
+  }
+
+  @Test func `a side that is not given is left to the proportions of the picture`() throws {
+    let wide = try variant("--size 600x --dpr 2")
+    #expect([wide.width, wide.height] == [1_200, 16_383])
+    let high = try variant("--size x600 --padding 10")
+    #expect([high.width, high.height] == [16_363, 600])
   }
 
   @Test func `a thumbnail that is written has one size`() throws {

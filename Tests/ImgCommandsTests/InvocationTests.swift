@@ -85,15 +85,15 @@ import Testing
     let job = JobID(rawValue: 7)
     #expect(try command("wait 7", as: WaitCommand.self).job == job)
     #expect(try command("failures 7 --json", as: FailuresCommand.self).job == job)
-    #expect(try command("cancel 7", as: CancelCommand.self).job == job)
+    #expect(try command("cancel 7 8", as: CancelCommand.self).jobs == [job, JobID(rawValue: 8)])
     let export = try command("export 7 out", as: ExportCommand.self)
     #expect(export.job == job && export.directory == "out")
   }
 
   @Test func `pause, resume, retry and priority take a job`() throws {
     let job = JobID(rawValue: 7)
-    #expect(try command("pause 7", as: PauseCommand.self).job == job)
-    #expect(try command("unpin 7", as: UnpinCommand.self).job == job)
+    #expect(try command("pause 7", as: PauseCommand.self).jobs == [job])
+    #expect(try command("unpin 7", as: UnpinCommand.self).jobs == [job])
     let resume = try command("resume 7 --wait", as: ResumeCommand.self)
     #expect(resume.job == job && resume.isWaiting)
     let retry = try command("retry 7", as: RetryCommand.self)
@@ -273,7 +273,36 @@ import Testing
     ("--socket", "imgctl: --socket needs a value: --socket PATH"),
     ("--json", "imgctl: no command given; see imgctl help"),
     ("--json cache", "imgctl cache: no command given; see imgctl help cache"),
-    ("--size 3 list", "imgctl list: unknown option \"--size\""),
+    (
+      "--size 3 list",
+      "imgctl list: unknown option \"--size\"; it is an option of imgctl submit, imgctl get, imgctl cache get"
+    ),
+    (
+      "logs x",
+      "imgctl: there is no command \"logs\"; imgctl status names the data directory, whose "
+        + "coordinator.log is the log; a service logs to its manager, such as journalctl"
+    ),
+    (
+      "top",
+      "imgctl: there is no command \"top\"; imgctl status shows the cluster, and imgctl watch JOB "
+        + "follows a job"
+    ),
+    ("stpo", "imgctl: there is no command \"stpo\"; did you mean stop?"),
+    ("serve --port 8080", "imgctl serve: unknown option \"--port\""),
+    (
+      "get http://h/ -o a.tiff",
+      "imgctl get: --output: \"a.tiff\": thumbnails are not tiff; end the name in .jpg, .png, .webp, .avif "
+        + "or .gif"
+    ),
+    (
+      "submit a --size 600x --crop",
+      "imgctl submit: --size: an open side, as in 600x, goes with --mode fit, without --crop"
+    ),
+    (
+      "get http://h/ --crop smart",
+      "imgctl get: --crop takes its value behind =: write --crop=smart, or "
+        + "./smart for a file"
+    ),
     ("-2 list", "imgctl: there is no command \"-2\""),
     ("hepl", "imgctl: there is no command \"hepl\"; did you mean help?"),
     ("cache", "imgctl cache: no command given; see imgctl help cache"),
@@ -282,14 +311,18 @@ import Testing
     ("submit", "imgctl submit: FILE|- is missing: imgctl submit FILE|-... [options]"),
     ("export 7 a b", "imgctl export: unexpected argument \"b\": imgctl export JOB DIR [options]"),
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
-    ("submit a --workers 3", "imgctl submit: unknown option \"--workers\""),
+    (
+      "submit a --workers 3",
+      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start"
+    ),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
-      "submit a --size 1x", "imgctl submit: --size: \"1x\" is not a box; write WxH, such as 640x480"
+      "submit a --size x",
+      "imgctl submit: --size: \"x\" is not a box; write WxH, such as 640x480, or 600x for a width alone"
     ),
     (
       "submit a --size 1x2x3",
-      "imgctl submit: --size: \"1x2x3\" is not a box; write WxH, such as 640x480"
+      "imgctl submit: --size: \"1x2x3\" is not a box; write WxH, such as 640x480, or 600x for a width alone"
     ),
     (
       "submit a --mode fil",
@@ -298,8 +331,8 @@ import Testing
         + "did you mean fill?"
     ),
     (
-      "submit a --format jpg",
-      "imgctl submit: --format: \"jpg\" is not one of auto, jpeg, png, webp, avif, gif, "
+      "submit a --format jpgg",
+      "imgctl submit: --format: \"jpgg\" is not one of auto, jpeg, png, webp, avif, gif, "
         + "compatible; "
         + "did you mean jpeg?"
     ),
@@ -312,8 +345,8 @@ import Testing
     ("submit a --pin --no-pin", "imgctl submit: --pin and --no-pin exclude each other"),
     ("submit a --priority 3", "imgctl submit: --priority: \"3\" is not from -2 to 2"),
     (
-      "submit a --expire-after 7w",
-      "imgctl submit: --expire-after: \"7w\" is not a duration; write a number of seconds, or one with ms, s, m, h or d, such as 0.25, 500ms or 10m"
+      "submit a --expire-after 7y",
+      "imgctl submit: --expire-after: \"7y\" is not a duration; write a number of seconds, or one with ms, s, m, h, d or w, such as 0.25, 500ms or 10m"
     ),
     (
       "submit a --expires-at 1h",
@@ -400,8 +433,14 @@ import Testing
       "cache put http://h/ a.jpg --keep none",
       "imgctl cache put: --keep none: put would store nothing"
     ),
-    ("cache put http://h/ a.jpg --delay 1s", "imgctl cache put: unknown option \"--delay\""),
-    ("get http://h/ --priority 1", "imgctl get: unknown option \"--priority\""),
+    (
+      "cache put http://h/ a.jpg --delay 1s",
+      "imgctl cache put: unknown option \"--delay\"; it is an option of imgctl submit, imgctl get"
+    ),
+    (
+      "get http://h/ --priority 1",
+      "imgctl get: unknown option \"--priority\"; it is an option of imgctl submit"
+    ),
     (
       "submit a --order filo",
       "imgctl submit: --order: \"filo\" is not one of fifo, lifo; did you mean fifo?"
@@ -419,8 +458,10 @@ import Testing
       "limits --rate-per-host 100/h",
       "imgctl limits: --rate-per-host: \"100/h\" is not a whole number a minute; write 1/m or 2/m"
     ),
-    ("limits --workers 3", "imgctl limits: unknown option \"--workers\""),
-    ("cache get http://h/ --delay 1s", "imgctl cache get: unknown option \"--delay\""),
+    (
+      "limits --workers 3",
+      "imgctl limits: unknown option \"--workers\"; it is an option of imgctl start"
+    ),
     (
       "cache get http://h/ --json -o -",
       "imgctl cache get: --json and --output - would both write to standard output"

@@ -300,7 +300,7 @@ import Testing
 
   @Test(arguments: [
     "", "s", "-1s", "+1s", "-1", "1.s", ".5s", "1.", ".", "1,5h", "1.5.5h", "1e3", "1 s",
-    " 1s", "1s ", "1w", "1h30m", "٣s", "1S\u{301}",
+    " 1s", "1s ", "1y", "1h30m", "٣s", "1S\u{301}",
   ])
   func `a duration is a number with one unit`(text: String) {
     #expect(throws: InvalidValue.self) { try UnitScale.duration.value(parsing: text) }
@@ -319,7 +319,7 @@ import Testing
   @Test func `an error says how to write a value`() {
     #expect(
       throws: InvalidValue(
-        "\"30x\" is not a duration; write a number of seconds, or one with ms, s, m, h or d, "
+        "\"30x\" is not a duration; write a number of seconds, or one with ms, s, m, h, d or w, "
           + "such as 0.25, 500ms or 10m")
     ) { try UnitScale.duration.value(parsing: "30x") }
   }

@@ -137,8 +137,14 @@ import Testing
     let variable = "IMGCTL_REQUIRE_SANDBOX"
     #expect(try settings([], Self.home.merging([variable: "yes"]) { $1 }).requiresSandbox)
     #expect(try !settings([], Self.home.merging([variable: "no"]) { $1 }).requiresSandbox)
-    #expect(throws: UsageError("\(variable): \"1\" is not one of yes, no")) {
-      try settings([], Self.home.merging([variable: "1"]) { $1 })
+    for text in ["on", "TRUE", "1"] {
+      #expect(try settings([], Self.home.merging([variable: text]) { $1 }).requiresSandbox)
+    }
+    for text in ["off", "False", "0"] {
+      #expect(try !settings([], Self.home.merging([variable: text]) { $1 }).requiresSandbox)
+    }
+    #expect(throws: UsageError("\(variable): \"2\" is not one of yes, no")) {
+      try settings([], Self.home.merging([variable: "2"]) { $1 })
     }
   }
 

@@ -50,7 +50,7 @@ import Testing
 @Suite struct HostRateTests {
   @Test(arguments: [
     ("5/s", 300), ("30/m", 30), ("120/h", 2), ("60/h", 1), ("1/M", 1), ("10000/s", 600_000),
-    ("none", 0),
+    ("none", 0), ("0", 0),
   ])
   func `a rate is a whole number a minute`(text: String, perMinute: Int) throws {
     #expect(try HostRate.perMinute(parsing: text) == perMinute)
@@ -71,8 +71,8 @@ import Testing
       "\"5\" is not a rate; write a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\""
     ),
     (
-      "0",
-      "\"0\" is not a rate; write a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\""
+      "00",
+      "\"00\" is not a rate; write a whole number with /s, /m or /h, such as 5/s or 30/m, or \"none\""
     ),
     (
       "0/s",
@@ -249,6 +249,33 @@ import Testing
   }
 }
 
+/// Values as people are used to write them.
+@Suite struct FamiliarValueTests {
+  @Test(arguments: [
+    ("1GB", 1 << 30), ("1GiB", 1 << 30), ("2mb", 2 << 20), ("3KIB", 3 << 10), ("1TB", 1 << 40),
+    ("7B", 7),
+  ])
+  func `a size may name its unit in full`(text: String, byteCount: Int64) throws {
+    #expect(try UnitScale.size.value(parsing: text) == byteCount)
+    #expect(UnitScale.size.text(1 << 30) == "1G")
+  }
+
+  @Test func `a duration may be in weeks`() throws {
+    #expect(try UnitScale.duration.value(parsing: "2w") == 14 * 86_400_000)
+    #expect(UnitScale.duration.text(14 * 86_400_000) == "14d")
+  }
+
+  @Test(arguments: [":8080", "8080", "127.0.0.1:8080", "localhost:8080"])
+  func `a port without a host is one of this machine`(text: String) throws {
+    #expect(try ListenAddress(parsing: text) == .standard)
+  }
+
+  @Test(arguments: [":", "", "70000", ":-1", "a:8080:1"])
+  func `an address that has no port is refused`(text: String) {
+    #expect(throws: InvalidValue.self) { try ListenAddress(parsing: text) }
+  }
+}
+
 /// Dates as people write them, and expiries.
 @Suite(.timeLimit(.minutes(20))) struct DateTextTests {
   private static let day: Int64 = 86_400_000
@@ -312,7 +339,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("7w", "\"7w\" is not a duration"), ("0s", "\"0s\" is not from 1ms to 36500d"),
+    ("7y", "\"7y\" is not a duration"), ("0s", "\"0s\" is not from 1ms to 36500d"),
     ("36501d", "\"36501d\" is not from 1ms to 36500d"), ("-1s", "\"-1s\" is not a duration"),
     ("2027-02-30", "\"2027-02-30\" is not a date"), ("Never", "\"Never\" is not a duration"),
   ])

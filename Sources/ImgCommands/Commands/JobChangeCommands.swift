@@ -4,12 +4,12 @@ package import ImgSettings
 
 /// `imgctl unpin`: lets the store evict what a job has pinned.
 package struct UnpinCommand: Command {
-  package let job: JobID
+  package let jobs: [JobID]
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl unpin", summary: "let the store evict a job's thumbnails",
-    operands: [.job],
+    operands: [.jobs],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "The thumbnails stay in the store until it needs their room. imgctl export does the same for what it "
@@ -18,52 +18,50 @@ package struct UnpinCommand: Command {
     examples: [.init("imgctl unpin 7", "Jobs that wait for room in the store continue.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
+    jobs = try arguments.jobs()
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().answer(.change(job, .unpin))
-    return try context.show(
-      status, isJSON: isJSON, orSay: "the thumbnails of job \(job) are no longer pinned")
+    try context.change(jobs, .unpin, isJSON: isJSON) {
+      "the thumbnails of job \($0.job) are no longer pinned"
+    }
   }
 }
 
 /// `imgctl cancel`: stops a job.
 package struct CancelCommand: Command {
-  package let job: JobID
+  package let jobs: [JobID]
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl cancel", summary: "stop a job; its thumbnails stay in the store",
-    operands: [.job],
+    operands: [.jobs],
     options: [.json] + OptionDescription.startingPlaces,
     examples: [
       .init("imgctl cancel 7", "Returns when the change is on disk; imgctl retry 7 continues it.")
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
+    jobs = try arguments.jobs()
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().answer(.change(job, .cancel))
-    return try context.show(
-      status, isJSON: isJSON,
-      orSay: "job \(job) cancelled: \(status.done) done, \(status.failed) failed, "
-        + "\(status.cancelled) cancelled")
+    try context.change(jobs, .cancel, isJSON: isJSON) {
+      "job \($0.job) cancelled: \($0.done) done, \($0.failed) failed, \($0.cancelled) cancelled"
+    }
   }
 }
 
 /// `imgctl pause`: starts no more URLs of a job.
 package struct PauseCommand: Command {
-  package let job: JobID
+  package let jobs: [JobID]
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl pause", summary: "start no more URLs of a job; running ones finish",
-    operands: [.job],
+    operands: [.jobs],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "A job stays paused until it is resumed or cancelled, also after a restart of the "
@@ -72,16 +70,14 @@ package struct PauseCommand: Command {
     examples: [.init("imgctl pause 7", "imgctl resume 7 continues the job.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
+    jobs = try arguments.jobs()
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let status = try context.coordinator().answer(.change(job, .pause))
-    return try context.show(
-      status, isJSON: isJSON,
-      orSay: "job \(job) paused after \(status.finished) of \(status.total); continue with: "
-        + "imgctl resume \(job)")
+    try context.change(jobs, .pause, isJSON: isJSON) {
+      "job \($0.job) paused after \($0.finished) of \($0.total); continue with: imgctl resume \($0.job)"
+    }
   }
 }
 
@@ -256,14 +252,7 @@ package struct RemoveCommand: Command {
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    var jobs: [JobID] = []
-    for text in arguments.texts(of: Self.job) {
-      do {
-        jobs.append(try JobID(parsing: text))
-      } catch {
-        throw UsageError(Self.job.name, error)
-      }
-    }
+    let jobs = try arguments.jobs(of: Self.job)
     isJSON = arguments.contains(.json)
     let age = try arguments.value(of: Self.age) { (text) throws(InvalidValue) in
       try Duration(parsing: text, in: Self.ageRange)

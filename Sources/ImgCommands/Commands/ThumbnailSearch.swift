@@ -83,6 +83,11 @@ struct PictureOutput: Hashable, Sendable {
     guard path != "" else { throw UsageError("--output: the path is empty") }
     isJSON = arguments.contains(.json)
     self.path = path == "-" ? nil : path
+    if let path, let format = ImageFormat(extensionOf: path), ImageVariant.Format(format) == nil {
+      throw UsageError(
+        "--output: \(Spelling.quotedWhole(path)): thumbnails are not \(format.rawValue); end the name in .jpg, "
+          + ".png, .webp, .avif or .gif")
+    }
     guard !isJSON || path != "-" else {
       throw UsageError("--json and --output - would both write to standard output")
     }
@@ -105,10 +110,23 @@ struct PictureOutput: Hashable, Sendable {
   /// - Parameter command: the name of the command.
   /// - Throws: a ``UsageError`` for a terminal, a ``SystemError`` for a file.
   func check(for command: String) throws {
-    if let file { try FileIO.checkReplaceable(path: file) }
+    if let file {
+      try requireDirectory(of: file)
+      try FileIO.checkReplaceable(path: file)
+    }
     guard path == nil, !isJSON, Terminal.isTerminal(1) else { return }
     throw UsageError(
       "\(command): refusing to write a picture to a terminal; use -o FILE or --json")
+  }
+
+  /// - Throws: a ``UsageError`` that names a directory that does not exist.
+  private func requireDirectory(of file: String) throws(UsageError) {
+    guard let slash = file.lastIndex(of: "/") else { return }
+    let directory = String(file[..<slash])
+    guard directory.isEmpty || (try? FileStatus(following: directory)) != nil else {
+      throw UsageError(
+        "--output: there is no directory \(Spelling.quotedWhole(directory)); mkdir -p makes it")
+    }
   }
 
   /// Writes a thumbnail, or its description. Prints a note if the picture is damaged, and if the

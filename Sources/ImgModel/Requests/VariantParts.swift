@@ -29,7 +29,7 @@ extension ImageVariant.Crop: LosslessStringConvertible {
   public init?(_ text: String) {
     switch text {
     case "centre", "center": self = .centre
-    case "attention": self = .attention
+    case "attention", "smart": self = .attention
     case "entropy": self = .entropy
     default:
       let parts = text.split(separator: ",", omittingEmptySubsequences: false)

@@ -4,7 +4,8 @@ package import ImgModel
 package enum GatewayOptions {
   static let listen = OptionDescription(
     "--listen", "ADDRESS",
-    help: "Where to listen: HOST:PORT with an IP address or localhost, which is 127.0.0.1, or "
+    help:
+      "Where to listen: HOST:PORT with an IP address or localhost, which is 127.0.0.1, PORT alone, or "
       + "unix:PATH. An IPv6 address is in brackets, and port 0 is any free one. A service manager "
       + "may hand over a socket instead. Default: 127.0.0.1:8080.")
   static let keyFile = OptionDescription(
@@ -216,7 +217,8 @@ package struct GatewaySettings: Sendable {
   }
 }
 
-/// Where the gateway listens: `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/imgctl/gateway.sock`.
+/// Where the gateway listens: `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/imgctl/gateway.sock`. `:8080` and
+/// `8080` are ports of 127.0.0.1.
 package struct ListenAddress: Hashable, Sendable {
   package enum Place: Hashable, Sendable {
     /// An IP address in its text form, and a port; 0 for any free one.
@@ -242,6 +244,10 @@ package struct ListenAddress: Hashable, Sendable {
             + "\(Settings.maximumSocketPathByteCount) bytes, as in unix:/run/imgctl/gateway.sock")
       }
       place = .unix(path: path)
+      return
+    }
+    if let port = UInt16(text.hasPrefix(":") ? text.dropFirst() : text[...]) {
+      place = .internet(host: "127.0.0.1", port: port)
       return
     }
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
