@@ -7,7 +7,7 @@ public struct ImageJobResult: Hashable, Sendable {
   /// The enumeration is closed: no version adds a case.
   public enum Outcome: Hashable, Sendable {
     /// The thumbnail was stored, or the store had it. A load of the same variant has it, unless it has expired
-    /// since.
+    /// since. Of a job with ``ImageJobRequest/Decoding/lazy``, the original was.
     case done(Thumbnail, isFromCache: Bool)
     /// There is no thumbnail.
     case failed(ImageError)
