@@ -49,6 +49,26 @@ struct ReconnectionTests {
     }
   }
 
+  @Test func `the next coordinator has the settings of the last, also if that gave memory alone`()
+    async throws
+  {
+    let cluster = try Cluster(["TRANSFERS": "7"])
+    var configuration = cluster.configuration
+    configuration.startsCoordinator = true
+    configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
+    let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
+    let data = "data:image/png;base64,\(Data(picture).base64EncodedString())"
+    let transport = try ClusterTransport(configuration)
+    _ = try await ImageClient(transport: transport, memoryCache: nil).image(for: data, size: 2)
+    let reader = try ImageClient(configuration)
+    #expect(try await reader.image(for: data, size: 2).origin == .store)
+    #expect(try await eventually { try cluster.client().answer(.status).memory.processCount == 1 })
+    try cluster.killCoordinator()
+    #expect(try await reader.image(for: data, size: 3).width == 3)
+    #expect(try cluster.client().answer(.status).limits.transfers == 7)
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+  }
+
   @Test func `no coordinator is an error that says how to start one`() async throws {
     let cluster = try Cluster(isStarted: false)
     let client = try ImageClient(cluster.configuration)

@@ -71,26 +71,21 @@ struct ClusterPlaces: Sendable {
       executable: executable, arguments: replacement.arguments,
       environment: replacement.environment, socketPath: settings.socketPath,
       dataDirectory: settings.dataDirectory, logPath: settings.logPath)
-    let client = try ofOwnStore(launcher.connect().client)
-    lastCoordinator.remember(client)
-    return client
+    return try known(launcher.connect().client)
   }
 
   /// Connects to the coordinator, and starts none.
   func connectIfRunning() throws(ClientError) -> Client {
-    try ofOwnStore(Client(socketPath: settings.socketPath))
+    try known(Client(socketPath: settings.socketPath))
   }
 
   private func connect(startingBy starter: CoordinatorStarter) throws(ClientError) -> Client {
-    let client: Client
     do throws(ClientError) {
-      client = try connectIfRunning()
+      return try connectIfRunning()
     } catch .unreachable {
       if let reason = starter.start() { throw .notStarted(reason: reason) }
-      client = try connectIfRunning()
+      return try connectIfRunning()
     }
-    starter.remember(client)
-    return client
   }
 
   /// What a coordinator is started with: the settings of the one that this process was connected to, if there
@@ -114,8 +109,11 @@ struct ClusterPlaces: Sendable {
     return last
   }
 
-  private func ofOwnStore(_ client: Client) throws(ClientError) -> Client {
+  /// A client of the own store, whose coordinator's settings are those of the one that replaces it.
+  private func known(_ client: Client) throws(ClientError) -> Client {
     try client.requireStore(in: settings.storeDirectory)
+    guard settings.startsCoordinator else { return client }
+    if let starter { starter.remember(client) } else { lastCoordinator.remember(client) }
     return client
   }
 
@@ -146,7 +144,8 @@ public struct ClusterConfiguration: Hashable, Sendable {
   public var socketPath: String?
   /// The directory of the journal, and of the store unless the environment names another.
   public var dataDirectory: String?
-  /// Whether a coordinator is started if none answers. It leaves after ten idle minutes. The default is
+  /// Whether a coordinator is started if none answers. It leaves after ten minutes without
+  /// clients and jobs; a process that keeps images in memory is a client. The default is
   /// `false` for a socket below `/run` that is not the user's, because a service manager starts those.
   public var startsCoordinator: Bool?
   /// The program `imgcoordinator`. By default it is beside this program, else in the directories of
