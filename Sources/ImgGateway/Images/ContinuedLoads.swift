@@ -23,6 +23,8 @@ final class ContinuedLoads: MemoryUser {
   private struct State {
     var loads: [ImageRequest: ContinuedLoad] = [:]
     var ended = LeastRecentlyUsed<ImageRequest, Ended>()
+    /// What the newest result takes.
+    var newestCost = 0
 
     mutating func result(
       for request: ImageRequest, at now: ContinuousClock.Instant
@@ -60,8 +62,10 @@ final class ContinuedLoads: MemoryUser {
   /// The size of what ended loads have left.
   var keptByteCount: Int { state.withLock(\.ended.cost) }
 
+  /// The newest result stays. Without it, a client that was told to ask again would begin the load again, and again
+  /// would find nothing.
   func trim(toByteCount byteCount: Int) {
-    state.withLock { $0.ended.trim(toCost: byteCount) }
+    state.withLock { $0.ended.trim(toCost: max(byteCount, $0.newestCost)) }
   }
 
   /// Waits for the load of a picture that is not stored, which begins now if none is under way.
@@ -120,9 +124,9 @@ final class ContinuedLoads: MemoryUser {
     state.withLock { state in
       state.loads[request] = nil
       guard let byteCount = Self.keptByteCount(of: result) else { return }
+      state.newestCost = byteCount + request.url.utf8.count + Self.overhead
       state.ended.insert(
-        Ended(result: result, end: end), as: request,
-        cost: byteCount + request.url.utf8.count + Self.overhead)
+        Ended(result: result, end: end), as: request, cost: state.newestCost)
     }
     loader.images.memory.settle()
   }

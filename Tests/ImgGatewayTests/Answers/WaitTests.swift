@@ -224,6 +224,28 @@ import Testing
     #expect(refused.fields["Retry-After"] == "1")
   }
 
+  @Test
+  func `a picture that was not stored stays for the next request, however little memory there is`()
+    async throws
+  {
+    let cluster = InMemoryCluster()
+    let client = ImageClient(transport: cluster, memoryCache: nil)
+    let loads = ContinuedLoads(
+      PictureLoader(client: client, images: PreparedImages(client), limit: LoadLimit(4)),
+      timeout: .seconds(20))
+    var request = ImageRequest(url: "https://a.example/large.jpg")
+    request.cachePolicy = .bypass
+    cluster.serve(request.url, GatewayFixture.image(bytes: Array(repeating: 7, count: 10_000)))
+    cluster.memory.change(to: 100)
+    for _ in 1...2 {
+      guard case .ended(.success) = await loads.progress(of: request, within: .seconds(20)) else {
+        Issue.record("there is no picture")
+        return
+      }
+      #expect(cluster.fetchCount(of: request.url) == 1)
+    }
+  }
+
   @Test func `a failure is forgotten after a while, and the next request loads again`() async throws
   {
     let cluster = InMemoryCluster()
