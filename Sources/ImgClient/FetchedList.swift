@@ -13,30 +13,40 @@ package final class FetchedList {
   private let body: OwnedDescriptor
   /// The bytes of the list that were not read yet.
   private var missingByteCount = 0
+  /// How long the next request to the same host waits, so that the limit of its rate is kept.
+  package let pause: Duration
 
   /// Waits for the list.
   ///
   /// - Parameter settings: those of the cluster, with the path of its worker program.
   /// - Throws: a ``Failure`` if the server does not send the list, a ``SystemError`` if no process can be
-  ///   started, and a `FieldError` if that ends too early.
+  ///   started, and a ``ListProcessError`` if that ends without an answer.
   package init(at url: ImageURL, under settings: Settings) throws {
     var input = try UnixSocket.pair()
     var output = try UnixSocket.pair()
     var reply = try UnixSocket.pair()
     let request = input.takeFirst()
     let answer = reply.takeFirst()
+    let rate = settings.limits.hostRatePerMinute
+    pause = rate == 0 ? .zero : .seconds(60) / rate
+    let executable = settings.workerExecutable ?? ""
     let process = try Self.start(
-      settings.workerExecutable ?? "", input: input.takeSecond(), output: output.takeSecond(),
+      executable, input: input.takeSecond(), output: output.takeSecond(),
       answer: reply.takeSecond())
     self.process = process
     body = output.takeFirst()
-    try FileIO.writeAll(
+    // A process that has ended already answers nothing, which says more.
+    try? FileIO.writeAll(
       request.rawValue, Fields.json(of: ListRequest(url: url.text, welcome: Self.welcome(settings)))
     )
     _ = consume request
     let json = try FileIO.contents(
       of: answer.rawValue, named: "the answer of the worker program",
       upTo: ListAnswer.maximumByteCount)
+    guard !json.isEmpty else {
+      throw ListProcessError(
+        executable: executable, status: self.process.waitForExit(until: .now + .seconds(1)))
+    }
     switch try Fields.value(ListAnswer.self, of: json[...]) {
     case .found(let byteCount): missingByteCount = byteCount
     case .failed(let failure): throw failure
@@ -81,5 +91,18 @@ package final class FetchedList {
       throw SystemError(operation: "read the list from the worker program", code: EIO)
     }
     return byteCount
+  }
+}
+
+/// The process of a list ended without an answer. It has written the reason to standard error.
+package struct ListProcessError: Error, CustomStringConvertible {
+  let executable: String
+  /// `nil` if it has not ended.
+  let status: ExitStatus?
+
+  package var description: String {
+    let end = status.map { " (\($0))" } ?? ""
+    return
+      "the list was not fetched: the worker program \(executable) ended without an answer\(end)"
   }
 }

@@ -133,7 +133,8 @@ package struct CommandContext {
     return client
   }
 
-  /// Fetches lists of URLs with the settings of the coordinator.
+  /// Fetches lists of URLs with the settings of the coordinator, and with the worker program of this command: that
+  /// of a coordinator may be one that another user has chosen.
   func listFetch() throws -> ListSubmission.Fetch {
     let cluster = try coordinator().answer(.status)
     var running = try Settings(runningAs: cluster)
@@ -143,6 +144,8 @@ package struct CommandContext {
           + Setting.proxy.environmentVariable)
     }
     running.proxies = proxies
+    running.workerExecutable =
+      settings.workerExecutable ?? "\(ThisProcess.executableDirectory ?? ".")/imgworker"
     return { [running] in try FetchedList(at: $0, under: running) }
   }
 

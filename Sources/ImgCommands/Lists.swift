@@ -10,14 +10,17 @@ package enum ListFormat: Hashable, Sendable {
   case text
   /// JSON as Lorem Picsum's list has it: an array of objects, each with the `download_url` of a picture. A
   /// server has such lists in pages.
-  case picsum(pageCount: Int)
+  ///
+  /// - Parameter pageCount: the pages that are read; `nil` for one, and for a file.
+  case picsum(pageCount: Int?)
 
   static let option = OptionDescription(
     "--input-format", "FORMAT",
     help:
       "How the lists are written: text, one URL a line, or picsum, the JSON that /v2/list of Lorem Picsum and "
-      + "of imgctl serve answers with. With it a list may be a URL, which is fetched under the rules of "
-      + "pictures. Default: text.")
+      + "of imgctl serve answers with. With it a list may be a URL. It is fetched under the coordinator's limits, "
+      + "permitted networks and proxies, without the headers and cookies of pictures. Default: text."
+  )
   static let pages = OptionDescription(
     "--pages", "N",
     help:
@@ -40,7 +43,7 @@ package enum ListFormat: Hashable, Sendable {
       throw UsageError("--pages needs --input-format picsum")
     }
     guard let name else { return nil }
-    self = name == "text" ? .text : .picsum(pageCount: pageCount ?? 1)
+    self = name == "text" ? .text : .picsum(pageCount: pageCount)
   }
 }
 
@@ -57,9 +60,11 @@ enum ListPlace: CustomStringConvertible {
       return
     }
     guard takesURLs else {
-      throw UsageError(
-        "\(command.name): \(HumanText.source(text)) is a URL; imgctl get loads one picture, and "
-          + "\(ListFormat.option.flag) text reads a list there")
+      let advice =
+        command.options.contains(ListFormat.option)
+        ? "imgctl get loads one picture, and \(ListFormat.option.flag) text reads a list there"
+        : "a list is a file here, or - for standard input"
+      throw UsageError("\(command.name): \(HumanText.source(text)) is a URL; \(advice)")
     }
     self = .url(try ImageURL(argument: text))
   }
@@ -67,6 +72,10 @@ enum ListPlace: CustomStringConvertible {
   /// Whether a text that names a list is a URL.
   static func isURL(_ text: String) -> Bool {
     ["http://", "https://"].contains { text.lowercased().hasPrefix($0) }
+  }
+
+  var isFetched: Bool {
+    if case .url = self { true } else { false }
   }
 
   var description: String {
@@ -108,6 +117,9 @@ struct ListSubmission: ~Copyable {
     }
     let places = try paths.map { try ListPlace($0, of: command, takesURLs: fetch != nil) }
     for case .file(let path) in places.dropFirst() { try ListFile.check(path: path) }
+    if case .picsum(_?) = format, !places.allSatisfy(\.isFetched) {
+      throw UsageError("\(command.name): \(ListFormat.pages.flag) is for lists at URLs alone")
+    }
     self.places = places[...]
     guard try fill() else {
       let names = places.map(\.description).joined(separator: ", ")
@@ -146,7 +158,7 @@ struct ListSubmission: ~Copyable {
     case (.text, .url(let url), let fetch?): ListFile(try ListInput(at: url, fetchedBy: fetch))
     case (.picsum, .file(let path), _): PicsumList(path: path)
     case (.picsum(let pageCount), .url(let url), let fetch?):
-      PicsumList(at: url, pageCount: pageCount, fetchingBy: fetch)
+      PicsumList(at: url, pageCount: pageCount ?? 1, fetchingBy: fetch)
     case (_, .url, nil): preconditionFailure("a list at a URL is refused before")
     }
   }
@@ -160,11 +172,14 @@ struct ListInput {
   ///
   /// - Returns: their number; 0 at the end.
   let read: (inout [UInt8], Int) throws(SystemError) -> Int
+  /// How long the next request to the server waits.
+  let pause: Duration
 
   /// - Parameter path: `-` for standard input.
   init(path: String) throws(SystemError) {
     let file = try InputFile(path: path)
     name = file.name
+    pause = .zero
     read = { (bytes, maximumByteCount) throws(SystemError) in
       try file.read(into: &bytes, upTo: maximumByteCount)
     }
@@ -175,6 +190,7 @@ struct ListInput {
     name = HumanText.source(url.text)
     do {
       let list = try fetch(url)
+      pause = list.pause
       read = { (bytes, maximumByteCount) throws(SystemError) in
         try list.read(into: &bytes, upTo: maximumByteCount)
       }
@@ -255,6 +271,7 @@ final class PicsumList: ListSource {
   private let pageCount: Int
   private var readCount = 0
   private var previous: [Picture] = []
+  private var pause = Duration.zero
 
   /// - Parameter path: `-` for standard input.
   init(path: String) {
@@ -268,20 +285,17 @@ final class PicsumList: ListSource {
     self.pageCount = pageCount
   }
 
-  /// The URLs of the next page. A page without pictures is the last one.
+  /// The URLs of the next page. The list ends before a page without pictures, and before one that is the same as the
+  /// page before: some servers repeat their last page.
   func next() throws -> [[String]]? {
     guard readCount < pageCount else { return nil }
+    if pause > .zero { ThisProcess.pause(for: pause) }
     let page = try openPage(readCount)
+    pause = page.pause
     let pictures = try Self.pictures(in: page)
-    guard !pictures.isEmpty else {
+    guard !pictures.isEmpty, pictures != previous else {
       readCount = pageCount
       return nil
-    }
-    guard pictures != previous else {
-      throw ListError.unreadable(
-        reason:
-          "\(page.name): the same pictures as in the page before; the server has no pages, and "
-          + "\(ListFormat.pages.flag) 1 reads what it has")
     }
     readCount += 1
     previous = pictures
@@ -292,7 +306,12 @@ final class PicsumList: ListSource {
 
   private static func pictures(in page: ListInput) throws -> [Picture] {
     var json: [UInt8] = []
-    while try page.read(&json, 64 << 10) > 0 {
+    while try rethrowing(
+      try page.read(&json, 64 << 10),
+      as: { (error: SystemError) in
+        ListError.unreadable(reason: "\(page.name): \(error)")
+      }) > 0
+    {
       guard json.count <= maximumByteCount else {
         throw ListError.unreadable(
           reason: "\(page.name): a page has more than \(maximumByteCount >> 20) MiB")
@@ -311,14 +330,21 @@ final class PicsumList: ListSource {
   /// is named without a path is at `/v2/list`.
   private static func url(of index: Int, after url: ImageURL) throws(Failure) -> ImageURL {
     let parts = url.text.split(separator: "?", maxSplits: 1).map(String.init)
-    let hasPath = parts[0].hasSuffix("/") ? parts[0] != url.origin + "/" : parts[0] != url.origin
-    let path = hasPath ? parts[0] : "\(url.origin)/v2/list"
+    // "https:", "", "HOST", and what the path has.
+    let hasPath = parts[0].split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
+      .contains { !$0.isEmpty }
+    let path = hasPath ? parts[0] : "\(parts[0])\(parts[0].hasSuffix("/") ? "" : "/")v2/list"
     var query = parts.dropFirst().flatMap { $0.split(separator: "&").map(String.init) }
     let name = "page="
     if index > 0 {
       let first = query.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count)) } ?? 1
+      let (number, isOverflow) = first.addingReportingOverflow(index)
+      guard !isOverflow else {
+        throw Failure(
+          stage: .queue, code: .invalidURL, detail: "the number of the page is too large")
+      }
       query.removeAll { $0.hasPrefix(name) }
-      query.append("\(name)\(first + index)")
+      query.append("\(name)\(number)")
     }
     return try ImageURL(parsing: query.isEmpty ? path : "\(path)?\(query.joined(separator: "&"))")
   }

@@ -206,6 +206,11 @@ enum FetchArguments {
       respectsRobots: arguments.isGiven(respectRobots))
   }
 
+  /// An option of headers for every host that the user gave; `nil` if there is none.
+  static func headerForEveryHost(in arguments: ArgumentReader) -> OptionDescription? {
+    [header, headerVariable].first { arguments.contains($0) }
+  }
+
   private static func headers(
     in arguments: ArgumentReader, for pictures: [String]?
   ) throws(UsageError) -> HeaderFields {

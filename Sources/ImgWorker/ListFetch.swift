@@ -31,6 +31,10 @@ struct ListFetch {
       let json = try FileIO.contents(
         of: STDIN_FILENO, named: "the request", upTo: ListRequest.maximumByteCount)
       let request = try Fields.value(ListRequest.self, of: json[...])
+      guard request.welcome.hello.protocolVersion == Build.protocolVersion else {
+        WorkerLog.note("imgctl is of another version, \(request.welcome.hello.version)")
+        return 1
+      }
       var fetch = try ListFetch(request.welcome, in: sandbox)
       try fetch.write(try ImageURL(parsing: request.url))
       return 0

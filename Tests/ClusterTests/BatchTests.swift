@@ -209,9 +209,18 @@ import Testing
       (text + ["http://192.0.2.1/urls.txt"], "blocked_address: 192.0.2.1 is refused"),
       (["submit", "--input-format", "picsum", "\(base)/p/1"], "/p/1: no list of Lorem Picsum"),
       (
-        ["submit", "--input-format", "picsum", "--pages", "2", "\(base)/same"],
-        "/same?page=2: the same pictures as in the page before"
+        text + ["\(base)/urls.txt", "--header", "Authorization: Bearer a"],
+        "--header: every host that the list names would get the header"
       ),
+      (
+        ["submit", "--input-format", "picsum", "--pages", "2", "urls.json"],
+        "--pages is for lists at URLs alone"
+      ),
+      (
+        ["submit", "--input-format", "picsum", "--pages", "2", "\(base)/same?page=\(Int.max)"],
+        "the number of the page is too large"
+      ),
+      (["info", "--list", "\(base)/urls.txt"], "a list is a file here"),
       (["submit", "--pages", "2", "urls.txt"], "--pages needs --input-format picsum"),
       (["submit", "--input-format", "yaml", "urls.txt"], #""yaml" is not text or picsum"#),
     ]
@@ -221,6 +230,10 @@ import Testing
       #expect(result.messages.contains(reason), "\(result.messages)")
     }
     #expect(try cluster.imgctl("list", "--json").lines.count == 1)
+    // A server without pages, or one that repeats its last page.
+    let picsum = ["submit", "--input-format", "picsum", "--pages", "3", "\(base)/same"]
+    let job = try #require(try cluster.begin(picsum).wait().lines.first.flatMap(JobID.init))
+    #expect(try cluster.status(of: job).total == 1)
   }
 
   @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {

@@ -74,6 +74,13 @@ package struct SubmitCommand: Command {
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     listPaths = Array(arguments.texts(of: Self.list))
     format = try ListFormat(in: arguments)
+    if listPaths.contains(where: ListPlace.isURL),
+      let option = FetchArguments.headerForEveryHost(in: arguments)
+    {
+      throw UsageError(
+        "\(option.flag): every host that the list names would get the header; save the list, and submit the file"
+      )
+    }
     let isInfoOnly = arguments.contains(Self.infoOnly)
     if isInfoOnly {
       try StorageOptions.refuseThumbnailOptions(in: arguments, with: Self.infoOnly)
