@@ -171,6 +171,8 @@ extension PictureFacts {
     } catch FactsLimits.tooManyFrames {
       header.frameCount = FactsLimits.maximumFrameCount + 1
       return header
+    } catch .needsBytes(let range) {
+      throw .needsBytes(range)
     } catch {
       return header
     }

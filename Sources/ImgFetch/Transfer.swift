@@ -257,7 +257,7 @@ final class Transfer {
     return true
   }
 
-  /// What has arrived of a picture; `nil` while that is nothing, and for what is no picture.
+  /// What has arrived of a picture; `nil` while that is nothing, and for facts and short texts.
   var arrivedPicture: BodyContent? {
     guard request.content.isWhole, facts == nil, reader.head?.isSuccess == true,
       body.receivedByteCount > 0
@@ -265,7 +265,7 @@ final class Transfer {
     return body.readableBytes
   }
 
-  /// How much has arrived of a picture; `nil` while that is nothing, and for what is no picture.
+  /// How much has arrived of a picture; `nil` while that is nothing, and for facts and short texts.
   var progress: ImageProgress? {
     arrivedPicture.map {
       ImageProgress(

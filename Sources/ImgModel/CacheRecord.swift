@@ -117,7 +117,7 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
       storageTime: WallTime(storedAt), expiryTime: WallTime(expiresAt))
   }
 
-  /// Whether it is an original whose pixels nobody has seen: see ``Keep/undecodedOriginal``.
+  /// Whether it is an original that was not decoded when it was stored: see ``Keep/undecodedOriginal``.
   package var isUndecoded: Bool { source.decodePath == .undecoded }
 
   /// The URL of the picture, as the cluster normalizes it, or the key that a command has named it with.

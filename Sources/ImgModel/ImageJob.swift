@@ -357,8 +357,11 @@ package struct StoreShortage: Hashable, Sendable, Fielded {
 }
 
 extension ImageVariant {
-  /// The pixels of the box.
-  fileprivate var area: Int64 { Int64(width) * Int64(height) }
+  /// The pixels of the box. A side that is left to the proportions of the picture counts as the other one.
+  fileprivate var area: Int64 {
+    let (short, long) = (min(width, height), max(width, height))
+    return Int64(short) * Int64(long == longestSide ? short : long)
+  }
 }
 
 /// How long a job pins what it has stored, or found in the store. What is pinned is not evicted, but it

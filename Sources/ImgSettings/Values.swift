@@ -137,7 +137,7 @@ enum Contact {
   }
 }
 
-/// The text of a rate of transfer starts at one host: `5/s`, `30/m`, `120/h`, or `none` or `0` for no
+/// The text of a rate of transfer starts at one host: `5/s`, `30/m`, `120/h`, or `none` for no
 /// limit. Internally a rate is a whole number a minute, and 0 means `none`.
 package enum HostRate {
   private static let none = "none"
@@ -147,7 +147,7 @@ package enum HostRate {
   ///
   /// - Returns: in ``LimitChange/hostRateRange``.
   package static func perMinute(parsing text: String) throws(InvalidValue) -> Int {
-    guard text != none, text != "0" else { return 0 }
+    guard text != none else { return 0 }
     try refuseTooLow(text)
     let most = LimitChange.hostRateRange.upperBound * minutesInHour
     let hourly = try UnitScale.rate.value(parsing: text, in: Int64(minutesInHour)...Int64(most))
@@ -162,7 +162,7 @@ package enum HostRate {
 
   /// Refuses a rate below the range with advice, which is clearer than the bounds.
   private static func refuseTooLow(_ text: String) throws(InvalidValue) {
-    let hourly = try UnitScale.rate.value(parsing: text)
+    let hourly = text == "0" ? 0 : try UnitScale.rate.value(parsing: text)
     let lowest = Self.text(perMinute: 1)
     guard hourly > 0 else {
       throw InvalidValue(

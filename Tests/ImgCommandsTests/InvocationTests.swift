@@ -407,7 +407,10 @@ import Testing
       "submit a --decode layz",
       "imgctl submit: --decode: \"layz\" is not one of eager, lazy; did you mean lazy?"
     ),
-    ("get a --decode lazy", "imgctl get: unknown option \"--decode\""),
+    (
+      "get a --decode lazy",
+      "imgctl get: unknown option \"--decode\"; it is an option of imgctl submit, imgctl cache put"
+    ),
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
     ("export 7", "imgctl export: DIR is missing: imgctl export JOB DIR [options]"),

@@ -108,7 +108,7 @@ struct PictureOutput: Hashable, Sendable {
   /// fetched for it.
   ///
   /// - Parameter command: the name of the command.
-  /// - Throws: a ``UsageError`` for a terminal, a ``SystemError`` for a file.
+  /// - Throws: a ``UsageError`` for a terminal and for a directory that does not exist, a ``SystemError`` for a file.
   func check(for command: String) throws {
     if let file {
       try requireDirectory(of: file)
@@ -123,9 +123,13 @@ struct PictureOutput: Hashable, Sendable {
   private func requireDirectory(of file: String) throws(UsageError) {
     guard let slash = file.lastIndex(of: "/") else { return }
     let directory = String(file[..<slash])
-    guard directory.isEmpty || (try? FileStatus(following: directory)) != nil else {
+    do throws(SystemError) {
+      if !directory.isEmpty { _ = try FileStatus(following: directory) }
+    } catch  where error.code == ENOENT {
       throw UsageError(
         "--output: there is no directory \(Spelling.quotedWhole(directory)); mkdir -p makes it")
+    } catch {
+      // The attempt to write reports it.
     }
   }
 

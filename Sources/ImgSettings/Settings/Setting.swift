@@ -139,7 +139,7 @@ extension Setting {
   /// The note below the options of a command that takes settings.
   package static let note =
     "Each setting may also come from an environment variable, such as IMGCTL_DATA_DIR for "
-    + "--data-dir. A flag overrides its variable. Durations are 500ms, 30s, 10m, 2h, 1.5d, or 0.25 "
+    + "--data-dir. A flag overrides its variable. Durations are 500ms, 30s, 10m, 2h, 1.5d, 2w, or 0.25 "
     + "in seconds; sizes are 64K, 100M or 2G, where 1K, 1KB and 1KiB are 1,024 bytes."
 
   /// One line of the table that `imgctl status --limits` prints.
