@@ -111,7 +111,7 @@ struct PictureOutput: Hashable, Sendable {
   /// - Throws: a ``UsageError`` for a terminal and for a directory that does not exist, a ``SystemError`` for a file.
   func check(for command: String) throws {
     if let file {
-      try requireDirectory(of: file)
+      try requireDirectory(of: file, for: command)
       try FileIO.checkReplaceable(path: file)
     }
     guard path == nil, !isJSON, Terminal.isTerminal(1) else { return }
@@ -120,14 +120,17 @@ struct PictureOutput: Hashable, Sendable {
   }
 
   /// - Throws: a ``UsageError`` that names a directory that does not exist.
-  private func requireDirectory(of file: String) throws(UsageError) {
+  private func requireDirectory(
+    of file: String, for command: String
+  ) throws(UsageError) {
     guard let slash = file.lastIndex(of: "/") else { return }
     let directory = String(file[..<slash])
     do throws(SystemError) {
       if !directory.isEmpty { _ = try FileStatus(following: directory) }
     } catch  where error.code == ENOENT {
       throw UsageError(
-        "--output: there is no directory \(Spelling.quotedWhole(directory)); mkdir -p makes it")
+        "\(command): --output: there is no directory \(Spelling.quotedWhole(directory)); mkdir -p makes it"
+      )
     } catch {
       // The attempt to write reports it.
     }
