@@ -62,7 +62,7 @@ enum ListPlace: CustomStringConvertible {
     guard takesURLs else {
       let advice =
         command.options.contains(ListFormat.option)
-        ? "imgctl get loads one picture, and \(ListFormat.option.flag) text reads a list there"
+        ? "imgctl get loads one picture, and \(ListFormat.option.flag) text or picsum reads a list there"
         : "a list is a file here, or - for standard input"
       throw UsageError("\(command.name): \(HumanText.source(text)) is a URL; \(advice)")
     }

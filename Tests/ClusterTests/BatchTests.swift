@@ -203,7 +203,7 @@ import Testing
     origin.origin.serve("/same", picsumPage(["https://example.org/a.jpg"]))
     origin.origin.serve("/empty", .empty)
     let refusals: [([String], String)] = [
-      (["submit", "\(base)/urls.txt"], "--input-format text reads a list there"),
+      (["submit", "\(base)/urls.txt"], "--input-format text or picsum reads a list there"),
       (text + ["\(base)/nothing"], "/nothing: http_status: the origin answered 404"),
       (text + ["\(base)/empty"], "/empty contains no URL"),
       (text + ["http://192.0.2.1/urls.txt"], "blocked_address: 192.0.2.1 is refused"),

@@ -47,7 +47,8 @@ package enum GatewayInvocation: Sendable {
     options: GatewayOptions.all + GatewayOptions.places + [json, .version],
     notes: [
       Setting.note,
-      "Starts a coordinator if none answers. TLS and HTTP/2 are for a reverse proxy in front.",
+      "Starts a coordinator if none answers. TLS and HTTP/2 are for a reverse proxy in front. What it keeps in "
+        + "memory is a share of the coordinator's --memory-budget.",
     ],
     examples: [
       .init("imggateway", "Serves the gallery and pictures at http://127.0.0.1:8080/."),
