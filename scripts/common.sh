@@ -240,7 +240,7 @@ extract_public_symbols() {
   fi
   mapfile -t options < <(module_options)
   swift-symbolgraph-extract -module-name "$module" "${options[@]}" -target "$(swift_target)" \
-    -minimum-access-level public -experimental-allowed-reexported-modules=ImgModel \
+    -minimum-access-level public -experimental-allowed-reexported-modules=ImgModel,ImgFacts \
     -output-dir "$directory" "$@"
 }
 

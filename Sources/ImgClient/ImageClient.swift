@@ -1,6 +1,7 @@
 public import FoundationEssentials
 // The values of requests and results are those that all processes share. What is public there is a part
 // of this library.
+@_exported public import ImgFacts
 @_exported public import ImgModel
 
 /// Asks for thumbnails by URL, and watches how they load.
@@ -194,6 +195,18 @@ extension ImageClient {
 }
 
 extension ImageClient {
+  /// The facts of a picture: its size, its format, its frames and its metadata, without the place where it was taken.
+  ///
+  /// The store has them, or the cluster fetches as much of the picture as they need: mostly a few KiB. Of the request,
+  /// what is about fetching and waiting counts. ``ImageRequest/CachePolicy/bypass`` counts as
+  /// ``ImageRequest/CachePolicy/cacheElseLoad``, because facts are read from the store.
+  ///
+  /// - Throws: why there are none.
+  public func facts(of request: ImageRequest) async throws(ImageError) -> PictureFacts {
+    guard !Task.isCancelled else { throw .cancelled(request.url) }
+    return try await transport.facts(of: request)
+  }
+
   /// The decoded pixels of a thumbnail; of an animation, those of its first frame.
   ///
   /// This process decodes nothing: a sandboxed decoder of the cluster does. The pixels are kept in

@@ -222,6 +222,7 @@ extension ImageMemoryCache: MemoryUser {
 
 /// What tells images apart in memory.
 struct MemoryKey: Hashable, Sendable {
+  /// The URL as the request spells it, without its ignored query parameters; or the cache key.
   let url: String
   private let variant: ImageVariant
   private let headers: [ImageRequest.HeaderField]
@@ -229,7 +230,7 @@ struct MemoryKey: Hashable, Sendable {
   private let version: String?
 
   init(_ request: ImageRequest) {
-    url = request.url
+    url = request.nameText
     variant = request.variant
     headers = request.headers
     acceptsDamage = request.acceptsDamage
@@ -250,6 +251,13 @@ struct MemoryKey: Hashable, Sendable {
 }
 
 extension ImageRequest {
+  /// The text that names the picture, see `FetchOptions.name(of:)`. The URL is not normalized.
+  fileprivate var nameText: String {
+    if let cacheKey { return cacheKey }
+    guard !ignoredQuery.isEmpty, let filter = try? QueryFilter(ignoredQuery) else { return url }
+    return filter.filtered(url)
+  }
+
   /// Whether memory may answer. It cannot ask the origin, and cannot extend an expiry in the store.
   var takesHitsFromMemory: Bool {
     [.cacheElseLoad, .cacheOnly].contains(cachePolicy) && delay == .zero && expiry == .standard

@@ -85,6 +85,16 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var delay = Duration.zero
   /// Fields that are added to requests to the origin. Pictures with other fields are stored apart.
   public var headers: [HeaderField] = []
+  /// The name of the picture in the store, in place of its URL: requests with one key are for one picture. `nil` for
+  /// the URL.
+  public var cacheKey: String?
+  /// The query parameters that are no part of the picture's name, such as a signature. `*` matches any text, as in
+  /// `X-Amz-*`. The URL is fetched unchanged.
+  public var ignoredQuery: [String] = []
+  /// Whether the load fails with ``ImageError/Code/optedOut`` if the origin's robots.txt disallows the URL (RFC 9309).
+  public var respectsRobots = false
+  /// Whether the load fails with ``ImageError/Code/optedOut`` if the origin opts out in an `X-Robots-Tag`.
+  public var respectsOptOut = false
   /// How long the load may take, without ``delay``, at most a day; `nil` for no limit but those of the
   /// cluster.
   public var timeout: Duration?
@@ -152,7 +162,7 @@ struct ClusterRequest: Hashable, Sendable {
     }
     do throws(ImageError) {
       var options = try Self.options(of: request)
-      options.fetch.cacheKey = try Self.cacheKey(of: url, version: request.version)
+      options.fetch.cacheKey = try Self.cacheKey(of: request, url: url)
       self.options = options
     } catch {
       throw error.about(request.url)
@@ -161,17 +171,17 @@ struct ClusterRequest: Hashable, Sendable {
       !request.isIncremental ? .progress : request.previewsRows ? [.previews, .rows] : .previews
   }
 
-  /// A request for the facts of a picture. A worker fetches only the bytes that they need.
-  ///
-  /// - Parameter origins: see ``ImageRequest/redirectOrigins``.
-  /// - Throws: ``ImageError/Code/invalidURL``, ``ImageError/Code/unsupportedScheme``.
-  init(factsOf url: String, redirectOrigins origins: OriginList = .all) throws(ImageError) {
-    self.url = try rethrowing(try ImageURL(line: url)) { (error: Failure) in
-      ImageError(error, url: url)
-    }
-    options = RequestOptions(
-      variant: .standard, keep: .facts, fetch: FetchOptions(redirectOrigins: origins))
-    updates = .progress
+  /// The same request for the facts of the picture. A worker fetches only the bytes that they need.
+  var forFacts: ClusterRequest {
+    var options = options
+    options.request = ThumbnailRequest(variant: .standard, keep: .facts, fetch: options.fetch)
+    return ClusterRequest(url: url, options: options, updates: .progress)
+  }
+
+  private init(url: ImageURL, options: RequestOptions, updates: ArrivalUpdates) {
+    self.url = url
+    self.options = options
+    self.updates = updates
   }
 
   /// - Parameter timeout: that the coordinator keeps. A load keeps its own in this process, so that it counts also while
@@ -203,6 +213,8 @@ struct ClusterRequest: Hashable, Sendable {
         keep: Keep(request.kept),
         fetch: FetchOptions(
           cachePolicy: CachePolicy(request.cachePolicy), headers: try fields(request.headers),
+          ignoredQuery: try ignoredQuery(request.ignoredQuery),
+          respectsOptOut: request.respectsOptOut, respectsRobots: request.respectsRobots,
           redirectOrigins: request.redirectOrigins),
         bypassesStore: request.cachePolicy == .bypass),
       expiry: try request.expiry.model(), priority: request.priority.rawValue, delay: request.delay,
@@ -229,12 +241,19 @@ struct ClusterRequest: Hashable, Sendable {
     }
   }
 
-  /// A URL has no fragment here, so that no other picture has this name.
+  private static func ignoredQuery(_ patterns: [String]) throws(ImageError) -> QueryFilter {
+    try rethrowing(try QueryFilter(patterns)) { (error: InvalidFetchOption) in
+      ImageError(invalidRequest: "\(error)")
+    }
+  }
+
+  /// A URL has no fragment here, so that no other picture has the name of a version.
   private static func cacheKey(
-    of url: ImageURL, version: String?
+    of request: ImageRequest, url: ImageURL
   ) throws(ImageError) -> CacheKey? {
-    guard let version else { return nil }
-    return try rethrowing(try CacheKey("\(url.text)#\(version)")) { (error: InvalidFetchOption) in
+    let name = request.version.map { "\(request.cacheKey ?? url.text)#\($0)" } ?? request.cacheKey
+    guard let name else { return nil }
+    return try rethrowing(try CacheKey(name)) { (error: InvalidFetchOption) in
       ImageError(invalidRequest: "\(error)")
     }
   }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import ImgFacts
 public import ImgModel
 import Synchronization
 
@@ -139,6 +140,12 @@ public final class InMemoryCluster: ImageTransport {
         message: "the cluster was given no image for these bytes; see serve(upload:_:)")
     }
     return image
+  }
+
+  /// The size and the format of the picture that the image is made from.
+  public func facts(of request: ImageRequest) async throws(ImageError) -> PictureFacts {
+    let picture = try await loadImage(for: request, onUpdate: nil).source
+    return PictureFacts(format: picture.format, width: picture.width, height: picture.height)
   }
 
   /// An image that was fetched before and has not expired.

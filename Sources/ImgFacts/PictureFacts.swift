@@ -1,28 +1,34 @@
-package import ImgModel
+public import ImgModel
 
 /// What a file tells of its picture without its pixels. What is unknown is `nil`, and left out in
 /// JSON.
-package struct PictureFacts: Hashable, Sendable, Codable {
+///
+/// A program that needs more than the public properties encodes the facts: the JSON object has all that
+/// `imgctl info --full` prints of the picture.
+public struct PictureFacts: Hashable, Sendable, Codable {
   /// What the stored samples mean.
   package enum ColourModel: String, Sendable, Codable {
     case gray, rgb, palette, ycbcr, cmyk, ycck, lab, xyb
   }
 
-  package var format: ImageFormat
+  /// How the picture is encoded.
+  public package(set) var format: ImageFormat
   /// The media type (IANA), such as `image/jpeg`.
-  package var mediaType: String
-  /// Pixels as seen, that is after the orientation was obeyed.
-  package private(set) var width: Int
-  package private(set) var height: Int
+  public package(set) var mediaType: String
+  /// The width in pixels as seen, that is after the orientation was obeyed.
+  public private(set) var width: Int
+  /// The height in pixels as seen.
+  public private(set) var height: Int
   /// Pixels as stored; the canvas of an animation.
   package private(set) var storedWidth: Int
   package private(set) var storedHeight: Int
   /// How the stored pixels are turned and mirrored, 1…8 (CIPA DC-008, "Orientation").
-  package private(set) var orientation = 1
+  public private(set) var orientation = 1
   /// Samples of a pixel as stored; 1 for an index into a palette.
   package var bands: Int?
   package var bitsPerSample: Int?
-  package var hasAlpha: Bool?
+  /// Whether pixels may be transparent.
+  public package(set) var hasAlpha: Bool?
   package var colourModel: ColourModel?
   /// How the pixels are encoded, such as `baseline`, `lossless` or `lzw`.
   package var encoding: String?
@@ -44,15 +50,16 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   /// How many pictures an icon holds, as the file declares it. The other facts are of the largest.
   package var pictureCount: Int?
   /// Frames of an animation or pages of a document.
-  package var frameCount: Int?
-  package var isAnimated: Bool?
+  public package(set) var frameCount: Int?
+  /// Whether the frames are those of an animation.
+  public package(set) var isAnimated: Bool?
   /// How long each frame is shown, in milliseconds, as the file says it; ``FrameDelay`` tells how it
   /// is rounded and played.
   package var frameDelays: [Int]?
   /// How often an animation plays; 0 means forever.
   package var loopCount: Int?
   /// Of one pass through the frames as it is played, in milliseconds.
-  package var duration: Int?
+  public package(set) var duration: Int?
 
   package var thumbnail: EmbeddedThumbnail?
   package var exif: EXIFFacts?
@@ -64,7 +71,8 @@ package struct PictureFacts: Hashable, Sendable, Codable {
   /// Names of metadata in a JPEG XL file that is compressed, and not read.
   package var compressedMetadata: [String]?
 
-  init(format: ImageFormat, width: Int, height: Int) {
+  /// The facts of an upright picture, such as one for a test.
+  public init(format: ImageFormat, width: Int, height: Int) {
     self.format = format
     mediaType = format.mediaType
     (storedWidth, storedHeight) = (width, height)

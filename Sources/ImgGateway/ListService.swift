@@ -93,10 +93,11 @@ struct ListService: Sendable {
     // A transport without a cluster has no files to read.
     guard let cluster else { return .json(info.json(with: nil)) }
     let url = info.entry.url
-    let facts = try await pictures.loads.load(of: url) { () async throws(ImageError) in
-      try await cluster.facts(
-        of: url, maximumRetryAfter: PictureService.maximumRetryAfter,
-        redirectOrigins: origins.redirectOrigins(ofListed: url))
+    var request = ImageRequest(url: url)
+    request.maximumRetryAfter = PictureService.maximumRetryAfter
+    request.redirectOrigins = origins.redirectOrigins(ofListed: url)
+    let facts = try await pictures.loads.load(of: url) { [request] () async throws(ImageError) in
+      try await cluster.facts(of: request)
     }
     guard let facts else { return FailureReport(.tooManyLoads).response() }
     return .json(info.json(with: facts.exif))

@@ -80,6 +80,40 @@ struct ImageLoadingTests {
   }
 
   @Test(arguments: Backend.allCases)
+  func `a client tells the facts of a picture`(backend: Backend) async throws {
+    let (backend, client) = try backend.serving("a")
+    let facts = try await client.facts(of: ImageRequest(url: backend.url("a")))
+    #expect([facts.width, facts.height] == [320, 240])
+    #expect(facts.format == .jpeg)
+    #expect(facts.mediaType == "image/jpeg")
+    let missing = ImageRequest(url: backend.url("missing"))
+    let error = await #expect(throws: ImageError.self) { try await client.facts(of: missing) }
+    #expect(error?.httpStatus == 404)
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `URLs that differ in an ignored parameter, or share a cache key, are one picture`(
+    backend: Backend
+  ) async throws {
+    let (backend, client) = try backend.serving("a", "b")
+    var request = ImageRequest(url: backend.url("a"))
+    request.ignoredQuery = ["sig*"]
+    let image = try await client.image(for: request)
+    #expect(image.origin == .network)
+    request.url = backend.url("a?signature=2")
+    #expect(try await client.image(for: request).bytes == image.bytes)
+    #expect(try await backend.makeClient().image(for: request).origin == .store)
+    var named = ImageRequest(url: backend.url("b"))
+    named.cacheKey = "the-picture"
+    #expect(try await client.image(for: named).origin == .network)
+    named.url = backend.url("missing")
+    #expect(try await client.image(for: named).origin == .memory)
+    #expect(try await backend.makeClient().image(for: named).origin == .store)
+    named.cacheKey = "two words"
+    #expect(await client.failure(of: named)?.code == .invalidRequest)
+  }
+
+  @Test(arguments: Backend.allCases)
   func `a URL without a picture fails with its status`(backend: Backend) async throws {
     let (backend, client) = try backend.serving()
     let url = backend.url("missing")

@@ -37,9 +37,17 @@ public struct ImageJobRequest: Hashable, Sendable {
   public var expiry = ImageRequest.Expiry.standard
   /// Fields that are added to requests to the origins.
   public var headers: [ImageRequest.HeaderField] = []
+  /// What the store keeps of each picture. With an original, other sizes need no further fetch.
+  public var kept = ImageRequest.Kept.thumbnail
+  /// The query parameters that are no part of a picture's name, see ``ImageRequest/ignoredQuery``.
+  public var ignoredQuery: [String] = []
+  /// Whether URLs that an origin's robots.txt disallows fail with ``ImageError/Code/optedOut`` (RFC 9309).
+  public var respectsRobots = false
+  /// Whether pictures fail with ``ImageError/Code/optedOut`` if their origin opts out in an `X-Robots-Tag`.
+  public var respectsOptOut = true
   /// Whether damaged pictures have thumbnails, too, as far as they can be decoded.
   public var acceptsDamage = false
-  /// When the pictures are decoded. With ``Decoding/lazy``, ``variant`` and ``acceptsDamage`` do not matter, and a
+  /// When the pictures are decoded. With ``Decoding/lazy``, ``variant``, ``kept`` and ``acceptsDamage`` do not matter, and a
   /// cluster in memory refuses the job.
   public var decoding = Decoding.eager
 
@@ -59,6 +67,10 @@ public struct ImageJobRequest: Hashable, Sendable {
     request.cachePolicy = cachePolicy
     request.expiry = expiry
     request.headers = headers
+    request.kept = kept
+    request.ignoredQuery = ignoredQuery
+    request.respectsRobots = respectsRobots
+    request.respectsOptOut = respectsOptOut
     request.acceptsDamage = acceptsDamage
     request.timeout = timeout
     return request
@@ -77,7 +89,6 @@ extension ImageJobRequest {
     request.delay = delay
     var options = try ClusterRequest.options(of: request, timeout: timeout)
     options.priority = priority.rawValue
-    options.fetch.respectsOptOut = true
     if decoding == .lazy { options.request.keep = .undecodedOriginal }
     return options
   }

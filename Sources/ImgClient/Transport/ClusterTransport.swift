@@ -1,5 +1,5 @@
 import FoundationEssentials
-package import ImgFacts
+public import ImgFacts
 public import ImgModel
 package import ImgSettings
 import ImgStore
@@ -101,7 +101,15 @@ public final class ClusterTransport: BoundedTransport {
     // Checks the request before it waits. The delay is over in this process, so that it takes none of the
     // places of requests that wait for the coordinator.
     _ = try ClusterRequest(request)
-    let asked = try ClusterRequest(request.undelayed)
+    return try await load(
+      ClusterRequest(request.undelayed), of: request, bytesUpTo: maximumByteCount, onUpdate)
+  }
+
+  /// Loads what is asked for after the delay of the request.
+  private func load(
+    _ asked: ClusterRequest, of request: ImageRequest, bytesUpTo maximumByteCount: Int,
+    _ onUpdate: (@Sendable (ImageUpdate) -> Void)?
+  ) async throws(ImageError) -> LoadedImage {
     try await Deadline.waitForDelay(of: request)
     let deadline = request.timeout.map { ContinuousClock.now + $0 }
     for _ in 0..<Self.maximumReadCount {
@@ -219,24 +227,14 @@ public final class ClusterTransport: BoundedTransport {
 }
 
 extension ClusterTransport {
-  /// The facts of a picture, without the place where it was taken. The store has them, or a worker fetches as
-  /// much of the picture as they need.
-  ///
-  /// - Parameters:
-  ///   - maximumRetryAfter: see ``ImageRequest/maximumRetryAfter``.
-  ///   - redirectOrigins: see ``ImageRequest/redirectOrigins``.
-  package func facts(
-    of url: String, maximumRetryAfter: Duration? = nil, redirectOrigins: OriginList = .all
-  ) async throws(ImageError) -> PictureFacts {
-    let asked = try ClusterRequest(factsOf: url, redirectOrigins: redirectOrigins)
-    var request = ImageRequest(url: url)
-    request.maximumRetryAfter = maximumRetryAfter
-    guard let loaded = try await load(asked, as: request, nil),
-      let record = try? JSONDecoder().decode(FactsRecord.self, from: Data(loaded.bytes))
-    else {
+  /// The facts of a picture. The store has them, or a worker fetches as much of the picture as they need.
+  public func facts(of request: ImageRequest) async throws(ImageError) -> PictureFacts {
+    let asked = try ClusterRequest(request.undelayed).forFacts
+    let loaded = try await load(asked, of: request, bytesUpTo: .max, nil)
+    guard let record = try? JSONDecoder().decode(FactsRecord.self, from: Data(loaded.bytes)) else {
       throw ImageError(
-        code: .storeFailure, url: url, isRetryable: true,
-        message: "the facts of the picture were removed from the store before they were read")
+        code: .storeFailure, url: request.url, isRetryable: true,
+        message: "the stored facts of the picture cannot be read")
     }
     var facts = record.facts
     facts.gps = nil

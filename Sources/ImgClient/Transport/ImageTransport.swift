@@ -1,3 +1,4 @@
+public import ImgFacts
 public import ImgModel
 import Synchronization
 
@@ -27,6 +28,11 @@ public protocol ImageTransport: Sendable {
   ///
   /// - Parameter frame: of an animation, counted from 0.
   func pixels(of image: LoadedImage, frame: Int) async throws(ImageError) -> ImagePixels
+
+  /// Reads the facts of a picture. A transport that does not implement this fails.
+  ///
+  /// - Parameter request: its variant does not matter.
+  func facts(of request: ImageRequest) async throws(ImageError) -> PictureFacts
 }
 
 extension ImageTransport {
@@ -40,6 +46,13 @@ extension ImageTransport {
     throw ImageError(
       code: .unsupportedOperation,
       message: "\(Self.self) decodes no images; use a transport that does")
+  }
+
+  /// Fails with ``ImageError/Code/unsupportedOperation``.
+  public func facts(of request: ImageRequest) async throws(ImageError) -> PictureFacts {
+    throw ImageError(
+      code: .unsupportedOperation,
+      message: "\(Self.self) reads no facts of pictures; use a transport that does")
   }
 }
 

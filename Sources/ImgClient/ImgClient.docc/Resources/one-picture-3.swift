@@ -8,13 +8,15 @@ guard arguments.count == 3 else {
   exit(64)
 }
 
-let client = try ImageClient()
 do {
+  let client = try ImageClient()
   let image = try await client.image(for: arguments[1], size: 256)
   try Data(image.bytes).write(to: URL(filePath: arguments[2]))
   print("\(image.format), \(image.width) x \(image.height), from \(image.origin)")
 } catch let error as ImageError where error.isRetryable {
   print("\(error.message); try again later")
-} catch let error as ImageError {
-  print("\(error.code): \(error.message)")
+  exit(75)
+} catch {
+  print(error)
+  exit(1)
 }
