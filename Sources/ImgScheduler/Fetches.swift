@@ -131,6 +131,14 @@ package struct Fetches {
     queue.answered(transfer.host, begunAt: begunAt, at: now)
   }
 
+  /// A transfer has ended in the middle of its body, which is of no use: its host has answered.
+  mutating func noteEarlyAnswer(of id: TransferID, at now: Instant) {
+    guard let transfer = transfers[id], transfer.holdsSlot, transfers.noteHealth(of: id) else {
+      return
+    }
+    noteAnswer(of: transfer, at: now)
+  }
+
   /// A worker has the last byte of a lease's transfer: other URLs may use the slots.
   ///
   /// - Returns: all leases of the transfer, which wait for the decoder; none when the worker had told so, or
@@ -320,7 +328,7 @@ package struct Fetches {
   }
 
   private static func downFailure(of host: String, _ last: Failure) -> Failure {
-    last.explained("a redirect led to \(host), which is down and was not asked: \(last.detail)")
+    last.ofURLNotAsked("a redirect led to \(host), which is down and was not asked")
   }
 
   /// What a cancelled lease has failed with, if its transfer was given up.

@@ -283,7 +283,7 @@ extension Scheduler {
     if let failure = rememberedFailure(of: source, for: waiting) { return failure }
     let host = source.key.host
     return fetches.queue.downBecause(host, at: now.instant).map { last in
-      last.explained("\(host) is down, and was not asked again: \(last.detail)")
+      last.ofURLNotAsked("\(host) was down and was not asked again", after: source.lastFailure)
     }
   }
 

@@ -286,9 +286,14 @@ extension Scheduler {
   private mutating func transferFailed(
     _ result: FetchResults.Result, by worker: WorkerID
   ) -> Bool {
-    guard case .failed(let failure, _) = result.outcome, failure.stage == .fetch,
+    guard case .failed(let failure, _) = result.outcome,
       let lease = fetches.leases[result.lease], lease.worker == worker
     else {
+      return false
+    }
+    guard failure.stage == .fetch else {
+      // What the host sent is no picture, by its first bytes.
+      lease.transfer.map { fetches.noteEarlyAnswer(of: $0, at: now.instant) }
       return false
     }
     guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
@@ -344,7 +349,7 @@ extension Scheduler {
     var last =
       attempts > 1
       ? failure.explained("\(failure.detail), the last of \(attempts) attempts") : failure
-    if failure.isOfHost,
+    if failure.isRetryable, failure.stage == .fetch,
       let pause = transfer.flatMap({
         fetches.queue.retryAfter(of: $0.origin, host: $0.host, at: now.instant)
       })

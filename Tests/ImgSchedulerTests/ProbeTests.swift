@@ -322,7 +322,7 @@ import Testing
 
   /// Opens the breaker of the host: for 5 s, then for twice as long.
   private func failOften(_ cluster: ClusterModel) {
-    failOften(cluster, Self.answer(500))
+    failOften(cluster, Self.answer(503))
     #expect(cluster.scheduler.fetches.queue.hosts[Self.host]?.health.isTripped == true)
     cluster.fetchStarts = []
   }
@@ -333,13 +333,13 @@ import Testing
     for count in 1...3 {
       let viewer = cluster.answeringLookups { $0.view(url(count), maximumRetryAfter: .seconds(2)) }
       #expect(cluster.fetchStarts.count == count)
-      cluster.finish(url(count), .failed(Self.answer(502)))
+      cluster.finish(url(count), .failed(Self.answer(429)))
       let failure = try failure(viewer, in: cluster)
-      #expect(failure.httpStatus == 502)
+      #expect(failure.httpStatus == 429)
       #expect(failure.isRetryable)
       #expect(failure.retryAt != nil)
       #expect(failure.detail.contains("fails again and again"))
-      #expect(failure.detail.hasSuffix("its last failure: the origin answered 502"))
+      #expect(failure.detail.hasSuffix("its last failure: the origin answered 429"))
     }
   }
 
@@ -350,8 +350,8 @@ import Testing
     let patient = cluster.answeringLookups { $0.view(url(1)) }
     #expect(cluster.fetchStarts == [url(1)])
     for viewer in viewers { #expect(cluster.answers[viewer] == nil) }
-    cluster.finish(url(1), .failed(Self.answer(502)))
-    for viewer in viewers { #expect(try failure(viewer, in: cluster).httpStatus == 502) }
+    cluster.finish(url(1), .failed(Self.answer(429)))
+    for viewer in viewers { #expect(try failure(viewer, in: cluster).httpStatus == 429) }
     #expect(cluster.answers[patient] == nil)
     cluster.advance(by: .seconds(300))
     #expect(cluster.finished().answers[patient] == .fetchedSample)
@@ -362,7 +362,7 @@ import Testing
     let cluster = ClusterModel.started(attempts: 3)
     failOften(cluster)
     let viewer = cluster.answeringLookups { $0.view(url(1), maximumRetryAfter: .seconds(300)) }
-    cluster.finish(url(1), .failed(Self.answer(502)))
+    cluster.finish(url(1), .failed(Self.answer(429)))
     #expect(cluster.answers[viewer] == nil)
     cluster.advance(by: .seconds(300))
     #expect(cluster.finished().answers[viewer] == .fetchedSample)

@@ -317,15 +317,81 @@ import Testing
     #expect(cluster.fetchStarts.count == 40)
   }
 
-  @Test(arguments: [404, 403, 410])
-  func `answers that refuse do not count against the host`(status: Int) {
+  private static let ofURLs =
+    [404, 403, 410, 500, 502, 504].map { fetchFailure(.httpStatus, status: $0) }
+    + [fetchFailure(.truncatedBody, status: 200), fetchFailure(.invalidResponse)]
+
+  @Test(arguments: ofURLs)
+  func `what is wrong with URLs does not count against their host`(failure: Failure) {
     let cluster = ClusterModel.started()
     let job = cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
     while let url = cluster.fetching.first {
-      cluster.finish(url, .failed(Self.fetchFailure(.httpStatus, status: status)))
+      cluster.finish(url, .failed(failure))
       cluster.answerLookups()
     }
     #expect(cluster.counts(job)?.failed == 40)
     #expect(cluster.fetchStarts.count == 40)
+  }
+
+  private static let ofHosts =
+    [429, 503].map { fetchFailure(.httpStatus, status: $0) }
+    + [.dnsFailure, .connectFailure, .tlsFailure, .timeout].map { fetchFailure($0) }
+
+  @Test(arguments: ofHosts)
+  func `a host that does not answer, or asks for patience, is left alone`(failure: Failure) {
+    let cluster = ClusterModel.started(perHost: 1)
+    cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
+    while let url = cluster.fetching.first { cluster.finish(url, .failed(failure)) }
+    #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
+  }
+
+  private static let answers: [Failure?] = [
+    nil, fetchFailure(.httpStatus, status: 404), fetchFailure(.httpStatus, status: 500),
+    Failure(stage: .decode, code: .notAnImage, detail: "an HTML page"),
+  ]
+
+  @Test(arguments: answers)
+  func `one answer among failures of the host ends the row`(failure: Failure?) {
+    let cluster = ClusterModel.started(perHost: 1)
+    let job = cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
+    while let url = cluster.fetching.first {
+      if !cluster.fetchStarts.count.isMultiple(of: HostHealth.failureMaximum) {
+        cluster.finish(url, .failed(Self.timeout))
+      } else if let failure {
+        cluster.finish(url, .failed(failure))
+      } else {
+        cluster.transferred(url)
+        cluster.finish(url)
+      }
+      cluster.answerLookups()
+    }
+    #expect(cluster.fetchStarts.count == 40)
+    #expect(cluster.finished().endedJobs[job] != nil)
+  }
+
+  @Test func `a URL keeps its own reason beside that of its host, and can be retried`() throws {
+    let cluster = ClusterModel.started(perHost: 1, attempts: 2, backoff: .seconds(60))
+    let job = cluster.answeringLookups { $0.submit((1...40).map { url($0) }) }
+    let own = Failure(
+      stage: .fetch, code: .httpStatus, httpStatus: 500, detail: "the origin answered 500")
+    for number in 1...6 { cluster.finish(url(number), .failed(own)) }
+    let ofHost = Failure(stage: .fetch, code: .tlsFailure, detail: "no handshake")
+    while cluster.endedJobs[job] == nil {
+      if let url = cluster.fetching.first {
+        cluster.finish(url, .failed(ofHost))
+      } else {
+        cluster.advance(by: .seconds(300))
+      }
+      cluster.answerLookups()
+    }
+    let notAsked = "example.com was down and was not asked again: no handshake"
+    for (index, detail) in [(5, "the origin answered 500; then \(notAsked)"), (39, notAsked)] {
+      guard case .failed(let last, _)? = cluster.outcome(of: index, job) else {
+        Issue.record("\(index) has not failed")
+        continue
+      }
+      #expect(last.detail == detail)
+      #expect(last.isRetryable, "whatever the host fails with")
+    }
   }
 }

@@ -263,7 +263,8 @@ package struct Host {
 }
 
 /// Whether a host is asked at all: a circuit breaker. A host that fails again and again gets a
-/// cooldown and is then asked once; every answer that shows it alive closes the breaker.
+/// cooldown and is then asked once; every answer that shows it alive closes the breaker. What counts as a
+/// failure of the host is ``Failure/isOfHost``: an error page or a broken-off picture is that of its URL.
 ///
 ///     closed ── failures in a row ──► open ── cooldown ──► half-open ── an answer ──► closed
 ///                                      ▲                       │
@@ -383,12 +384,31 @@ package struct HostHealth: Equatable {
 }
 
 extension Failure {
-  /// Whether the host is the reason, and neither the URL nor this program.
+  /// Whether the host is the reason, and neither the URL nor this program: no connection came about, nothing
+  /// came in time, or the host says that it cannot answer now. Other errors are about what was requested:
+  /// the same host may deliver the next picture.
   var isOfHost: Bool {
     switch code {
-    case .dnsFailure, .connectFailure, .tlsFailure, .timeout, .truncatedBody: true
-    case .httpStatus: isRetryable
+    case .dnsFailure, .connectFailure, .tlsFailure, .timeout: true
+    case .httpStatus: httpStatus.map(Self.isOfHost(httpStatus:)) ?? false
     default: false
     }
+  }
+
+  /// Whether the status says something of the host (429, RFC 6585 section 4; 503, RFC 9110 section
+  /// 15.6.4), and not only of what was requested.
+  static func isOfHost(httpStatus: Int) -> Bool { httpStatus == 429 || httpStatus == 503 }
+
+  /// The failure of a URL that is not requested because its host is down, after this failure of the host. It
+  /// may succeed later, whatever has failed.
+  ///
+  /// - Parameters:
+  ///   - words: what was not done, and why.
+  ///   - former: what the URL itself has failed with before.
+  func ofURLNotAsked(_ words: String, after former: Failure? = nil) -> Failure {
+    let reason = "\(words): \(detail)"
+    return Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: true, retryAt: retryAt,
+      detail: former.map { "\($0.detail); then \(reason)" } ?? reason)
   }
 }

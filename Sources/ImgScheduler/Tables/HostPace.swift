@@ -76,9 +76,8 @@ package struct RetryAfter: Equatable {
     urgency.viewer > 0 ? untilForViewers : until
   }
 
-  /// Whether the status says something of the host (429, RFC 6585 section 4; 503, RFC 9110 section
-  /// 15.6.4), and not only of the picture that was requested.
-  var isOfHost: Bool { httpStatus == 429 || httpStatus == 503 }
+  /// See ``Failure/isOfHost(httpStatus:)``.
+  var isOfHost: Bool { Failure.isOfHost(httpStatus: httpStatus) }
 }
 
 /// How often transfers from one host may begin.
