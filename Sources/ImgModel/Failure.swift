@@ -12,15 +12,15 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Code: String, CaseIterable, Hashable, Sendable, Codable {
     // MARK: - The request and the client
 
-    /// The task was cancelled, or the request was replaced by a later one of its viewer.
+    /// The job or the task was cancelled, or a later request of the same viewer replaced this one.
     case cancelled
     /// A value of the request is out of range.
     case invalidRequest = "invalid_request"
-    /// The text is no URL.
+    /// The text is not a URL of at most 8,192 bytes with its escapes.
     case invalidURL = "invalid_url"
-    /// The URL is not `http`, `https`, `data` or `file`.
+    /// The scheme of the URL is none of `http`, `https`, `data` and `file`.
     case unsupportedScheme = "unsupported_scheme"
-    /// The load took longer than the request permits, or the origin longer than the cluster does.
+    /// It took longer than the request or the cluster permits.
     case timeout
     /// The transport of the client cannot do that.
     case unsupportedOperation = "unsupported_operation"
@@ -31,7 +31,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// No coordinator answers, and none could be started.
     case unreachable = "no_coordinator"
-    /// A coordinator was to be started and did not come up.
+    /// A coordinator was to be started, and did not come up.
     case notStarted = "not_started"
     /// A coordinator runs, but listens at no socket, or at another one.
     case notListening = "not_listening"
@@ -43,9 +43,9 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
     case otherDataDirectory = "other_data_directory"
     /// The coordinator or the store is of another version.
     case versionMismatch = "other_version"
-    /// The coordinator is stopping, or the connection to it broke and the request was not sent again: because
-    /// that happened too often, or because it changes something. Or this process has no descriptors left for a
-    /// connection.
+    /// The coordinator is stopping, or the connection to it broke and the request was not sent again. It was
+    /// not, because that happened too often, or because the request changes something. Or this process has no
+    /// descriptors left for a connection.
     case disconnected = "connection_lost"
     /// The coordinator cannot serve any client, or has too many.
     case unavailable
@@ -62,7 +62,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// There is no store.
     case storeAbsent = "store_absent"
-    /// The store has no room.
+    /// The store or its disk has no room.
     case storeFull = "store_full"
     /// The files of the store are damaged.
     case storeDamaged = "store_damaged"
@@ -71,7 +71,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     // MARK: - The origin
 
-    /// The address of the host is private or reserved, and the cluster does not permit it.
+    /// The address of the host is not public, and the cluster does not permit it.
     case blockedAddress = "blocked_address"
     /// The origin redirects to a URL that the request does not permit.
     case blockedOrigin = "blocked_origin"
@@ -81,38 +81,38 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
     case connectFailure = "connect_failure"
     /// The proxy of the coordinator cannot be reached, or refuses to work.
     case proxyFailure = "proxy_failure"
-    /// The origin has no valid certificate, or does not speak TLS.
+    /// The origin has no trusted certificate, or does not speak TLS.
     case tlsFailure = "tls_failure"
     /// The origin redirects too often.
     case tooManyRedirects = "too_many_redirects"
-    /// See ``ImageError/httpStatus``.
+    /// The status of the response is an error. See ``ImageError/httpStatus``.
     case httpStatus = "http_status"
-    /// The response is not HTTP.
+    /// The response is not HTTP, or breaks its rules.
     case invalidResponse = "invalid_response"
-    /// The picture has more bytes than the cluster permits.
+    /// The picture or its thumbnail has more bytes than the cluster permits.
     case tooLarge = "too_large"
-    /// The connection ended before the picture did.
+    /// The body, or the compressed data in it, ended early.
     case truncatedBody = "truncated_body"
-    /// The origin opts out in an `X-Robots-Tag`.
+    /// The origin forbids the use by `X-Robots-Tag` or robots.txt, and the request respects that.
     case optedOut = "opted_out"
-    /// The file is not below a permitted directory, or the origin's robots.txt disallows the path.
+    /// The file is not below a permitted directory.
     case blockedPath = "blocked_path"
-    /// The file cannot be read, or its directory is not permitted.
+    /// The file is missing, not a regular file, or not readable.
     case unreadableFile = "unreadable_file"
 
     // MARK: - The picture
 
-    /// The bytes are those of no known format.
+    /// The first bytes match no known format.
     case notAnImage = "not_an_image"
     /// The format, or a part of it, is not decoded.
     case unsupportedFormat = "unsupported_format"
     /// The picture has more pixels than the cluster permits.
     case tooManyPixels = "too_many_pixels"
-    /// The animation has more frames than the cluster permits.
+    /// The file has more frames than the cluster permits.
     case tooManyFrames = "too_many_frames"
     /// The picture has no such frame.
     case frameOutOfRange = "frame_out_of_range"
-    /// The frames cannot be decoded; the still can.
+    /// The frames cannot be decoded. A still of the picture can, if it has one.
     case unsupportedAnimation = "unsupported_animation"
     /// The picture is damaged.
     case corruptImage = "corrupt_image"

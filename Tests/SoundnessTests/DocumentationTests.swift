@@ -126,16 +126,19 @@ struct DocumentationTests {
     }
   }
 
-  @Test func `the guide to failure codes explains every code`() throws {
+  @Test func `the guide to failure codes begins with what the library says of every code`() throws {
     let source = try Repository.text("Sources/ImgModel/Failure.swift")
     let end = try #require(source.firstRange(of: "package let stage")).lowerBound
-    let codes = source[..<end]
-    let cases = codes.matches(of: /\n    case `?(\w+)`?(?: = "(\w+)")?(?=\n)/)
+    let cases = source[..<end].matches(
+      of: /((?:\n    \/\/\/ .*)+)\n    case `?(\w+)`?(?: = "(\w+)")?(?=\n)/)
     #expect(cases.count > 20)
-    let guide = try guide("FailureCodes")
-    for code in cases.map({ String($0.2 ?? $0.1) }) {
-      let isExplained = guide.contains(try Regex("\n\\| [^|]*`\(code)`"))
-      #expect(isExplained, "\(code)")
+    let rows = try guide("FailureCodes").split(separator: "\n")
+    for match in cases {
+      let code = String(match.3 ?? match.2)
+      let comment = match.1.replacing("\n    ///", with: "")
+      let sentence = try #require(comment.firstMatch(of: /^ (.+?)\.(?: |$)/)?.1)
+      let beginning = "| `\(code)` | \(sentence.prefix(1).lowercased())\(sentence.dropFirst())"
+      #expect(rows.count { $0.hasPrefix(beginning) } == 1, "\(beginning)")
     }
   }
 
