@@ -184,10 +184,13 @@ struct ClusterRequest: Hashable, Sendable {
     self.updates = updates
   }
 
-  /// - Parameter timeout: that the coordinator keeps. A load keeps its own in this process, so that it counts also while
-  ///   no coordinator answers.
+  /// - Parameters:
+  ///   - timeout: that the coordinator keeps. A load keeps its own in this process, so that it counts also while
+  ///     no coordinator answers.
+  ///   - limits: of a job, see ``RequestOptions``; in their ranges.
   static func options(
-    of request: ImageRequest, timeout: Duration? = nil
+    of request: ImageRequest, timeout: Duration? = nil,
+    _ limits: (hostRatePerMinute: Int, attempts: Int?) = (0, nil)
   ) throws(ImageError) -> RequestOptions {
     guard RequestOptions.delayRange.contains(request.delay) else {
       throw ImageError(invalidRequest: "a delay is at most a day")
@@ -218,7 +221,7 @@ struct ClusterRequest: Hashable, Sendable {
           redirectOrigins: request.redirectOrigins),
         bypassesStore: request.cachePolicy == .bypass),
       expiry: try request.expiry.model(), priority: request.priority.rawValue, delay: request.delay,
-      timeout: timeout)
+      timeout: timeout, hostRatePerMinute: limits.hostRatePerMinute, attempts: limits.attempts)
   }
 
   private static func checked(_ variant: ImageVariant) throws(ImageError) -> Variant {

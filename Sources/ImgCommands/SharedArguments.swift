@@ -55,6 +55,39 @@ extension RequestOptions {
     }
   }
 
+  private static let rateOption = OptionDescription(
+    "--rate-per-host", "RATE",
+    help:
+      "The maximum rate of transfer starts at one host for this job, such as 1/s or 30/m. The lower of this "
+      + "one and the coordinator's holds. Default: the coordinator's.")
+  private static let attemptsOption = OptionDescription(
+    "--attempts", "N",
+    help:
+      "The maximum number of transfers of one URL, if they fail temporarily; at most the coordinator's "
+      + "--attempts, which is the default.")
+
+  /// The options that belong to a job beside the coordinator's of the same name.
+  static let jobLimitOptions = [rateOption, attemptsOption]
+
+  /// The value of `--rate-per-host`; 0 without it.
+  ///
+  /// - Parameter arguments: the arguments of a command that may list ``jobLimitOptions``.
+  static func hostRatePerMinute(in arguments: ArgumentReader) throws(UsageError) -> Int {
+    guard arguments.lists(rateOption) else { return 0 }
+    return try arguments.value(of: rateOption, HostRate.perMinute(parsing:)) ?? 0
+  }
+
+  /// The value of `--attempts`; `nil` without it.
+  ///
+  /// - Parameter arguments: the arguments of a command that may list ``jobLimitOptions``.
+  static func attempts(in arguments: ArgumentReader) throws(UsageError) -> Int? {
+    guard arguments.lists(attemptsOption) else { return nil }
+    return try arguments.value(of: attemptsOption) { (text) throws(InvalidValue) in
+      let range = Int64(attemptRange.lowerBound)...Int64(attemptRange.upperBound)
+      return Int(try UnitScale.count.value(parsing: text, in: range))
+    }
+  }
+
   static let priorityHelp = "From -2 (lowest) to 2 (highest)."
 
   /// Reads a priority, the only number with a sign.
@@ -164,6 +197,12 @@ enum FetchArguments {
       "Obey each origin's robots.txt, which is kept for a day. URLs that it disallows for imgctl "
       + "end as opted_out.")
 
+  private static let contact = OptionDescription(
+    "--contact", "MAIL|URL",
+    help:
+      "A mail address or URL in the User-Agent of the requests of this job, for questions from origins. "
+      + "Default: the coordinator's.")
+
   /// The options that select the part of a URL that names a picture.
   static let namingOptions = [ignoreQuery, cacheKey]
   /// The options that change a picture's name.
@@ -173,7 +212,7 @@ enum FetchArguments {
   private static let politenessOptions = [respectOptOut, noRespectOptOut, respectRobots]
   /// The options of a list. Its lines cannot share one `--cache-key`.
   static let listOptions =
-    [cachePolicy] + requestOptions + [ignoreQuery] + politenessOptions
+    [cachePolicy] + requestOptions + [ignoreQuery] + politenessOptions + [contact]
   static let options = [cachePolicy] + nameOptions + politenessOptions
 
   /// - Parameters:
@@ -203,7 +242,9 @@ enum FetchArguments {
           try rethrowing(try CacheKey(text), as: InvalidValue.init)
         } : nil,
       respectsOptOut: isOptOutRespected || (respectsOptOut && !isOptOutIgnored),
-      respectsRobots: arguments.isGiven(respectRobots))
+      respectsRobots: arguments.isGiven(respectRobots),
+      contact: try arguments.lists(contact)
+        ? arguments.value(of: contact, Contact.init(parsing:)) : nil)
   }
 
   /// An option of headers for every host that the user gave; `nil` if there is none.

@@ -61,6 +61,8 @@ enum StorageOptions {
       expiry: try expiry(in: arguments), priority: priority,
       delay: try arguments.lists(delay) ? delay(in: arguments) : .zero,
       timeout: try RequestOptions.timeout(in: arguments),
+      hostRatePerMinute: try RequestOptions.hostRatePerMinute(in: arguments),
+      attempts: try RequestOptions.attempts(in: arguments),
       keep: asked ?? facts ?? kept, fetch: fetch)
   }
 

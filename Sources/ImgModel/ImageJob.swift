@@ -56,6 +56,10 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   package private(set) var request: ThumbnailRequest
   /// Which of several jobs comes first.
   public let priority: Priority
+  /// See ``RequestOptions/hostRatePerMinute``.
+  package let hostRatePerMinute: Int
+  /// See ``RequestOptions/attempts``.
+  package let attempts: Int?
   package let order: LineOrder
   /// How long it pins what it has stored.
   package let pinPolicy: PinPolicy
@@ -107,6 +111,8 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     name = record.name
     request = record.options.request
     priority = Priority(rawValue: record.options.priority) ?? .normal
+    hostRatePerMinute = record.options.hostRatePerMinute
+    attempts = record.options.attempts
     order = record.order
     pinPolicy = record.pinPolicy
     notBefore = record.options.delay > .zero ? record.notBefore : nil
@@ -184,6 +190,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   /// The members of its JSON object. Those of the request are beside the others.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     request = try ThumbnailRequest(&f, value?.request)
+    attempts = try f.optional("attempts", value?.attempts)
     fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
     storedByteCount = try f.field("bytes_stored", value?.storedByteCount)
     cancelled = try f.field("cancelled", value?.cancelled)
@@ -192,6 +199,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     failed = try f.field("failed", value?.failed)
     endTime = try f.optional("finished_at", value?.endTime)
     fromCache = try f.field("from_cache", value?.fromCache)
+    hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute, default: 0)
     job = try f.field("job", value?.job)
     name = try f.optional("name", value?.name)
     notBefore = try f.optional("not_before", value?.notBefore)

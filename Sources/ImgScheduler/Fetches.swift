@@ -343,19 +343,24 @@ package struct Fetches {
 
   /// A transfer has failed, which is its source's failure, too.
   ///
+  /// - Parameter attempts: see ``SourceTable/scheduleRetry(of:after:upTo:at:)``.
   /// - Returns: whether the source is tried again.
-  mutating func fail(_ id: TransferID, because failure: Failure, at now: Instant) -> Bool {
+  mutating func fail(
+    _ id: TransferID, because failure: Failure, upTo attempts: Int?, at now: Instant
+  ) -> Bool {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
-    let isRetried = scheduleRetry(of: source, after: failure, at: now)
+    let isRetried = scheduleRetry(of: source, after: failure, upTo: attempts, at: now)
     transfers.setRetried(isRetried, id)
     stopJoining(id)
     remember(failure, of: source, at: now)
     return isRetried
   }
 
-  mutating func scheduleRetry(of source: SourceID, after failure: Failure, at now: Instant) -> Bool
-  {
-    failure.isRetryable && sources.scheduleRetry(of: source, after: failure, at: now)
+  mutating func scheduleRetry(
+    of source: SourceID, after failure: Failure, upTo attempts: Int?, at now: Instant
+  ) -> Bool {
+    failure.isRetryable
+      && sources.scheduleRetry(of: source, after: failure, upTo: attempts, at: now)
   }
 
   /// Items that wait for the same picture fail, too, also those that wait for another part of it.

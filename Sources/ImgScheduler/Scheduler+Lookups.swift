@@ -59,7 +59,8 @@ extension Scheduler {
         who: .line(id, index: line.index), expiry: options.expiry,
         isPinning: isPinning && options.keep != .none, priority: options.priority,
         arrivalTag: jobs.servedTag(at: options.priority), command: command,
-        timeout: options.timeout)
+        timeout: options.timeout, hostRatePerMinute: options.hostRatePerMinute,
+        attempts: options.attempts)
       let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
       if isMoreUrgent { enqueue(item) }
       return isNew ? item : nil

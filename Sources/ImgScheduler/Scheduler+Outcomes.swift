@@ -298,7 +298,10 @@ extension Scheduler {
     }
     guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
       let source = work[lease.item]?.source
-      return source.map { fetches.scheduleRetry(of: $0, after: failure, at: now.instant) } ?? false
+      return source.map {
+        fetches.scheduleRetry(
+          of: $0, after: failure, upTo: attempts(permittedFor: $0), at: now.instant)
+      } ?? false
     }
     if let isRetried = transfer.isRetried { return isRetried }
     // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
@@ -307,9 +310,18 @@ extension Scheduler {
     // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
     // transfer goes on for the others. It is not tried again by itself.
     if failure.code == .optedOut || failure.code == .blockedOrigin { return false }
-    let isRetried = fetches.fail(id, because: failure, at: now.instant)
+    let isRetried = fetches.fail(
+      id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant)
     failWaiting(forDown: transfer.host)
     return isRetried
+  }
+
+  /// How many attempts the requests for a source permit: as many as the one that permits the most; `nil` for as
+  /// many as the cluster does.
+  private func attempts(permittedFor id: SourceID) -> Int? {
+    let items = fetches.sources[id]?.members.compactMap { work[$0] } ?? []
+    let permitted = items.flatMap(\.waiters).map(\.attempts)
+    return permitted.contains(nil) ? nil : permitted.compactMap(\.self).max()
   }
 
   /// The transfer of a lease that was served from the store has failed: only its host's health is

@@ -204,7 +204,8 @@ extension Scheduler {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
       return Wait(.hostFull, host: name, urls: urls)
     }
-    if let token = fetches.queue.rate.flatMap(host.bucket.nextToken), token > now {
+    let rate = fetches.queue.rate(for: host.mostUrgent(at: now))
+    if let token = rate.flatMap(host.bucket.nextToken), token > now {
       return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
     }
     return nil

@@ -30,7 +30,7 @@ extension Scheduler {
       who: .viewer(viewer), expiry: request.options.expiry, priority: request.options.priority,
       command: newCommand(), updates: request.updates,
       maximumRetryAfter: request.maximumRetryAfter, offersFetch: request.offersFetch,
-      timeout: request.options.timeout)
+      timeout: request.options.timeout, attempts: request.options.attempts)
     waiter.beginTime(at: now.instant)
     let (id, isNew, _) = addWaiter(waiter, url: url, options: request.options)
     viewers.wait(

@@ -9,11 +9,12 @@ extension ClusterModel {
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
     priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Duration = .zero,
     timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
-    pinPolicy: PinPolicy = .none
+    pinPolicy: PinPolicy = .none, ratePerMinute: Int = 0, attempts: Int? = nil
   ) -> JobID {
     submit(
       count: lines.count, variant: variant, expiry: expiry, priority: priority,
-      order: order, delay: delay, timeout: timeout, keep: keep, fetch: fetch, pinPolicy: pinPolicy
+      order: order, delay: delay, timeout: timeout, keep: keep, fetch: fetch, pinPolicy: pinPolicy,
+      ratePerMinute: ratePerMinute, attempts: attempts
     ) { lines[$0] }
   }
 
@@ -22,7 +23,7 @@ extension ClusterModel {
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
     order: LineOrder = .firstInFirstOut, delay: Duration = .zero, timeout: Duration? = nil,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none,
-    lacksHeaders: Bool = false,
+    lacksHeaders: Bool = false, ratePerMinute: Int = 0, attempts: Int? = nil,
     line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
@@ -30,7 +31,8 @@ extension ClusterModel {
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
         variant: variant, expiry: expiry, priority: priority,
-        delay: delay, timeout: timeout, keep: keep, fetch: fetch),
+        delay: delay, timeout: timeout, hostRatePerMinute: ratePerMinute, attempts: attempts,
+        keep: keep, fetch: fetch),
       order: order, pinPolicy: pinPolicy, state: .queued, counts: JobCounts(total: count),
       submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders

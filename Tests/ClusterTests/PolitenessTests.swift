@@ -138,12 +138,17 @@ import Testing
     #expect(closed.allSatisfy { origin.origin.counters(String($0.suffix(5))).requests == 0 })
   }
 
-  @Test func `--contact is sent in the User-Agent and shown in the limits`() throws {
+  @Test func `the contact of the coordinator or of a job is sent in the User-Agent`() throws {
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     let agent = origin.origin.counters("/p/1").headersSeen["user-agent"]
     #expect(agent == "imgctl/\(Build.version) (+ada@example.org)")
     let table = try cluster.imgctl("status", "--limits").output
     #expect(table.contains("ada@example.org"))
+    let own = try cluster.submit([origin.url("/p/2")], "--contact", "https://example.org/bot")
+    #expect(try cluster.finished(own).done == 1)
+    #expect(
+      origin.origin.counters("/p/2").headersSeen["user-agent"]
+        == "imgctl/\(Build.version) (+https://example.org/bot)")
   }
 }
 

@@ -178,6 +178,38 @@ import Testing
     }
   }
 
+  @Test(arguments: [(0, 60, 1_000), (30, 60, 2_000), (60, 30, 2_000)])
+  func `the lower of a job's rate and the cluster's holds`(
+    cluster: Int, job: Int, interval: Int
+  ) {
+    let cluster = ClusterModel.started(ratePerMinute: cluster)
+    cluster.answeringLookups {
+      $0.submit((1...10).map { url($0, host: "a") }, ratePerMinute: job)
+    }
+    for count in 1...4 {
+      #expect(starts(cluster, at: "a") == count)
+      cluster.advance(by: .milliseconds(interval - 1))
+      #expect(starts(cluster, at: "a") == count)
+      cluster.advance(by: .milliseconds(1))
+    }
+  }
+
+  @Test func `the rate of a job delays no viewer and no other host`() {
+    let cluster = ClusterModel.started()
+    cluster.answeringLookups {
+      $0.submit((1...4).map { url($0, host: "a") } + [url(5, host: "b")], ratePerMinute: 60)
+    }
+    #expect(starts(cluster, at: "a") == 1)
+    #expect(starts(cluster, at: "b") == 1)
+    cluster.answeringLookups { $0.view(url(9, host: "a")) }
+    #expect(starts(cluster, at: "a") == 2)
+    cluster.advance(by: .seconds(1))
+    #expect(starts(cluster, at: "a") == 3)
+    cluster.finishEverything()
+    for _ in 1...2 { cluster.advance(by: .seconds(1)) }
+    #expect(cluster.finished().scheduler.fetches.queue.host("b") == nil)
+  }
+
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
     let cluster = cluster(ratePerMinute: 60)
     let worker = try #require(cluster.onlyWorker)

@@ -40,6 +40,33 @@ import Testing
     #expect(cluster.scheduler.fetches.sources.isEmpty)
   }
 
+  @Test func `a job may ask for fewer attempts, and not for more`() {
+    for (asked, made) in [(1, 1), (2, 2), (9, 3)] {
+      let cluster = ClusterModel.started(attempts: 3)
+      let job = cluster.answeringLookups { $0.submit([url(1)], attempts: asked) }
+      for _ in 1...made {
+        cluster.finish(url(1), .failed(Self.timeout))
+        cluster.advance(by: .seconds(60))
+      }
+      #expect(cluster.fetchStarts.count == made)
+      #expect(cluster.counts(job)?.failed == 1)
+    }
+  }
+
+  @Test func `a URL that two jobs want has the attempts of the one that permits more`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    cluster.answeringLookups {
+      $0.submit([url(1)], attempts: 1)
+      $0.submit([url(1)])
+    }
+    for _ in 1...3 {
+      cluster.finish(url(1), .failed(Self.timeout))
+      cluster.advance(by: .seconds(60))
+    }
+    #expect(cluster.fetchStarts.count == 3)
+    #expect(cluster.isIdle)
+  }
+
   @Test func `what every attempt has fetched counts, also when the last one fails`() {
     let cluster = ClusterModel.started(attempts: 3)
     let failing = cluster.submit([url(1), url(1)])

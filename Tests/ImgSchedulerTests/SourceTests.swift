@@ -307,7 +307,7 @@ import Testing
   @Test mutating func `a retry that was due while nobody waited for it delays nothing`() throws {
     let id = join(try item(1))
     #expect(sources.mustWait(id, at: now) == false)
-    _ = sources.scheduleRetry(of: id, after: failure, at: now)
+    _ = sources.scheduleRetry(of: id, after: failure, upTo: nil, at: now)
     let due = try #require(sources[id]?.retryAt)
     #expect(sources.mustWait(id, at: due - .milliseconds(1)) == true)
     #expect(sources[id]?.retryAt == due)

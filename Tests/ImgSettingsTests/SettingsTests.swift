@@ -195,7 +195,7 @@ import Testing
     limits.keepJobs = .milliseconds(19)
     limits.clients = 20
     limits.clientTimeout = .milliseconds(21)
-    limits.contact = "a@b"
+    limits.contact = try Contact("a@b")
     #expect(found.limits == limits)
     #expect(try settings(["--keep-jobs=forever"]).limits.keepJobs == nil)
   }

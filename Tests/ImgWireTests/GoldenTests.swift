@@ -112,7 +112,8 @@ enum GoldenMessages {
         cookies: try Cookies([Cookie(line: "example.com\tTRUE\t/\tTRUE\t0\tsession\t1")]),
         ignoredQuery: try QueryFilter(["X-Amz-*"]), cacheKey: try CacheKey("photo-17"),
         respectsOptOut: true, respectsRobots: true,
-        redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]))
+        redirectOrigins: try OriginList([OriginPattern(parsing: "https://*.example.com/pictures")]),
+        contact: try Contact("ada@example.com"))
     }
   }
 
@@ -124,7 +125,7 @@ enum GoldenMessages {
 
   static func coordinatorMessages() throws -> [String: CoordinatorMessage] {
     var limits = Limits()
-    limits.contact = "ada@example.org"
+    limits.contact = try Contact("ada@example.org")
     let batch = Batch(
       ThumbnailRequest(variant: try variant, keep: .all, fetch: try fetchOptions),
       retention: Retention(
@@ -339,7 +340,8 @@ enum GoldenMessages {
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(variant: .standard, timeout: .milliseconds(1_500)),
+          options: RequestOptions(
+            variant: .standard, timeout: .milliseconds(1_500), hostRatePerMinute: 60, attempts: 2),
           maximumRetryAfter: .seconds(2))),
       "next_preview": .nextPreview(request),
       "upload": .upload(

@@ -45,6 +45,14 @@ public struct ImageJobRequest: Hashable, Sendable {
   public var respectsRobots = false
   /// Whether pictures fail with ``ImageError/Code/optedOut`` if their origin opts out in an `X-Robots-Tag`.
   public var respectsOptOut = true
+  /// How many transfers may start at one host in a minute, at most 600,000; `nil` for as many as the cluster permits.
+  /// The lower of both holds.
+  public var ratePerHost: Int?
+  /// How many transfers of one URL there may be if they fail temporarily, at most 100; `nil` for as many as the
+  /// cluster permits, which are the most.
+  public var attempts: Int?
+  /// A mail address or URL in the User-Agent of the requests, for questions from origins; `nil` for that of the cluster.
+  public var contact: String?
   /// Whether damaged pictures have thumbnails, too, as far as they can be decoded.
   public var acceptsDamage = false
   /// When the pictures are decoded. With ``Decoding/lazy``, ``variant``, ``kept`` and ``acceptsDamage`` do not matter, and a
@@ -87,10 +95,31 @@ extension ImageJobRequest {
     }
     var request = load(of: "")
     request.delay = delay
-    var options = try ClusterRequest.options(of: request, timeout: timeout)
+    let limits = try checkedLimits()
+    var options = try ClusterRequest.options(of: request, timeout: timeout, limits)
     options.priority = priority.rawValue
+    options.fetch.contact = try contact.map { (text) throws(ImageError) in
+      try rethrowing(try Contact(text)) { (error: InvalidFetchOption) in
+        ImageError(invalidRequest: "\(error)")
+      }
+    }
     if decoding == .lazy { options.request.keep = .undecodedOriginal }
     return options
+  }
+}
+
+extension ImageJobRequest {
+  /// - Throws: ``ImageError/Code/invalidRequest`` for a rate or attempts out of range.
+  private func checkedLimits() throws(ImageError) -> (hostRatePerMinute: Int, attempts: Int?) {
+    let rates = LimitChange.hostRateRange
+    guard ratePerHost.map({ $0 > 0 && rates.contains($0) }) ?? true else {
+      throw ImageError(
+        invalidRequest: "a rate per host is from 1 to \(rates.upperBound) transfer starts a minute")
+    }
+    guard attempts.map(RequestOptions.attemptRange.contains) ?? true else {
+      throw ImageError(invalidRequest: "attempts are from 1 to 100")
+    }
+    return (ratePerHost ?? 0, attempts)
   }
 }
 

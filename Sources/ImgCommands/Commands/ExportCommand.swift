@@ -452,7 +452,9 @@ final class MissingResults {
     var batches = lines.compactMap { batcher.add($0.url) }
     if let last = batcher.finish() { batches.append(last) }
     var rest = batches[...]
-    let options = RequestOptions(original.request, priority: original.priority.rawValue)
+    let options = RequestOptions(
+      original.request, priority: original.priority.rawValue,
+      hostRatePerMinute: original.hostRatePerMinute, attempts: original.attempts)
     return try client.submit(name: "export of job \(original.job)", options: options) {
       rest.popFirst()
     }.job

@@ -54,7 +54,7 @@ package struct SubmitCommand: Command {
         ListFormat.option, ListFormat.pages, infoOnly, RequestOptions.timeoutOption, priority,
         order, pin, noPin, name, .wait, .json,
       ]
-      + OptionDescription.startingPlaces,
+      + RequestOptions.jobLimitOptions + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
     examples: [
       .init("imgctl submit urls.txt", "Thumbnails that fit into 256x256."),

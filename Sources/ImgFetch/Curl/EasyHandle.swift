@@ -318,7 +318,8 @@ extension EasyHandle {
     try set(request.url.parsed)
     try set(headers)
     if let jar = request.cookieJar { try set(jar) }
-    try set(CURLOPT_USERAGENT, context.userAgent)
+    let contact = request.options.contact
+    try set(CURLOPT_USERAGENT, contact.map(Contact.userAgent) ?? context.userAgent)
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
     try set(CURLOPT_NOSIGNAL, 1)
     try set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)

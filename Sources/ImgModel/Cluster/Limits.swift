@@ -56,8 +56,8 @@ package struct Limits: Hashable, Sendable, Fielded {
   /// How long a client may take to send a request. If all connections are in use, the coordinator
   /// closes a client that has been idle for this long.
   package var clientTimeout: Duration = .seconds(60)
-  /// How operators of origins can reach the user: a mail address or a URL, as `Contact` parses it.
-  package var contact: String?
+  /// Is in the User-Agent of every request that names no other one.
+  package var contact: Contact?
 
   package init() {}
 
@@ -70,10 +70,8 @@ package struct Limits: Hashable, Sendable, Fielded {
   package static let slowTransfersPerTransfer = 4
   package static let maximumSlowTransfers = 1_024
 
-  /// The User-Agent of every request (RFC 9110 section 10.1.5).
-  package var userAgent: String {
-    "imgctl/\(Build.version)" + (contact.map { " (+\($0))" } ?? "")
-  }
+  /// The User-Agent of every request that names no other contact.
+  package var userAgent: String { Contact.userAgent(with: contact) }
 
   /// The largest single allocation that a decoder needs: 16 bytes (four 32-bit samples) a pixel, or
   /// the body. A larger request comes from a corrupt header or a miscalculation.

@@ -17,6 +17,9 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
   package var respectsRobots: Bool
   /// The origins that redirects may lead to. In JSON they are left out where every origin is permitted.
   package var redirectOrigins: OriginList
+  /// Is in the User-Agent of the requests; `nil` for ``Limits/contact``. No part of a picture's name. Requests that
+  /// share a fetch share that of the one that began it.
+  package var contact: Contact?
 
   /// The defaults.
   package static let standard = FetchOptions()
@@ -26,7 +29,7 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
     referer: Referer = .none, cookies: Cookies = .none, ignoredQuery: QueryFilter = .none,
     cacheKey: CacheKey? = nil,
     respectsOptOut: Bool = false,
-    respectsRobots: Bool = false, redirectOrigins: OriginList = .all
+    respectsRobots: Bool = false, redirectOrigins: OriginList = .all, contact: Contact? = nil
   ) {
     self.cachePolicy = cachePolicy
     self.headers = headers
@@ -37,6 +40,7 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
     self.respectsOptOut = respectsOptOut
     self.respectsRobots = respectsRobots
     self.redirectOrigins = redirectOrigins
+    self.contact = contact
   }
 
   /// The name under which the picture of a URL is stored.
@@ -87,6 +91,7 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     cacheKey = try f.optional("cache_key", value?.cacheKey)
     cachePolicy = try f.field("cache_policy", value?.cachePolicy)
+    contact = try f.optional("contact", value?.contact)
     cookies = try f.field("cookies", value?.cookies, default: .none)
     headers = try f.field("headers", value?.headers)
     ignoredQuery = try f.field("ignore_query", value?.ignoredQuery)

@@ -13,6 +13,12 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
   /// take from the moment at which its fetch or its decode begins. `nil` for no limit but those of the cluster. Always
   /// in ``timeoutRange``.
   package private(set) var timeout: Duration?
+  /// The maximum rate of transfer starts at one host for a job, beside that of the cluster; 0 for none. Always in
+  /// ``LimitChange/hostRateRange``.
+  package private(set) var hostRatePerMinute: Int
+  /// The maximum number of transfers of one URL, if the cluster does not permit fewer; `nil` for
+  /// ``Limits/attempts``. Always in ``attemptRange``.
+  package private(set) var attempts: Int?
 
   package static let priorityRange = -2...2
   /// 1 ms to 100 years, which is longer than any real expiry and does not overflow any clock.
@@ -20,34 +26,42 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
 
   package static let delayRange = Duration.zero...Duration.seconds(86_400)
   package static let timeoutRange = Duration.milliseconds(1)...Duration.seconds(86_400)
+  package static let attemptRange = 1...100
 
-  /// - Precondition: `priority`, `delay` and `timeout` are in their ranges.
+  /// - Precondition: all are in their ranges.
   package init(
     _ request: ThumbnailRequest, expiry: Expiry = .standard, priority: Int = 0,
-    delay: Duration = .zero, timeout: Duration? = nil
+    delay: Duration = .zero, timeout: Duration? = nil, hostRatePerMinute: Int = 0,
+    attempts: Int? = nil
   ) {
     precondition(Self.priorityRange.contains(priority), "the priority must be from -2 to 2")
     precondition(Self.delayRange.contains(delay), "the delay must be at most one day")
     precondition(
       timeout.map(Self.timeoutRange.contains) ?? true, "the timeout must be from 1 ms to one day")
+    precondition(LimitChange.hostRateRange.contains(hostRatePerMinute), "the rate is out of range")
+    precondition(attempts.map(Self.attemptRange.contains) ?? true, "attempts are from 1 to 100")
     self.request = request
     self.expiry = expiry
     self.priority = priority
     self.delay = delay
     self.timeout = timeout
+    self.hostRatePerMinute = hostRatePerMinute
+    self.attempts = attempts
   }
 
   /// The same with the parts of the request.
   package init(
     variant: Variant, otherVariants: [Variant] = [], isLenient: Bool = false,
     expiry: Expiry = .standard, priority: Int = 0, delay: Duration = .zero,
-    timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard
+    timeout: Duration? = nil, hostRatePerMinute: Int = 0, attempts: Int? = nil,
+    keep: Keep = .thumbnail, fetch: FetchOptions = .standard
   ) {
     let request = ThumbnailRequest(
       variant: variant, otherVariants: otherVariants, isLenient: isLenient, keep: keep, fetch: fetch
     )
     self.init(
-      request, expiry: expiry, priority: priority, delay: delay, timeout: timeout)
+      request, expiry: expiry, priority: priority, delay: delay, timeout: timeout,
+      hostRatePerMinute: hostRatePerMinute, attempts: attempts)
   }
 
   package subscript<Member>(
@@ -70,11 +84,19 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
   /// Reads and validates. Throws where the initialiser has a precondition. The members of the request are
   /// beside the others.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    attempts = try f.optional("attempts", value?.attempts)
+    guard attempts.map(Self.attemptRange.contains) ?? true else {
+      throw f.invalid("attempts", "attempts are from 1 to 100")
+    }
     delay = try f.field("delay_ms", value?.delay)
     guard Self.delayRange.contains(delay) else {
       throw f.invalid("delay_ms", "the delay must be at most one day")
     }
     expiry = try Self.expiry(&f, value?.expiry)
+    hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute, default: 0)
+    guard LimitChange.hostRateRange.contains(hostRatePerMinute) else {
+      throw f.invalid("host_rate_per_minute", "the rate is out of range")
+    }
     request = try ThumbnailRequest(&f, value?.request)
     priority = try f.field("priority", value?.priority)
     guard Self.priorityRange.contains(priority) else {
@@ -184,6 +206,50 @@ package struct CacheKey: Hashable, Sendable {
     }
     self.text = text
   }
+}
+
+/// How operators of origins can reach the user: a mail address or a URL in the User-Agent of requests.
+package struct Contact: Hashable, Sendable {
+  package let text: String
+
+  package static let maximumByteCount = 200
+
+  /// - Throws: ``InvalidFetchOption`` for a text that is neither, or not safe inside a comment (RFC 9110 section
+  ///   5.6.5).
+  package init(_ text: String) throws(InvalidFetchOption) {
+    let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"()\\".utf8.contains($0) }
+    guard isPlain, text.utf8.count <= Self.maximumByteCount,
+      Self.isURL(text) || Self.isMailAddress(text)
+    else {
+      throw InvalidFetchOption(
+        "\"\(text)\" is neither a mail address nor a URL; write name@example.org or "
+          + "https://example.org/bot")
+    }
+    self.text = text
+  }
+
+  /// The User-Agent of a request (RFC 9110 section 10.1.5).
+  package static func userAgent(with contact: Contact?) -> String {
+    "imgctl/\(Build.version)" + (contact.map { " (+\($0.text))" } ?? "")
+  }
+
+  private static func isURL(_ text: String) -> Bool {
+    (try? ImageURL(parsing: text)).map { !$0.isLocal } ?? false
+  }
+
+  private static func isMailAddress(_ text: String) -> Bool {
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[0].isEmpty, !text.contains("/") else { return false }
+    return parts[1].split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+      !label.isEmpty && label.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" }
+    }
+  }
+}
+
+extension Contact: WrappingValue {
+  package var coded: String { text }
+
+  package init(coded text: String) throws { try self.init(text) }
 }
 
 extension CacheKey: WrappingValue {

@@ -301,13 +301,17 @@ package struct SourceTable {
 
   /// A transfer of the source has failed in a way that may pass.
   ///
+  /// - Parameter attempts: that the requests permit, if that is fewer than the cluster does; `nil` for the cluster's.
   /// - Precondition: the source has not ended.
   /// - Returns: whether there is another attempt, within the URL's time.
-  mutating func scheduleRetry(of id: SourceID, after failure: Failure, at now: Instant) -> Bool {
+  mutating func scheduleRetry(
+    of id: SourceID, after failure: Failure, upTo attempts: Int?, at now: Instant
+  ) -> Bool {
+    let attemptMaximum = min(attempts ?? attemptMaximum, attemptMaximum)
     var random = jitter
     defer { jitter = random }
     noteChangeIfQueued(id)
-    return change(id) { [backoff, attemptMaximum, timeout] source in
+    return change(id) { [backoff, timeout] source in
       source.attempts += 1
       source.lastFailure = failure
       let began = source.firstFailedAt ?? now

@@ -33,6 +33,16 @@ package struct TransferQueue {
     limits.hostRatePerMinute > 0 ? TransferRate(perMinute: limits.hostRatePerMinute) : nil
   }
 
+  /// The rate at which a host may start its most urgent URL: the lower of that of the cluster and that of the URL's
+  /// job; `nil` for no limit. The starts of all jobs count, because they are what the host sees.
+  ///
+  /// - Parameter urgency: `nil` if nothing waits.
+  func rate(for urgency: Urgency?) -> TransferRate? {
+    guard let perMinute = urgency?.hostRatePerMinute, perMinute > 0 else { return rate }
+    let own = TransferRate(perMinute: perMinute)
+    return rate.map { $0.interval > own.interval ? $0 : own } ?? own
+  }
+
   /// From now on these limits hold; what is under way beyond them comes to its end.
   mutating func apply(_ limits: Limits, at now: Instant) {
     slots.apply(limits)
@@ -112,7 +122,8 @@ package struct TransferQueue {
     of id: HostID, at now: Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
     makeRoom(for: id, at: now)
-    let (started, isResponsive) = table.change(id) { [rate] host in
+    let rate = rate(for: table.read(id) { $0.mostUrgent(at: now) } ?? nil)
+    let (started, isResponsive) = table.change(id) { host in
       let started = begin(&host)
       if let rate, started != nil { host.takeToken(at: now, rate: rate) }
       return (started, host.isResponsive)

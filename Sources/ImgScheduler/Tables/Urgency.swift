@@ -17,12 +17,15 @@ package struct Urgency: Hashable, Comparable {
   let startTag: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
+  /// How often its job permits transfers to start at one host; 0 for no limit. No part of the order.
+  let hostRatePerMinute: Int
 
   package init(of waiter: Waiter, item: WorkID) {
     viewer = waiter.viewer?.rawValue ?? 0
     priority = waiter.priority
     startTag = waiter.startTag
     sequence = item.rawValue
+    hostRatePerMinute = waiter.hostRatePerMinute
   }
 
   /// Of a line that waits for a slot behind others.
@@ -31,6 +34,7 @@ package struct Urgency: Hashable, Comparable {
     self.priority = priority
     self.startTag = startTag
     sequence = item.rawValue
+    hostRatePerMinute = 0
   }
 
   private var isOfViewer: Bool { viewer > 0 }
@@ -107,8 +111,8 @@ extension TransferQueue {
   func standing(of host: Host, at now: Instant) -> Standing {
     guard host.urlCount > 0 else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
-      let fullAt = rate == nil ? nil : host.bucket.fullAt
-      let memories = [fullAt, host.health.forgettableAt, host.pausesEnd(at: now)].compactMap(\.self)
+      let memories = [host.bucket.fullAt, host.health.forgettableAt, host.pausesEnd(at: now)]
+        .compactMap(\.self)
       if let until = memories.max(), until > now { return .coolingDown(until: until) }
       guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
       return .remembered(until: until)
@@ -118,11 +122,12 @@ extension TransferQueue {
     let limit = isOneAtATime ? 1 : limitPerHost
     let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount
     if host.underWay + redirectingCount >= limit { return .full }
-    let moments = [rate.flatMap(host.bucket.nextToken), host.health.nextAttempt]
+    let mostUrgent = host.mostUrgent(at: now)
+    let moments = [rate(for: mostUrgent).flatMap(host.bucket.nextToken), host.health.nextAttempt]
     if let until = moments.compactMap(\.self).max(), until > now {
       return .coolingDown(until: until)
     }
-    if let mostUrgent = host.mostUrgent(at: now) { return .startable(mostUrgent) }
+    if let mostUrgent { return .startable(mostUrgent) }
     return host.nextPauseEnd(at: now).map { .coolingDown(until: $0) } ?? .full
   }
 }

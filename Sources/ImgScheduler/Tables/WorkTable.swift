@@ -38,6 +38,10 @@ package struct Waiter {
   package var offersFetch = false
   /// How long it waits, see `RequestOptions.timeout`.
   var timeout: Duration?
+  /// See `RequestOptions.hostRatePerMinute`.
+  var hostRatePerMinute = 0
+  /// See `RequestOptions.attempts`.
+  var attempts: Int?
   /// When it has waited so long; `nil` without a timeout, and of a line that is neither fetched nor decoded yet.
   package var timesOutAt: Instant?
   /// The first bytes of the picture that the viewer was shown.

@@ -338,7 +338,7 @@ extension Setting {
     Setting(
       "contact in User-Agent", "--contact", "MAIL|URL",
       help: "A mail address or URL in the User-Agent, for questions from origins, or \"none\".",
-      isLimit: true, \.limits.contact, .optional(.one(Contact.check, \.self), or: "none")),
+      isLimit: true, \.limits.contact, .optional(.one(Contact.init(parsing:), \.text), or: "none")),
   ]
 
   package static let proxy = Setting(
