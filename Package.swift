@@ -451,6 +451,7 @@ let package = Package(
         "CCurl",
         "ImgClient",
         "ImgModel",
+        "ImgSettings",
         "ImgStore",
         "ImgSystem",
         "ImgWire",

@@ -1,6 +1,6 @@
 import Glibc
 import ImgModel
-import ImgSettings
+package import ImgSettings
 package import ImgSystem
 import ImgWire
 import Synchronization
@@ -8,11 +8,10 @@ import Synchronization
 /// Starts a coordinator in the background when none answers.
 package struct CoordinatorLauncher: Sendable {
   private let executable: String
-  private let arguments: [String]
-  private let environment: [String: String]
-  private let socketPath: String
-  private let dataDirectory: String
-  private let logPath: String
+  /// Where the coordinator is.
+  private let places: Settings
+  /// What one is started with.
+  private let settings: @Sendable () throws(ClientError) -> Settings
 
   /// How long a coordinator may take to open its journal and to listen.
   private static let startTime = Duration.seconds(30)
@@ -26,28 +25,24 @@ package struct CoordinatorLauncher: Sendable {
 
   /// - Parameters:
   ///   - executable: the path of `imgcoordinator`.
-  ///   - arguments: its settings.
-  ///   - environment: the variables of settings that are secrets.
-  ///   - dataDirectory: created when there is none, for the log.
-  ///   - logPath: the file that its standard error is appended to.
+  ///   - places: the settings of this process, resolved. The data directory is created when there is none, for
+  ///     the log.
+  ///   - settings: returns what a coordinator is started with, if one is.
   package init(
-    executable: String, arguments: [String], environment: [String: String] = [:],
-    socketPath: String, dataDirectory: String, logPath: String
+    executable: String, places: Settings,
+    settings: @escaping @Sendable () throws(ClientError) -> Settings
   ) {
     self.executable = executable
-    self.arguments = arguments
-    self.environment = environment
-    self.socketPath = socketPath
-    self.dataDirectory = dataDirectory
-    self.logPath = logPath
+    self.places = places
+    self.settings = settings
   }
 
-  /// Connects to the coordinator at the socket, and starts one if none answers.
+  /// Connects to the coordinator, and starts one if none answers.
   ///
-  /// - Returns: the client, and whether the coordinator was started for it.
-  package func connect() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+  /// - Returns: the client, and the settings of the coordinator if it was started for it.
+  package func connect() throws(ClientError) -> sending (client: Client, started: Settings?) {
     do throws(ClientError) {
-      return (try Client(socketPath: socketPath), false)
+      return (try Client(socketPath: places.located.socketPath), nil)
     } catch .unreachable {
       return try start()
     }
@@ -55,24 +50,36 @@ package struct CoordinatorLauncher: Sendable {
 
   /// Starts a coordinator until one answers. Another one may own the data directory meanwhile: one that
   /// was started just now and does not listen yet, or one that is leaving.
-  private func start() throws(ClientError) -> (client: Client, wasStarted: Bool) {
+  private func start() throws(ClientError) -> sending (client: Client, started: Settings?) {
+    var settings = try settings()
+    settings.socketPath = places.socketPath
     let deadline = ContinuousClock.now + Self.patience
     while true {
-      let answer = startProcess()
+      let answer = startProcess(settings)
       let isTaken = answer.hasPrefix(ReadinessMessage.taken)
       let patience = isTaken ? Self.pauseBetweenStarts : .zero
       if let client = try awaitClient(until: .now + patience) {
-        return (client, answer == ReadinessMessage.ready)
+        return (client, answer == ReadinessMessage.ready ? settings : nil)
       }
-      guard isTaken, ContinuousClock.now < deadline else { throw .notStarted(reason: answer) }
+      guard isTaken, ContinuousClock.now < deadline else {
+        throw .notStarted(reason: Self.reason(answer, settings))
+      }
     }
+  }
+
+  /// Names the settings that the caller may not know of.
+  private static func reason(_ answer: String, _ settings: Settings) -> String {
+    let kept = settings.changes(from: .kept)
+    guard !kept.isEmpty else { return answer }
+    return "\(answer) (with the settings of the last imgctl start: \(kept.joined(separator: ", ")); "
+      + "imgctl config changes them)"
   }
 
   /// - Returns: `nil` when no coordinator answers up to the deadline.
   private func awaitClient(until deadline: ContinuousClock.Instant) throws(ClientError) -> Client? {
     while true {
       do throws(ClientError) {
-        return try Client(socketPath: socketPath)
+        return try Client(socketPath: places.located.socketPath)
       } catch .unreachable {
         guard ContinuousClock.now < deadline else { return nil }
       }
@@ -83,37 +90,39 @@ package struct CoordinatorLauncher: Sendable {
   /// Starts the program and waits until it listens.
   ///
   /// - Returns: its readiness message, or why there is none.
-  private func startProcess() -> String {
+  private func startProcess(_ settings: Settings) -> String {
     do throws(SystemError) {
-      try Directory.requireCreatable(UnixSocket.directory(of: socketPath))
+      try Directory.requireCreatable(UnixSocket.directory(of: settings.socketPath))
     } catch {
-      return "the control socket \(socketPath) cannot be opened: \(error)"
+      return "the control socket \(settings.socketPath) cannot be opened: \(error)"
     }
     do throws(SystemError) {
-      try Directory.createPrivate(dataDirectory)
+      try Directory.createPrivate(settings.dataDirectory)
     } catch {
-      return "the data directory \(dataDirectory) cannot be used: \(error)"
+      return "the data directory \(settings.dataDirectory) cannot be used: \(error)"
     }
     do throws(SystemError) {
       var pair = try UnixSocket.pair()
       let ours = pair.takeFirst()
-      StartedCoordinators.keep(try spawn(readyEnd: pair.takeSecond()))
+      StartedCoordinators.keep(try spawn(settings, readyEnd: pair.takeSecond()))
       let message = try readMessage(ours)
-      return message.isEmpty ? "it ended before it was ready; see \(logPath)" : message
+      return message.isEmpty ? "it ended before it was ready; see \(places.logPath)" : message
     } catch {
       return error.description
     }
   }
 
-  private func spawn(readyEnd: consuming OwnedDescriptor) throws(SystemError) -> ChildProcess {
-    let log = try FileIO.open(log: logPath, truncatedAbove: Self.logMaximumByteCount)
+  private func spawn(
+    _ settings: Settings, readyEnd: consuming OwnedDescriptor
+  ) throws(SystemError) -> ChildProcess {
+    let log = try FileIO.open(log: settings.logPath, truncatedAbove: Self.logMaximumByteCount)
     let nothing = try FileIO.open(readingFrom: "/dev/null")
-    var environment = ThisProcess.environment.merging(environment) { $1 }
+    var environment = ThisProcess.environment.merging(settings.environment) { $1 }
     environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)
     // A service that runs a command is not told that this coordinator is ready.
     environment["NOTIFY_SOCKET"] = nil
     return try ChildProcess.spawn(
-      executable: executable, arguments: arguments, environment: environment,
+      executable: executable, arguments: settings.arguments, environment: environment,
       descriptors: [
         (parent: nothing.rawValue, child: 0), (parent: log.rawValue, child: 1),
         (parent: log.rawValue, child: 2),
@@ -133,7 +142,7 @@ package struct CoordinatorLauncher: Sendable {
       }
       return String(decoding: bytes, as: UTF8.self)
     }
-    return "it was not ready after \(Self.startTime); see \(logPath)"
+    return "it was not ready after \(Self.startTime); see \(places.logPath)"
   }
 }
 
@@ -167,19 +176,28 @@ package struct CoordinatorProcess: ~Copyable {
   }
 }
 
-/// The settings of the coordinator that a process was connected to last. They are those of the one that the
-/// process starts in its place, so that a cluster permits the same networks and has the same limits after the
-/// end of its coordinator.
+/// The settings of the coordinator that a process was connected to last, which `imgctl limits` may have changed.
+/// They are those of the one that the process starts in its place, so that a cluster permits the same networks and
+/// has the same limits after the end of its coordinator. If other settings are kept meanwhile, those count.
 final class LastCoordinator: Sendable {
   private struct Known {
     let processID: Int32
     let settings: Settings
+    let kept: KeptSettings?
   }
 
+  private let record: SettingsRecord
   private let known = Mutex<Known?>(nil)
 
-  /// `nil` before the first connection.
-  var settings: Settings? { known.withLock { $0?.settings } }
+  init(_ record: SettingsRecord) {
+    self.record = record
+  }
+
+  /// - Parameter kept: what is kept now.
+  /// - Returns: `nil` before the first connection, and if other settings are kept since.
+  func settings(ifStillKept kept: KeptSettings) -> Settings? {
+    known.withLock { $0?.kept == kept ? $0?.settings : nil }
+  }
 
   /// Asks a coordinator for its settings, unless they are known.
   func remember(_ client: Client) {
@@ -189,7 +207,8 @@ final class LastCoordinator: Sendable {
     guard let status = try? client.answer(.status),
       let settings = try? Settings(runningAs: status)
     else { return }
-    known.withLock { $0 = Known(processID: processID, settings: settings) }
+    let kept = try? record.kept()
+    known.withLock { $0 = Known(processID: processID, settings: settings, kept: kept) }
   }
 }
 

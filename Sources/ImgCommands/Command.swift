@@ -91,7 +91,7 @@ package enum Invocation: Sendable {
     userID: UInt32
   ) throws(UsageError) -> Invocation {
     let reader = try ArgumentReader(
-      arguments, for: type.grammar, owners: CommandTable.owners(of:))
+      type.prepared(arguments), for: type.grammar, owners: CommandTable.owners(of:))
     if reader.isHelpRequested { return .print(type.grammar.help) }
     let settings = try Settings(
       reader, environment: environment, userID: userID,
@@ -171,6 +171,9 @@ package protocol Command: Sendable {
   /// What happens when the command crashes while it reads a damaged store.
   static var storeCrashHandling: StoreCrashHandling { get }
 
+  /// The arguments in the spelling of ``description``.
+  static func prepared(_ arguments: [String]) throws(UsageError) -> [String]
+
   /// - Parameter arguments: read with ``description``.
   init(_ arguments: ArgumentReader) throws(UsageError)
 
@@ -183,6 +186,7 @@ package protocol Command: Sendable {
 extension Command {
   package static var starter: Settings.Starter { .command }
   package static var storeCrashHandling: StoreCrashHandling { .report }
+  package static func prepared(_ arguments: [String]) throws(UsageError) -> [String] { arguments }
 
   /// The words after `imgctl` that call it.
   package static var words: [String] {
@@ -229,6 +233,9 @@ package enum CommandTable {
     LimitsCommand.self,
     StartCommand.self,
     StopCommand.self,
+    ConfigShowCommand.self,
+    ConfigSetCommand.self,
+    ConfigUnsetCommand.self,
     VersionCommand.self,
   ]
 
@@ -256,7 +263,6 @@ package enum CommandTable {
     "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator",
     "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails",
     "restart": "imgctl stop, then imgctl start",
-    "config": "imgctl status --limits shows the settings, and imgctl start takes them",
     "download": "imgctl get URL loads one picture, and imgctl submit FILE a list",
     "fetch": "imgctl get URL loads one picture, and imgctl submit FILE a list",
   ]

@@ -6,7 +6,7 @@ import ImgSystem
 /// The environment of a command: its settings, its output, and access to the coordinator and the
 /// store.
 package struct CommandContext {
-  package let settings: Settings
+  package private(set) var settings: Settings
   /// The stream for results.
   package let output: Output
   private let messages: Output
@@ -20,7 +20,7 @@ package struct CommandContext {
     isJSON: Bool = false
   ) {
     self.isJSON = isJSON
-    self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
+    self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/").located
     self.output = output
     self.messages = messages
     self.isQuiet = isQuiet
@@ -106,6 +106,35 @@ package struct CommandContext {
     }
   }
 
+  /// The running coordinator; `nil` if none runs.
+  func coordinatorIfRunning() throws -> sending Client? {
+    do {
+      return try runningCoordinator()
+    } catch ClientError.unreachable {
+      return nil
+    }
+  }
+
+  /// The same with the data directory of the coordinator at a socket, if the socket alone is named.
+  func withDataDirectoryOfSocket() throws -> CommandContext {
+    guard settings.isNamed(.socket), !settings.isNamed(.dataDirectory),
+      let client = try coordinatorIfRunning()
+    else { return self }
+    return try withStore(of: client)
+  }
+
+  /// These settings with those that are kept.
+  ///
+  /// - Parameter kept: `nil` for the content of the file.
+  func completedSettings(with kept: KeptSettings? = nil) throws -> Settings {
+    try settings.record.completed(settings, with: kept, environment: ThisProcess.environment)
+  }
+
+  /// Whether a variable of the environment has a value.
+  func isSet(_ variable: String) -> Bool {
+    ThisProcess.environment[variable].map { !$0.isEmpty } ?? false
+  }
+
   /// The process that owns the data directory and listens at the socket, also if the socket was
   /// removed; `nil` for one that listens elsewhere.
   func coordinatorProcess() throws(SystemError) -> CoordinatorProcess? {
@@ -124,11 +153,12 @@ package struct CommandContext {
         throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
       }
     }
-    let (client, wasStarted) = try startCoordinator()
+    let (client, started) = try startCoordinator()
     try Self.check(client, settings)
-    if wasStarted {
+    if let started {
       note(
-        "started a coordinator in the background (process \(client.coordinatorProcessID))\n")
+        "started a coordinator in the background (process \(client.coordinatorProcessID))"
+          + "\(Self.text(ofSettingsFrom: started))\n")
     }
     return client
   }
@@ -138,7 +168,8 @@ package struct CommandContext {
   func listFetch() throws -> ListSubmission.Fetch {
     let cluster = try coordinator().answer(.status)
     var running = try Settings(runningAs: cluster)
-    guard let proxies = running.proxies.withCredentials(of: settings.proxies) else {
+    let own = try? completedSettings()
+    guard let proxies = running.proxies.withCredentials(of: (own ?? settings).proxies) else {
       throw UsageError(
         "the coordinator fetches through a proxy whose password this command does not know; give it in "
           + Setting.proxy.environmentVariable)
@@ -200,13 +231,33 @@ package struct CommandContext {
   private static func check(
     _ client: Client, _ settings: Settings
   ) throws(ClientError) {
-    let standard = Settings.atDefaultPlaces(
-      environment: ThisProcess.environment, userID: ThisProcess.userID)
-    guard
-      settings.dataDirectory != standard.dataDirectory
-        || settings.storeDirectory != standard.storeDirectory
-    else { return }
-    try client.requireStore(in: settings.storeDirectory)
+    guard settings.isStoreNamed || settings.isNamed(.dataDirectory) else { return }
+    do throws(ClientError) {
+      try client.requireStore(in: settings.storeDirectory)
+    } catch .otherStore(_, _, _, let status?)
+      where !settings.isStoreNamed
+      && DirectorySpelling.areSame(status.dataDirectory, settings.dataDirectory)
+    {
+      // The data directory alone is named, and the store is elsewhere.
+    }
+  }
+
+  /// The same with the store of a coordinator, if that is named by its socket or its data directory alone.
+  func withStore(of client: Client) throws(ClientError) -> CommandContext {
+    do throws(ClientError) {
+      try client.requireStore(in: settings.storeDirectory)
+      return self
+    } catch .otherStore(_, _, _, let status?)
+      where !settings.isStoreNamed
+      && (!settings.isNamed(.dataDirectory)
+        || DirectorySpelling.areSame(status.dataDirectory, settings.dataDirectory))
+    {
+      var other = self
+      other.settings.dataDirectory = status.dataDirectory
+      other.settings.cacheDirectory = status.cacheDirectory
+      other.settings.storeName = status.storeName
+      return other
+    }
   }
 
   /// The store, without a coordinator.
@@ -242,6 +293,11 @@ package struct CommandContext {
   }
 }
 
+extension Settings {
+  /// Whether the place of the store is named, apart from the data directory.
+  fileprivate var isStoreNamed: Bool { isNamed(.cacheDirectory) || isNamed(.storeName) }
+}
+
 /// Starts of a coordinator.
 extension CommandContext {
   /// The coordinator's program, in the directory of this one.
@@ -249,23 +305,53 @@ extension CommandContext {
     "\(ThisProcess.executableDirectory ?? ".")/imgcoordinator"
   }
 
-  /// Starts a coordinator with these settings if none answers.
-  package func startCoordinator() throws(ClientError)
+  /// Starts a coordinator with these settings, and those that are kept, if none answers.
+  ///
+  /// - Parameter isFresh: whether what is kept does not count.
+  /// - Returns: the settings of a coordinator that was started.
+  package func startCoordinator(isFresh: Bool = false) throws(ClientError)
     -> sending (
-      client: Client, wasStarted: Bool
+      client: Client, started: Settings?
     )
   {
-    try CoordinatorLauncher(
-      executable: coordinatorExecutable, arguments: settings.arguments,
-      environment: settings.environment, socketPath: settings.socketPath,
-      dataDirectory: settings.dataDirectory, logPath: settings.logPath
-    ).connect()
+    try CoordinatorLauncher(executable: coordinatorExecutable, places: settings) {
+      [settings] () throws(ClientError) in
+      try settings.record.settingsOfStart(
+        settings, with: isFresh ? KeptSettings.none : nil, environment: ThisProcess.environment)
+    }.connect()
   }
 
-  /// Replaces this process by a coordinator with these settings.
-  func becomeCoordinator() throws(SystemError) -> Never {
+  /// Replaces this process by a coordinator with these settings, and keeps them.
+  ///
+  /// - Parameter isFresh: whether what is kept does not count, and is forgotten.
+  func becomeCoordinator(isFresh: Bool) throws -> Never {
+    let settings = try settings.record.settingsOfStart(
+      settings, with: isFresh ? KeptSettings.none : nil, environment: ThisProcess.environment)
+    // The coordinator refuses to start if another one owns the data directory.
+    if try CoordinatorProcess(lockPath: settings.lockPath) == nil {
+      try keep(isFresh: isFresh, in: settings.record)
+    }
     for (name, value) in settings.environment { ThisProcess.setVariable(name, to: value) }
     try ThisProcess.replace(with: coordinatorExecutable, arguments: settings.arguments)
+  }
+
+  /// Keeps the settings of the command line and the environment for later starts.
+  ///
+  /// - Parameter isFresh: whether what was kept is forgotten.
+  func keep(isFresh: Bool, in record: SettingsRecord) throws {
+    let given = KeptSettings(settings, from: [.flag, .variable])
+    try record.change(isFresh: isFresh) { $0.merge(given) }
+  }
+
+  /// Says that settings of a coordinator that was started differ from the defaults; empty if none does.
+  static func text(ofSettingsFrom started: Settings) -> String {
+    let parts = [
+      (Settings.Source.kept, "the last imgctl start"), (.variable, "the environment"),
+    ].compactMap { source, name -> String? in
+      let changes = started.changes(from: source)
+      return changes.isEmpty ? nil : "the settings of \(name): \(changes.joined(separator: ", "))"
+    }
+    return parts.isEmpty ? "" : " with \(parts.joined(separator: "; and with "))"
   }
 
   /// Replaces this process by a gateway.
@@ -274,13 +360,21 @@ extension CommandContext {
       with: "\(ThisProcess.executableDirectory ?? ".")/imggateway", arguments: arguments)
   }
 
+  /// The number of workers that `auto` means.
+  var coreCount: Int { ThisProcess.coreCount }
+
   /// The given settings that a running coordinator does not have.
+  ///
+  /// - Parameter isFresh: whether the other settings should have their defaults.
   func differences(
-    givenBy arguments: ArgumentReader, from cluster: ClusterStatus
+    from cluster: ClusterStatus, isFresh: Bool
   ) throws -> [Setting.Difference] {
-    Setting.differences(
-      between: settings, givenBy: arguments, environment: ThisProcess.environment,
-      and: try Settings(runningAs: cluster), coreCount: ThisProcess.coreCount)
+    let others = Set(
+      Setting.keepable.filter { isFresh && !$0.dependsOnStart }.map(\.option.flag))
+    let running = try Settings(runningAs: cluster)
+    return Setting.differences(
+      between: settings.spelled(as: running), and: running, coreCount: coreCount
+    ) { settings.isGiven($0) || others.contains($0.option.flag) }
   }
 }
 

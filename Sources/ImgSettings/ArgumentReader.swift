@@ -150,7 +150,7 @@ package struct GivenTexts: Hashable, Sendable {
       return nil
     }
     source = option.environmentVariable
-    texts = option.isRepeatable ? variable.split(separator: ",").map(String.init) : [variable]
+    texts = option.texts(ofVariable: variable)
   }
 
   /// Reads the value; that of an option without one is the empty text of its flag.

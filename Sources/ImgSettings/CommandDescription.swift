@@ -158,6 +158,11 @@ package struct OptionDescription: Hashable, Sendable {
     "IMGCTL_" + flag.dropFirst(2).uppercased().split(separator: "-").joined(separator: "_")
   }
 
+  /// The values in the text of its variable.
+  func texts(ofVariable text: String) -> [String] {
+    isRepeatable ? text.split(separator: ",").map(String.init) : [text]
+  }
+
   /// Whether a separate argument was meant as the value of an option with an ``impliedValue``.
   func isMeant(by word: String) -> Bool {
     attachedWords.contains(word)

@@ -50,6 +50,7 @@ import Testing
       ("cache get", ["http://127.0.0.1/put"]), ("cache ls", []), ("cache stat", []),
       ("cache rm", ["http://127.0.0.1/put"]), ("cache clean", []), ("cache verify", []),
       ("cache compact", []), ("limits", ["--transfers", "9"]), ("start", []),
+      ("config set", ["attempts", "2"]), ("config show", []), ("config unset", ["attempts"]),
       ("start", ["--workers", "3"]), ("stop", []), ("stop", []),
       ("recover", ["\(cluster.dataDirectory)/journal", out]), ("cache reset", []),
       ("start", []), ("stop", []), ("version", []),

@@ -1,8 +1,10 @@
 import FoundationEssentials
 import Glibc
 import ImgModel
+import ImgSettings
 import ImgSystem
 import ImgWire
+import TestCluster
 import TestFiles
 import Testing
 
@@ -37,7 +39,7 @@ struct ClientTests {
       let error = #expect(throws: ClientError.self) { try client.requireStore(in: "/mine") }
       #expect(error?.description.contains("keeps /data/store/thumbnails, not /mine") == true)
     }
-    #expect(coordinator.requests().isEmpty)
+    #expect(coordinator.requests().count == 1, "one of another store is asked for its places")
   }
 
   @Test func `a coordinator of another protocol is named with its version`() throws {
@@ -197,11 +199,17 @@ struct CoordinatorLauncherTests {
   private let directory = TestDirectory()
 
   /// A launcher of a shell script in place of a coordinator.
-  private func launcher(script: String, data: String? = nil) -> CoordinatorLauncher {
-    CoordinatorLauncher(
-      executable: "/bin/sh", arguments: ["-c", script], socketPath: directory.file("socket"),
-      dataDirectory: data ?? directory.file("data"), logPath: directory.file("log"))
+  private func launcher(script: String, data: String? = nil) throws -> CoordinatorLauncher {
+    let source = try directory.write(Array("#!/bin/sh\n\(script)\n".utf8), to: "source")
+    try Programs.install(source, as: directory.file("program"))
+    let settings = Settings(
+      socketPath: directory.file("socket"), dataDirectory: data ?? directory.file("data"))
+    return CoordinatorLauncher(executable: directory.file("program"), places: settings) {
+      () throws(ClientError) in settings
+    }
   }
+
+  private var logPath: String { directory.file("data/coordinator.log") }
 
   private func failure(of launcher: CoordinatorLauncher) -> String? {
     do throws(ClientError) {
@@ -215,32 +223,35 @@ struct CoordinatorLauncherTests {
   @Test func `a coordinator that answers is not started again`() throws {
     let coordinator = try ScriptedCoordinator(socketPath: directory.file("socket"))
     do {
-      let (client, wasStarted) = try launcher(script: "exit 1").connect()
-      #expect(!wasStarted)
+      let (client, started) = try launcher(script: "exit 1").connect()
+      #expect(started == nil)
       #expect(client.coordinatorProcessID == 7)
     }
     _ = coordinator.requests()
-    #expect(!FileManager.default.fileExists(atPath: directory.file("log")))
+    #expect(!FileManager.default.fileExists(atPath: logPath))
   }
 
-  @Test func `the reason of a coordinator that cannot start is passed on`() {
-    let reason = failure(of: launcher(script: "printf 'no room' >&3"))
+  @Test func `the reason of a coordinator that cannot start is passed on`() throws {
+    let reason = failure(of: try launcher(script: "printf 'no room' >&3"))
     #expect(reason == "the coordinator did not start: no room")
   }
 
   @Test func `a coordinator that ends without a word is looked up in its log`() throws {
-    let reason = failure(of: launcher(script: "echo cause >&2"))
+    let reason = failure(of: try launcher(script: "echo cause >&2"))
     #expect(
       reason == "the coordinator did not start: it ended before it was ready; see "
-        + directory.file("log"))
-    let log = try Data(contentsOf: URL(filePath: directory.file("log")))
+        + logPath)
+    let log = try Data(contentsOf: URL(filePath: logPath))
     #expect(String(decoding: log, as: UTF8.self) == "cause\n")
   }
 
-  @Test func `a data directory that cannot be made is the reason, and no process is started`() {
-    let reason = failure(of: launcher(script: "printf 'no room' >&3", data: "/dev/null/data"))
+  @Test func `a data directory that cannot be made is the reason, and no process is started`()
+    throws
+  {
+    let reason = failure(
+      of: try launcher(script: "printf 'no room' >&3", data: "/dev/null/data"))
     #expect(reason?.contains("the data directory /dev/null/data cannot be used") == true)
-    #expect(!FileManager.default.fileExists(atPath: directory.file("log")))
+    #expect(!FileManager.default.fileExists(atPath: logPath))
   }
 }
 

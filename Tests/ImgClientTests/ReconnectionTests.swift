@@ -69,6 +69,43 @@ struct ReconnectionTests {
     #expect(try cluster.imgctl("stop").exitCode == 0)
   }
 
+  @Test func `a program's settings count for the coordinator that it starts, above what is kept`()
+    async throws
+  {
+    let cluster = try Cluster(["BACKOFF": "2s"], isStarted: false)
+    let kept = ["config", "set", "--transfers", "5", "--attempts", "4"]
+    #expect(try cluster.begin(kept).wait().exitCode == 0)
+    var configuration = cluster.configuration
+    configuration.startsCoordinator = true
+    configuration.coordinatorExecutable = try Programs.path(of: "imgcoordinator")
+    configuration.settings = ["transfers": "7", "allow-network": "10.0.0.0/8,::1"]
+    let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
+    let data = "data:image/png;base64,\(Data(picture).base64EncodedString())"
+    #expect(try await ImageClient(configuration).image(for: data, size: 2).width == 2)
+    let status = try cluster.client().answer(.status)
+    #expect(status.limits.transfers == 7)
+    #expect(status.limits.attempts == 4)
+    #expect(status.settings.allowedNetworks == ["10.0.0.0/8", "::1/128"])
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+  }
+
+  @Test(arguments: [
+    (
+      ["transfer": "7"],
+      "settings: there is no setting \"transfer\" to keep; did you mean transfers?"
+    ),
+    (["attempts": "0"], "settings: attempts: \"0\" is not from 1 to 100"),
+    (["contact": ""], "settings: contact: the text is empty"),
+    (["socket": "/s"], "settings: there is no setting \"socket\" to keep"),
+  ])
+  func `a program's settings are checked at once`(settings: [String: String], message: String) {
+    let error = #expect(throws: ImageError.self) {
+      try ImageClient(ClusterConfiguration(settings: settings))
+    }
+    #expect(error?.code == .invalidRequest)
+    #expect(error?.message == message)
+  }
+
   @Test func `no coordinator is an error that says how to start one`() async throws {
     let cluster = try Cluster(isStarted: false)
     let client = try ImageClient(cluster.configuration)

@@ -368,7 +368,8 @@ import Testing
       ClientError.denied(socketPath: "/s", ownerID: 7, reason: "r"), "not_permitted", .noCoordinator
     ),
     (
-      ClientError.otherStore(socketPath: "/s", theirs: "/a", ours: "/b"), "other_data_directory",
+      ClientError.otherStore(socketPath: "/s", theirs: "/a", ours: "/b", status: nil),
+      "other_data_directory",
       .wrongUse
     ),
     (ClientError.refused(.unknownJob, message: "there is no job 7"), "unknown_job", .wrongUse),

@@ -76,6 +76,7 @@ import Testing
     "cache rm",
     "cache clean",
     "cache reset", "cache verify", "limits", "start", "stop",
+    "config show", "config set", "config unset",
     "version",
   ])
   func `every command has help of at most 80 columns with a valid example`(command: String) throws {

@@ -313,7 +313,7 @@ import Testing
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
     (
       "submit a --workers 3",
-      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start"
+      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start, imgctl config set"
     ),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
@@ -463,7 +463,7 @@ import Testing
     ),
     (
       "limits --workers 3",
-      "imgctl limits: unknown option \"--workers\"; it is an option of imgctl start"
+      "imgctl limits: --workers cannot change while the coordinator runs: imgctl config set --workers 3, then imgctl stop and imgctl start"
     ),
     (
       "cache get http://h/ --json -o -",
@@ -471,6 +471,19 @@ import Testing
     ),
     ("cache rm", "imgctl cache rm: URL is missing: imgctl cache rm URL... [options]"),
     ("start --workers 0", "imgctl start: --workers: \"0\" is not from 1 to 256"),
+    (
+      "limits --store-budget=1G",
+      "imgctl limits: --store-budget cannot change while the coordinator runs: imgctl config set --store-budget 1G, then imgctl stop and imgctl start"
+    ),
+    ("config", "imgctl config: no command given; see imgctl help config"),
+    (
+      "config set",
+      "imgctl config set: no setting is given, such as imgctl config set --rate-per-host 1/s"
+    ),
+    (
+      "config set rate-per-host 1/h",
+      "imgctl config set: --rate-per-host: \"1/h\" is too low; rates are whole numbers a minute, and the lowest is 1/m"
+    ),
   ])
   func `a wrong command line is refused with a sentence`(commandLine: String, sentence: String) {
     #expect(throws: UsageError(sentence)) { try invocation(commandLine) }

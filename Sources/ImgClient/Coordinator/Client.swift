@@ -10,7 +10,7 @@ import ImgWire
 /// thread.
 package final class Client {
   let socketPath: String
-  /// Where the coordinator says that its workers keep thumbnails. Only compared, never opened.
+  /// Where the coordinator says that its workers keep thumbnails. Only compared.
   let storeDirectory: String
   /// The coordinator's process.
   package let coordinatorProcessID: Int32
@@ -67,9 +67,10 @@ package final class Client {
   ///
   /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` when it does not.
   package func requireStore(in directory: String) throws(ClientError) {
-    guard storeDirectory == directory else {
-      throw .otherStore(socketPath: socketPath, theirs: storeDirectory, ours: directory)
-    }
+    guard !DirectorySpelling.areSame(storeDirectory, directory) else { return }
+    throw .otherStore(
+      socketPath: socketPath, theirs: storeDirectory, ours: directory,
+      status: try? answer(.status))
   }
 
   // MARK: - Requests

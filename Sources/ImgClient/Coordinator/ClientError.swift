@@ -1,5 +1,6 @@
 import Glibc
-import ImgModel
+package import ImgModel
+import ImgSettings
 import ImgSystem
 package import ImgWire
 
@@ -17,8 +18,9 @@ package enum ClientError: Error, CustomStringConvertible {
   case listensElsewhere(processID: Int32, socketPath: String, dataDirectory: String)
   /// None listens at the socket, and a command may not start one there.
   case notAutostarted(socketPath: String, reason: String)
-  /// The coordinator keeps its thumbnails elsewhere than this client looks for them.
-  case otherStore(socketPath: String, theirs: String, ours: String)
+  /// The coordinator keeps its thumbnails elsewhere than this client looks for them. Its status names its
+  /// directories; `nil` if it is not known.
+  case otherStore(socketPath: String, theirs: String, ours: String, status: ClusterStatus?)
   /// A coordinator was to be started and did not come up.
   case notStarted(reason: String)
   /// The coordinator is of another protocol.
@@ -61,7 +63,7 @@ package enum ClientError: Error, CustomStringConvertible {
         + "listens at \(socketPath)"
     case .notAutostarted(let socketPath, let reason):
       "no coordinator answers at \(socketPath) (\(reason)), and commands start none there"
-    case .otherStore(let socketPath, let theirs, let ours):
+    case .otherStore(let socketPath, let theirs, let ours, _):
       "the coordinator at \(socketPath) keeps \(theirs), not \(ours)"
     case .notStarted(let reason): "the coordinator did not start: \(reason)"
     case .otherVersion(let theirs):
@@ -99,9 +101,9 @@ package enum ClientError: Error, CustomStringConvertible {
         "start its service, such as with systemctl start imgcoordinator, or give --autostart yes",
         "start its service, such as with systemctl start imgcoordinator, or set startsCoordinator"
       )
-    case .otherStore:
+    case .otherStore(_, _, _, let status):
       (
-        "give its --data-dir, or name another coordinator's --socket",
+        "give its \(status?.placeFlags ?? "--data-dir"), or name another coordinator's --socket",
         "set dataDirectory to its directory, or socketPath to the socket of another coordinator"
       )
     case .otherVersion(let theirs): Self.both("end it with: kill \(theirs.processID)")
@@ -120,6 +122,16 @@ package enum ClientError: Error, CustomStringConvertible {
 
   private static func broken(_ error: ChannelError) -> String {
     "the connection to the coordinator broke: \(error)"
+  }
+}
+
+extension ClusterStatus {
+  /// The flags that name the directories of the coordinator and its store.
+  fileprivate var placeFlags: String {
+    var flags = ["--data-dir \(dataDirectory)"]
+    if cacheDirectory != dataDirectory { flags.append("--cache-dir \(cacheDirectory)") }
+    if storeName != Settings.defaultStoreName { flags.append("--store-name \(storeName)") }
+    return flags.joined(separator: " ")
   }
 }
 

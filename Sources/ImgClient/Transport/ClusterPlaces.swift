@@ -5,25 +5,30 @@ import ImgSystem
 /// The places of a cluster, and the way to its coordinator.
 struct ClusterPlaces: Sendable {
   private let settings: Settings
+  /// The variables that the settings were read from, with the settings of the program in their place.
+  private let environment: [String: String]
   private let executable: String
   /// What starts coordinators for this process; `nil` if it starts them itself.
   private let starter: CoordinatorStarter?
-  private let lastCoordinator = LastCoordinator()
+  private let lastCoordinator: LastCoordinator
 
   private static let settings = [Setting.socket] + Setting.directories + [.autostart]
 
-  /// - Throws: ``ImageError/Code/invalidRequest`` for settings in the environment that make no sense.
+  /// - Throws: ``ImageError/Code/invalidRequest`` for settings of the program or in the environment that make no
+  ///   sense.
   init(_ configuration: ClusterConfiguration) throws(ImageError) {
-    let environment = ThisProcess.environment
     let description = CommandDescription(
       name: "ImgClient", summary: "", options: Self.settings.map(\.option))
-    var settings: Settings
-    settings = try rethrowing(
-      try Settings(
+    do throws(UsageError) {
+      environment = try Self.environment(configuration)
+      settings = try Settings(
         ArgumentReader(Self.arguments(configuration), for: description), environment: environment,
-        userID: ThisProcess.userID, startedBy: .command)
-    ) { (error: UsageError) in ImageError(invalidRequest: "\(error)") }
-    self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/")
+        userID: ThisProcess.userID, startedBy: .command
+      ).resolved(in: ThisProcess.currentDirectory ?? "/")
+    } catch {
+      throw ImageError(invalidRequest: "\(error)")
+    }
+    lastCoordinator = LastCoordinator(settings.record)
     executable =
       configuration.coordinatorExecutable
       ?? Self.coordinatorExecutable(path: environment["PATH"] ?? "")
@@ -31,9 +36,13 @@ struct ClusterPlaces: Sendable {
   }
 
   /// The places of a program that has its own settings, with a coordinator beside it.
+  ///
+  /// - Parameter settings: resolved.
   init(_ settings: Settings, starter: CoordinatorStarter? = nil) {
     self.settings = settings
     self.starter = starter
+    environment = ThisProcess.environment
+    lastCoordinator = LastCoordinator(settings.record)
     executable = Self.coordinatorExecutable(path: "")
   }
 
@@ -52,7 +61,7 @@ struct ClusterPlaces: Sendable {
   /// - Parameter urls: in the spelling of ``ImageURL/text``.
   func forgetFailures(of urls: [String]) {
     do throws(ClientError) {
-      let client = try Client(socketPath: settings.socketPath)
+      let client = try Client(socketPath: settings.located.socketPath)
       try client.requireStore(in: settings.storeDirectory)
       try client.forgetFailures(of: urls)
     } catch {
@@ -64,19 +73,17 @@ struct ClusterPlaces: Sendable {
   ///
   /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` if another store's coordinator answers.
   func connect() throws(ClientError) -> Client {
-    guard settings.startsCoordinator else { return try connectIfRunning() }
+    guard settings.located.startsCoordinator else { return try connectIfRunning() }
     if let starter { return try connect(startingBy: starter) }
-    let replacement = try replacementSettings()
-    let launcher = CoordinatorLauncher(
-      executable: executable, arguments: replacement.arguments,
-      environment: replacement.environment, socketPath: settings.socketPath,
-      dataDirectory: settings.dataDirectory, logPath: settings.logPath)
+    let launcher = CoordinatorLauncher(executable: executable, places: settings) {
+      () throws(ClientError) in try replacementSettings()
+    }
     return try known(launcher.connect().client)
   }
 
   /// Connects to the coordinator, and starts none.
   func connectIfRunning() throws(ClientError) -> Client {
-    try known(Client(socketPath: settings.socketPath))
+    try known(Client(socketPath: settings.located.socketPath))
   }
 
   private func connect(startingBy starter: CoordinatorStarter) throws(ClientError) -> Client {
@@ -89,20 +96,28 @@ struct ClusterPlaces: Sendable {
   }
 
   /// What a coordinator is started with: the settings of the one that this process was connected to, if there
-  /// was one, else those of this process. Its places are always those of this process.
+  /// was one and the kept settings are as they were, else those of this process with what is kept. Its places
+  /// are always those of this process.
   ///
   /// - Throws: ``ClientError/notStarted(reason:)`` if it had a proxy whose password is not known here. One
   ///   without the proxy would ask origins directly.
   private func replacementSettings() throws(ClientError) -> Settings {
-    guard var last = lastCoordinator.settings else { return settings }
-    guard let proxies = last.proxies.withCredentials(of: settings.proxies) else {
+    let kept: KeptSettings
+    let own: Settings
+    do throws(SettingsRecordError) {
+      kept = try settings.record.kept()
+      own = try settings.record.completed(settings, with: kept, environment: environment)
+    } catch {
+      throw .notStarted(reason: error.description)
+    }
+    guard var last = lastCoordinator.settings(ifStillKept: kept) else { return own }
+    guard let proxies = last.proxies.withCredentials(of: own.proxies) else {
       throw .notStarted(
         reason:
           "the one before had a proxy with a password, which is not known here; start it with: "
           + "imgctl start --proxy URL")
     }
     last.proxies = proxies
-    last.socketPath = settings.socketPath
     last.dataDirectory = settings.dataDirectory
     last.cacheDirectory = settings.cacheDirectory
     last.storeName = settings.storeName
@@ -115,6 +130,23 @@ struct ClusterPlaces: Sendable {
     guard settings.startsCoordinator else { return client }
     if let starter { starter.remember(client) } else { lastCoordinator.remember(client) }
     return client
+  }
+
+  /// The variables of this process with the settings of the program in their place.
+  private static func environment(
+    _ configuration: ClusterConfiguration
+  ) throws(UsageError) -> [String: String] {
+    var environment = ThisProcess.environment
+    for (name, text) in configuration.settings.sorted(by: { $0.key < $1.key }) {
+      let setting = try rethrowing(try Setting(keptAs: name)) { (error: InvalidValue) in
+        UsageError("settings", error)
+      }
+      try rethrowing(try setting.check(text)) { (error: UsageError) in
+        UsageError("settings: \(error)")
+      }
+      environment[setting.environmentVariable] = text
+    }
+    return environment
   }
 
   private static func arguments(_ configuration: ClusterConfiguration) -> [String] {
@@ -134,13 +166,14 @@ struct ClusterPlaces: Sendable {
   }
 }
 
-/// Where the cluster is, and whether it is started.
+/// Where the cluster is, and whether and how it is started.
 ///
 /// What is `nil` comes from the environment as for the command line: `IMGCTL_SOCKET`, `IMGCTL_DATA_DIR`,
 /// `IMGCTL_AUTOSTART`, or the default places of the user. `IMGCTL_CACHE_DIR` and `IMGCTL_STORE_NAME` name another
 /// place of the store.
 public struct ClusterConfiguration: Hashable, Sendable {
-  /// The path of the coordinator's socket.
+  /// The path of the coordinator's socket. By default, it follows from the data directory: the coordinator that
+  /// owns that is found wherever it listens.
   public var socketPath: String?
   /// The directory of the journal, and of the store unless the environment names another.
   public var dataDirectory: String?
@@ -151,18 +184,31 @@ public struct ClusterConfiguration: Hashable, Sendable {
   /// The program `imgcoordinator`. By default it is beside this program, else in the directories of
   /// `PATH`.
   public var coordinatorExecutable: String?
+  /// The settings of a coordinator that this program starts, by the names of the flags of `imgctl start`, such as
+  /// `["allow-network": "10.0.0.0/8,fd00::/8", "rate-per-host": "1/s"]`. Commas separate the values of a flag
+  /// that can be repeated.
+  ///
+  /// They override the environment and what the last `imgctl start` was told, which count for all other
+  /// settings. A coordinator that runs already keeps its settings, and nothing says so; `imgctl status --limits`
+  /// shows them. Programs that share a coordinator should agree: the first that needs one starts it. These
+  /// settings are not kept for others.
+  ///
+  /// A name or a value that is none is an error of the client's initialiser:
+  /// ``ImageError/Code/invalidRequest``.
+  public var settings: [String: String]
 
   /// The places of the user.
   public static let standard = ClusterConfiguration()
 
-  /// Places that differ from those of the user.
+  /// Places and settings that differ from those of the user.
   public init(
     socketPath: String? = nil, dataDirectory: String? = nil, startsCoordinator: Bool? = nil,
-    coordinatorExecutable: String? = nil
+    coordinatorExecutable: String? = nil, settings: [String: String] = [:]
   ) {
     self.socketPath = socketPath
     self.dataDirectory = dataDirectory
     self.startsCoordinator = startsCoordinator
     self.coordinatorExecutable = coordinatorExecutable
+    self.settings = settings
   }
 }

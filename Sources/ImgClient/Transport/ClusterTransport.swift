@@ -367,12 +367,13 @@ extension ClusterTransport: JobTransport {
 extension ClusterTransport {
   /// Uses the cluster of a program that has its own settings, with a coordinator beside it.
   ///
-  /// - Parameter starter: for a process that is confined; `nil` if this process starts coordinators.
+  /// - Parameters:
+  ///   - settings: resolved.
+  ///   - starter: for a process that is confined; `nil` if this process starts coordinators.
   package convenience init(
     _ settings: Settings, starter: CoordinatorStarter? = nil
   ) throws(ImageError) {
-    let places = ClusterPlaces(
-      settings.resolved(in: ThisProcess.currentDirectory ?? "/"), starter: starter)
+    let places = ClusterPlaces(settings, starter: starter)
     try self.init(places) { () throws(ClientError) in try places.connect() }
   }
 

@@ -1,16 +1,17 @@
 import ImgClient
-package import ImgModel
+import ImgModel
 package import ImgSettings
 
 /// `imgctl start`: starts the coordinator with the settings of the command line.
 package struct StartCommand: Command {
   /// Whether the command becomes the coordinator, instead of starting one in the background.
   package let isInForeground: Bool
+  /// Whether what earlier starts were told is forgotten.
+  package let isFresh: Bool
   package let isJSON: Bool
-  /// Which settings are given, see
-  /// ``Setting/differences(between:givenBy:environment:and:coreCount:)``.
-  private let arguments: ArgumentReader
 
+  private static let defaults = OptionDescription(
+    "--defaults", help: "Forget what is kept of earlier starts.")
   private static let foreground = OptionDescription(
     "--foreground", help: "Run in this process until stopped, as service managers need.")
 
@@ -18,9 +19,12 @@ package struct StartCommand: Command {
 
   package static let description = CommandDescription(
     name: "imgctl start", summary: "start the coordinator with these settings",
-    options: [foreground, .json] + Setting.options,
+    options: [foreground, defaults, .json] + Setting.options,
     notes: [
       Setting.note,
+      "The settings that are given are kept in the data directory, beside those of earlier starts. Each "
+        + "later start of a coordinator uses them, by whatever command, unless a flag or a variable "
+        + "says otherwise. imgctl config shows and changes them.",
       "A coordinator that runs already keeps its settings. If they differ from the given ones, the "
         + "command lists the differences and ends with exit code 2.",
       "Other commands start a coordinator when none answers; that one ends when it is idle.",
@@ -28,13 +32,16 @@ package struct StartCommand: Command {
     examples: [
       .init(
         "imgctl start --workers 4 --allow-network 10.0.0.0/8",
-        "Four workers, which may also fetch from this network.")
+        "Four workers, which may also fetch from this network."),
+      .init(
+        "imgctl start --defaults --transfers 16",
+        "Sixteen transfers; everything else has its default, also later."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isInForeground = arguments.contains(Self.foreground)
+    isFresh = arguments.contains(Self.defaults)
     isJSON = arguments.contains(.json)
-    self.arguments = arguments
     guard !(isInForeground && isJSON) else {
       throw UsageError("--foreground and --json: a coordinator in the foreground prints its log")
     }
@@ -42,15 +49,14 @@ package struct StartCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
-    if isInForeground {
-      try context.becomeCoordinator()
-    }
-    let (client, wasStarted) = try context.startCoordinator()
-    let isReady = try hasReadyWorker(client, wasStarted: wasStarted, in: context)
+    if isInForeground { try context.becomeCoordinator(isFresh: isFresh) }
+    let (client, started) = try context.startCoordinator(isFresh: isFresh)
+    let isReady = try hasReadyWorker(client, wasStarted: started != nil, in: context)
+    let status = try client.answer(.status)
     let differences =
-      wasStarted ? [] : try context.differences(givenBy: arguments, from: client.answer(.status))
+      started != nil ? [] : try context.differences(from: status, isFresh: isFresh)
     let report = StartReport(
-      processID: client.coordinatorProcessID, wasStarted: wasStarted, isReady: isReady,
+      processID: client.coordinatorProcessID, started: started, isReady: isReady,
       logPath: context.settings.logPath, differences: differences)
     if isJSON {
       try context.output.write(json: report)
@@ -59,7 +65,20 @@ package struct StartCommand: Command {
     } else {
       context.note(report.text + "\n")
     }
-    return differences.isEmpty ? .success : .wrongUse
+    guard differences.isEmpty else { return .wrongUse }
+    let record = SettingsRecord(dataDirectory: status.dataDirectory)
+    return isKept(in: record, context) ? .success : .wrongUse
+  }
+
+  /// - Returns: whether the settings are kept.
+  private func isKept(in record: SettingsRecord, _ context: CommandContext) -> Bool {
+    do {
+      try context.keep(isFresh: isFresh, in: record)
+      return true
+    } catch {
+      context.report(error: "the coordinator runs, but its settings are not kept: \(error)")
+      return false
+    }
   }
 
   /// - Throws: ``ClientError/notStarted(reason:)`` where no worker can be started.
@@ -121,7 +140,9 @@ package struct StopCommand: Command {
       let client = try context.runningCoordinator()
       let dataDirectory = try client.answer(.status).dataDirectory
       try client.stop()
-      return (true, dataDirectory == context.settings.dataDirectory)
+      return (
+        true, DirectorySpelling.areSame(dataDirectory, context.settings.dataDirectory)
+      )
     } catch ClientError.unreachable {
       return (false, false)
     } catch let error as ClientError where error.meansNoListener {
@@ -192,77 +213,11 @@ package struct ServeCommand: Command {
   }
 }
 
-/// `imgctl limits`: shows the limits of the running coordinator, or changes some of them.
-package struct LimitsCommand: Command {
-  /// `nil` if the command only shows the limits.
-  package let change: LimitChange?
-  package let isJSON: Bool
-  /// About limits that differ from what is asked for.
-  private let remarks: [String]
-
-  package static let description = CommandDescription(
-    name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
-    options: LimitChange.options + [.json] + OptionDescription.places,
-    notes: [
-      "A change applies at once, until the coordinator ends. Limits that are not given keep their "
-        + "values. The other limits are set by imgctl start."
-    ],
-    examples: [
-      .init("imgctl limits", "Prints the same table as imgctl status --limits."),
-      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Less load on each host."),
-      .init(
-        "imgctl limits --default-expiry 1d",
-        "Applies to thumbnails stored from now on."),
-    ])
-
-  package init(_ arguments: ArgumentReader) throws(UsageError) {
-    isJSON = arguments.contains(.json)
-    let isChanging = LimitChange.options.contains { arguments.contains($0) }
-    let asked = try Settings(changing: arguments)
-    change = isChanging ? LimitChange(asked, givenBy: arguments) : nil
-    remarks = asked.remarks
-  }
-
-  package func run(in context: CommandContext) throws -> ExitCode {
-    for remark in remarks { context.note("imgctl: \(remark)\n") }
-    let client = try context.runningCoordinator()
-    let status = try change.map { try client.answer(.limit($0)) } ?? client.answer(.status)
-    return try LimitTable.show(status, isJSON: isJSON, in: context)
-  }
-}
-
-/// The settings of a coordinator, as `imgctl status --limits` and `imgctl limits` print them.
-enum LimitTable {
-  static func show(
-    _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
-  ) throws -> ExitCode {
-    if isJSON {
-      try context.output.write(
-        json: JSONObject(
-          [
-            "socket": cluster.socketPath, "data_directory": cluster.dataDirectory,
-            "cache_directory": cluster.cacheDirectory, "store_name": cluster.storeName,
-          ],
-          beside: cluster.limits, cluster.settings))
-    } else {
-      try context.output.write(text(of: Settings(runningAs: cluster)))
-    }
-    return .success
-  }
-
-  private static func text(of settings: Settings) -> String {
-    var table = Table([.text("limit"), .text("flag"), .text("value"), .text("default")])
-    for row in Setting.rows(of: settings) {
-      table.addRow([row.name, row.flag, row.value, row.defaultText])
-    }
-    return table.rendered
-  }
-}
-
 /// The result of `imgctl start`, with the settings that differ from the requested ones.
 struct StartReport: Encodable {
   let processID: Int32
-  let wasStarted: Bool
+  /// Its settings, if it was started.
+  let started: Settings?
   /// Whether a worker is ready.
   let isReady: Bool
   let logPath: String
@@ -273,19 +228,23 @@ struct StartReport: Encodable {
       JSONObject(["setting": $0.flag, "asked": $0.asked, "running": $0.running])
     }
     try JSONObject([
-      "pid": processID, "started": wasStarted, "ready": isReady, "log": wasStarted ? logPath : nil,
+      "pid": processID, "started": started != nil, "ready": isReady,
+      "log": started == nil ? nil : logPath,
       "differences": others.isEmpty ? nil : others,
     ]).encode(to: encoder)
   }
 
   /// The text for people.
   var text: String {
-    guard wasStarted else {
+    guard let started else {
       return "a coordinator already runs (process \(processID)) and keeps its settings"
     }
     let workers =
       isReady ? "" : "; its workers are still starting, see imgctl status"
-    return "started a coordinator (process \(processID))\(workers); its log is \(logPath)"
+    let kept = started.changes(from: .kept)
+    let earlier =
+      kept.isEmpty ? "" : " with the settings of earlier starts: \(kept.joined(separator: ", "))"
+    return "started a coordinator (process \(processID))\(earlier)\(workers); its log is \(logPath)"
   }
 
   /// A table of the differences with a remedy; `nil` if nothing differs.
@@ -298,10 +257,11 @@ struct StartReport: Encodable {
     let remedy =
       differences.allSatisfy(\.isChangeable)
       ? "to change them now: imgctl limits, with the same flags"
-      : "to change them: imgctl stop, then imgctl start, with all flags; end gateways before, because "
+      : "to change them: imgctl stop, then imgctl start, with the same flags; end gateways before, because "
         + "they start a coordinator again"
     return
-      "a coordinator already runs (process \(processID)) with other settings and keeps them:\n"
+      "a coordinator already runs (process \(processID)) with other settings and keeps them; "
+      + "nothing was changed:\n"
       + table.rendered + remedy
   }
 }

@@ -45,9 +45,8 @@ package struct ExportCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let jobs = isFetching ? JobSource.coordinator(try context.coordinator()) : try context.jobs()
-    if case .coordinator(let client) = jobs {
-      try client.requireStore(in: context.settings.storeDirectory)
-    }
+    var context = context
+    if case .coordinator(let client) = jobs { context = try context.withStore(of: client) }
     let status = try jobs.status(of: job)
     var missing: MissingResults?
     if isFetching, case .coordinator(let client) = jobs {

@@ -19,6 +19,7 @@ package struct Setting: Sendable {
 
   private let set: @Sendable (inout Settings, [String]) throws(InvalidValue) -> Void
   private let get: @Sendable (Settings) -> [String]
+  private let getExact: @Sendable (Settings) -> [String]
 
   /// - Parameters:
   ///   - placeholder: `nil` for a flag without a value.
@@ -39,6 +40,7 @@ package struct Setting: Sendable {
     self.isLimit = isLimit
     self.isSecret = isSecret
     self.get = get
+    getExact = { (form.exactTexts ?? form.texts)($0[keyPath: value]) }
     set = { (settings, texts) throws(InvalidValue) in
       settings[keyPath: value] = try form.value(texts)
     }
@@ -55,6 +57,8 @@ package struct Setting: Sendable {
     /// The texts that are read; none if it is not set.
     let texts: @Sendable (Value) -> [String]
     var isRepeatable = false
+    /// The texts of a value that ``texts`` does not show completely; `nil` for the same.
+    var exactTexts: (@Sendable (Value) -> [String])?
 
     /// A value of one text.
     static func one(
@@ -100,14 +104,18 @@ package struct Setting: Sendable {
   /// The arguments that set what is set in `settings`.
   func arguments(for settings: Settings) -> [String] {
     guard !isSecret else { return [] }
-    let texts = texts(in: settings)
-    guard option.placeholder == nil else { return texts.flatMap { [option.flag, $0] } }
-    return texts == [YesOrNo.text(true)] ? [option.flag] : []
+    guard option.placeholder != nil else { return typed(in: settings) }
+    return texts(in: settings).flatMap { [option.flag, $0] }
   }
 
   /// The texts of the value in `settings`; none if it is not set.
   package func texts(in settings: Settings) -> [String] {
     get(settings)
+  }
+
+  /// The same with what may be a secret.
+  func exactTexts(in settings: Settings) -> [String] {
+    getExact(settings)
   }
 
   /// Sets the value in `settings` from the flag, else from the variable.
@@ -118,12 +126,16 @@ package struct Setting: Sendable {
   ) throws(UsageError) {
     guard let given = GivenTexts(of: option, in: arguments, environment) else { return }
     try put(given.texts, from: given.source, into: &settings)
+    settings.sources[option.flag] = given.source == option.flag ? .flag : .variable
   }
 
   /// Reads the texts of the flag or variable `source`.
   func put(
     _ texts: [String], from source: String, into settings: inout Settings
   ) throws(UsageError) {
+    guard option.isRepeatable || texts.count == 1 else {
+      throw UsageError("\(source): \(texts.count) values, but it has one")
+    }
     do {
       try set(&settings, texts)
     } catch {
@@ -141,26 +153,6 @@ extension Setting {
     "Each setting may also come from an environment variable, such as IMGCTL_DATA_DIR for "
     + "--data-dir. A flag overrides its variable. Durations are 500ms, 30s, 10m, 2h, 1.5d, 2w, or 0.25 "
     + "in seconds; sizes are 64K, 100M or 2G, where 1K, 1KB and 1KiB are 1,024 bytes."
-
-  /// One line of the table that `imgctl status --limits` prints.
-  package struct Row: Hashable, Sendable {
-    package let name: String
-    package let flag: String
-    /// `-` if nothing is set and the default applies.
-    package let value: String
-    package let defaultText: String
-  }
-
-  /// The settings of a coordinator with the defaults: limits first.
-  package static func rows(of settings: Settings) -> [Row] {
-    (all.filter(\.isLimit) + all.filter { !$0.isLimit }).map { setting in
-      let texts = setting.texts(in: settings)
-      return Row(
-        name: setting.name, flag: setting.option.flag,
-        value: texts.isEmpty ? "-" : texts.joined(separator: ", "),
-        defaultText: setting.defaultText)
-    }
-  }
 }
 
 extension Setting {
@@ -351,7 +343,7 @@ extension Setting {
     isSecret: true, \.proxy,
     Form(
       value: { (texts) throws(InvalidValue) in (try ProxyChoice(parsing: texts[0]), .none) },
-      texts: { $0.inUse.texts }))
+      texts: { $0.inUse.texts }, exactTexts: { $0.asked.map { [$0.text] } ?? [] }))
 
   private static let guards: [Setting] = [
     Setting(

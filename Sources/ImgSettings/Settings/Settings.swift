@@ -2,9 +2,17 @@ package import ImgModel
 
 /// The settings of a coordinator. A value of this type is complete and in range.
 ///
-/// Each setting comes from its flag, else from its environment variable, else from its default. An
-/// empty variable counts as not set.
+/// Each setting comes from its flag, else from its environment variable, else from what is kept with the
+/// journal (see ``adding(_:environment:)``), else from its default. An empty variable counts as not set.
 package struct Settings: Hashable, Sendable {
+  /// Where the value of a setting comes from.
+  package enum Source: Hashable, Sendable {
+    case flag
+    case variable
+    /// What `imgctl start` or `imgctl config` was told before.
+    case kept
+  }
+
   /// What starts the coordinator.
   package enum Starter: Sendable {
     /// A user or a service manager: the coordinator runs until it is stopped.
@@ -44,6 +52,8 @@ package struct Settings: Hashable, Sendable {
   package var workerExecutable: String?
   /// Whether the coordinator sets the store budget at its start, see ``storeBudgetDivisor``.
   package var isStoreBudgetAutomatic = false
+  /// Where each setting comes from, by its flag; a setting that has its default is not there.
+  package internal(set) var sources: [String: Source] = [:]
   /// What to say of the limits that were below their minimum and raised, by their flags.
   private var raisedLimits: [String: String] = [:]
 
@@ -137,8 +147,12 @@ package struct Settings: Hashable, Sendable {
     Setting.all.flatMap { $0.arguments(for: self) }
   }
 
-  /// The variables of the settings that have no place among ``arguments``, which every user can see.
-  package var environment: [String: String] { proxies.environment }
+  /// The variables of a coordinator: those of the settings that have no place among ``arguments``, which every
+  /// user can see. The others are empty, so that they count as not set.
+  package var environment: [String: String] {
+    let variables = Setting.all.map { ($0.environmentVariable, "") }
+    return proxies.environment.merging(variables) { own, _ in own }
+  }
 }
 
 /// The paths in the data directory and the cache directory.
@@ -209,7 +223,34 @@ extension Settings {
     resolved.workerExecutable = workerExecutable.map(absolute)
     resolved.allowedDirectories = allowedDirectories.map(absolute)
     resolved.authorityFile = authorityFile.map(absolute)
+    if let path = resolved.impliedSocketPath { resolved.socketPath = path }
     return resolved
+  }
+
+  /// The socket of a data directory that is named, so that this alone selects a coordinator; `nil` if a socket
+  /// is named, too, or no data directory.
+  ///
+  /// It is in the directory. If that path is too long for a socket, it is in the default directory of sockets,
+  /// and its name is derived from the path.
+  private var impliedSocketPath: String? {
+    guard !isNamed(.socket), isNamed(.dataDirectory) else { return nil }
+    let path = "\(dataDirectory)/\(DefaultPlaces.socketName)"
+    guard path.utf8.count > Self.maximumSocketPathByteCount else { return path }
+    let directory = socketPath.lastIndex(of: "/").map { socketPath[..<$0] } ?? ""
+    return "\(directory)/\(PathHash.text(of: dataDirectory)).sock"
+  }
+
+  /// Whether a flag or a variable names a place.
+  package func isNamed(_ place: Setting) -> Bool { sources[place.option.flag] != nil }
+}
+
+/// A short name for a path: FNV-1a of its bytes.
+private enum PathHash {
+  static func text(of path: String) -> String {
+    let hash = path.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    return String(hash, radix: 36)
   }
 }
 
@@ -257,36 +298,52 @@ extension Setting {
     package let isChangeable: Bool
   }
 
-  /// The differences between the settings whose flag or variable is given and the running ones. The
-  /// order of repeated values does not matter.
+  /// The differences between requested and running settings. The order of repeated values does not matter.
   ///
   /// - Parameters:
   ///   - asked: the settings of the arguments and the environment, resolved.
+  ///   - isIncluded: the settings to compare; by default, those that a flag or a variable gives.
   ///   - coreCount: the number of workers that `auto` means. Which store budget it meant at the start is not
   ///     known, so every one counts as the same.
   package static func differences(
-    between asked: Settings, givenBy arguments: ArgumentReader, environment: [String: String],
-    and running: Settings, coreCount: Int
+    between asked: Settings, and running: Settings, coreCount: Int,
+    of isIncluded: ((Setting) -> Bool)? = nil
   ) -> [Difference] {
+    let isIncluded = isIncluded ?? asked.isGiven
     var asked = asked
     if asked.limits.workers == 0 { asked.limits.workers = coreCount }
     if asked.isStoreBudgetAutomatic {
       asked.isStoreBudgetAutomatic = false
       asked.limits.storeBudgetByteCount = running.limits.storeBudgetByteCount
     }
-    return all.filter { $0.isGiven(by: arguments, environment: environment) }.compactMap {
+    return all.filter(isIncluded).compactMap {
       let texts = [asked, running].map($0.texts)
       guard Set(texts[0]) != Set(texts[1]) else { return nil }
       let shown = texts.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
       return Difference(
         name: $0.name, flag: $0.option.flag, asked: shown[0], running: shown[1],
-        isChangeable: changeable.map(\.option.flag).contains($0.option.flag))
+        isChangeable: $0.isChangeable)
     }
   }
 
-  private func isGiven(by arguments: ArgumentReader, environment: [String: String]) -> Bool {
-    arguments.lists(option) && arguments.texts(of: option) != nil
-      || environment[environmentVariable].map { !$0.isEmpty } ?? false
+  /// One line of the table that `imgctl status --limits` prints.
+  package struct Row: Hashable, Sendable {
+    package let name: String
+    package let flag: String
+    /// `-` if nothing is set and the default applies.
+    package let value: String
+    package let defaultText: String
+  }
+
+  /// The settings of a coordinator with the defaults: limits first.
+  package static func rows(of settings: Settings) -> [Row] {
+    (all.filter(\.isLimit) + all.filter { !$0.isLimit }).map { setting in
+      let texts = setting.texts(in: settings)
+      return Row(
+        name: setting.name, flag: setting.option.flag,
+        value: texts.isEmpty ? "-" : texts.joined(separator: ", "),
+        defaultText: setting.defaultText)
+    }
   }
 }
 
@@ -294,6 +351,8 @@ extension Setting {
 ///
 /// Relative paths in XDG variables are ignored, as the XDG Base Directory Specification requires.
 struct DefaultPlaces {
+  static let socketName = "control.sock"
+
   let socketPath: String
   /// `nil` if the environment has no home directory.
   let dataDirectory: String?
@@ -304,7 +363,7 @@ struct DefaultPlaces {
     func absolutePath(_ variable: String) -> String? { Self.absolutePath(environment[variable]) }
     let runtimeDirectory =
       absolutePath("XDG_RUNTIME_DIR").map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
-    socketPath = "\(runtimeDirectory)/control.sock"
+    socketPath = "\(runtimeDirectory)/\(Self.socketName)"
     func directory(in variable: String, else path: String) -> String? {
       let parent = absolutePath(variable) ?? absolutePath("HOME").map { "\($0)/\(path)" }
       return parent.map { "\($0)/imgctl" }
@@ -329,8 +388,13 @@ extension LimitChange {
   ///   - asked: those of the same arguments.
   ///   - arguments: the arguments of a command that lists ``options``.
   package init(_ asked: Settings, givenBy arguments: ArgumentReader) {
+    self.init(asked) { arguments.contains($0.changeOption) }
+  }
+
+  /// - Parameter isGiven: the settings to change.
+  package init(_ asked: Settings, of isGiven: (Setting) -> Bool) {
     func given<Value>(_ setting: Setting, _ limit: KeyPath<Limits, Value>) -> Value? {
-      arguments.contains(setting.changeOption) ? asked.limits[keyPath: limit] : nil
+      isGiven(setting) ? asked.limits[keyPath: limit] : nil
     }
     self.init(
       transfers: given(.transfers, \.transfers),
@@ -352,5 +416,77 @@ extension Settings {
       try setting.put(texts, from: setting.changeOption.flag, into: &self)
     }
     raiseLimits()
+  }
+}
+
+/// A parsed command line of `imgcoordinator`.
+package enum CoordinatorInvocation: Hashable, Sendable {
+  /// Print this text.
+  case print(String)
+  case run(Settings)
+
+  package static let description = CommandDescription(
+    name: "imgcoordinator",
+    summary: "run the coordinator in the foreground",
+    options: Setting.options + [.version],
+    notes: [Setting.note],
+    examples: [
+      .init(
+        "imgcoordinator --workers 4 --transfers 32",
+        "Runs on the default socket until SIGTERM or imgctl stop.")
+    ])
+
+  /// - Parameter arguments: without the program's name.
+  package init(
+    arguments: [String], environment: [String: String], userID: UInt32
+  ) throws(UsageError) {
+    let reader = try ArgumentReader(arguments, for: Self.description)
+    if let text = reader.printedText {
+      self = .print(text)
+      return
+    }
+    self = .run(
+      try Settings(reader, environment: environment, userID: userID, startedBy: .person))
+  }
+}
+
+/// A parsed command line of `imggateway`.
+package enum GatewayInvocation: Sendable {
+  /// Print this text.
+  case print(String)
+  /// The second value says where the cluster is.
+  case run(GatewaySettings, Settings)
+
+  package static let json = OptionDescription(
+    "--json", help: "Print the address as JSON when requests are answered.")
+
+  package static let description = CommandDescription(
+    name: "imggateway",
+    summary: "serve thumbnails over HTTP",
+    options: GatewayOptions.all + GatewayOptions.places + [json, .version],
+    notes: [
+      Setting.note,
+      "Starts a coordinator if none answers. TLS and HTTP/2 are for a reverse proxy in front. What it keeps in "
+        + "memory is a share of the coordinator's --memory-budget.",
+    ],
+    examples: [
+      .init("imggateway", "Serves the gallery and pictures at http://127.0.0.1:8080/."),
+      .init(
+        "imggateway --listen 0.0.0.0:8080 --key-file /etc/imgctl/keys",
+        "Serves signed requests of other machines."),
+    ])
+
+  /// - Parameter arguments: without the program's name.
+  package init(
+    arguments: [String], environment: [String: String], userID: UInt32
+  ) throws(UsageError) {
+    let reader = try ArgumentReader(arguments, for: Self.description)
+    if let text = reader.printedText {
+      self = .print(text)
+      return
+    }
+    self = .run(
+      try GatewaySettings(reader, environment: environment),
+      try Settings(reader, environment: environment, userID: userID, startedBy: .command))
   }
 }

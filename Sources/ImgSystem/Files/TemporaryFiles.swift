@@ -165,10 +165,16 @@ package final class ReplacementFile {
 
   /// Gives the file its path.
   ///
+  /// - Parameter isDurable: whether its content and its path survive a power cut.
   /// - Returns: the file, still open.
   @discardableResult
-  package func commit() throws(SystemError) -> OwnedDescriptor {
+  package func commit(isDurable: Bool = false) throws(SystemError) -> OwnedDescriptor {
+    if isDurable { _ = try pathCall("fsync", path) { fsync(descriptor) } }
     _ = try pathCall("rename to", path) { unsafe rename(temporary, path) }
+    if isDurable {
+      let directory = FileIO.directory(of: path)
+      try Directory.sync(directory.isEmpty ? "." : String(directory))
+    }
     guard let file = file.take() else { preconditionFailure("\(path) has its content already") }
     return file
   }

@@ -1,0 +1,365 @@
+import ImgClient
+package import ImgModel
+package import ImgSettings
+import ImgSystem
+
+/// `imgctl config show`: shows the settings of the next start, and where they come from.
+package struct ConfigShowCommand: Command {
+  /// Whether settings that have their defaults are shown, too.
+  package let isComplete: Bool
+  package let isJSON: Bool
+
+  package static let starter = Settings.Starter.person
+
+  private static let all = OptionDescription(
+    "--all", help: "Also show the settings that have their defaults.")
+
+  package static let description = CommandDescription(
+    name: "imgctl config show", summary: "show the settings of the next start and their sources",
+    options: [all, .json] + OptionDescription.places,
+    notes: [
+      "A setting comes from a variable, else from what imgctl start or imgctl config set was told (kept), "
+        + "else from its default. A flag of imgctl start overrides all of them. Where the running "
+        + "coordinator has another value, that is shown, too. Passwords are hidden."
+    ],
+    examples: [.init("imgctl config show", "What differs from the defaults.")])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isComplete = arguments.contains(Self.all)
+    isJSON = arguments.contains(.json)
+  }
+
+  package func run(in given: CommandContext) throws -> ExitCode {
+    let context = try given.withDataDirectoryOfSocket()
+    let record = context.settings.record
+    let settings = try context.completedSettings()
+    let running = try context.coordinatorIfRunning().map {
+      try Settings(runningAs: $0.answer(.status))
+    }
+    let reports = SettingReport.all(
+      of: settings, running: running, coreCount: context.coreCount
+    ).filter { isComplete || !$0.isDefault || $0.running != nil }
+    if isJSON {
+      let objects = reports.map {
+        JSONObject([
+          "setting": $0.key, "values": $0.texts, "source": $0.source, "running": $0.running,
+        ])
+      }
+      try context.output.write(json: JSONObject(["file": record.path, "settings": objects]))
+    } else if reports.isEmpty {
+      context.note("all settings have their defaults\n")
+    } else {
+      try context.output.write(Self.text(of: reports))
+    }
+    return .success
+  }
+
+  private static func text(of reports: [SettingReport]) -> String {
+    let hasRunning = reports.contains { $0.running != nil }
+    var table = Table(
+      [.text("setting"), .text("value"), .text("source")] + (hasRunning ? [.text("running")] : []))
+    for report in reports {
+      let running = report.running.map(text) ?? ""
+      table.addRow(
+        [report.key, text(of: report.texts), report.source] + (hasRunning ? [running] : []))
+    }
+    return table.rendered
+  }
+
+  private static func text(of texts: [String]) -> String {
+    texts.isEmpty ? "none" : texts.joined(separator: ", ")
+  }
+}
+
+/// `imgctl config set`: keeps settings for later starts.
+package struct ConfigSetCommand: Command {
+  package let isJSON: Bool
+
+  package static let starter = Settings.Starter.person
+
+  package static let description = CommandDescription(
+    name: "imgctl config set", summary: "keep settings for later starts of the coordinator",
+    options: Setting.keepable.map(\.option) + [.json] + OptionDescription.places,
+    notes: [
+      "Every later start of a coordinator of this data directory uses the settings, by whatever command, unless "
+        + "a flag or a variable says otherwise. What imgctl limits can change also changes in the running "
+        + "coordinator at once.",
+      "A repeatable setting replaces all its values that were kept. Only the owner can read the file.",
+    ],
+    examples: [
+      .init(
+        "imgctl config set --rate-per-host 1/s --contact me@example.org",
+        "The dashes may be left out: imgctl config set rate-per-host 1/s.")
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+    guard Setting.keepable.contains(where: { arguments.contains($0.option) }) else {
+      throw UsageError("no setting is given, such as imgctl config set --rate-per-host 1/s")
+    }
+  }
+
+  /// Adds the dashes of flags that have none.
+  package static func prepared(_ arguments: [String]) -> [String] {
+    var isValue = false
+    return arguments.map { argument in
+      defer { isValue = !isValue && argument.hasPrefix("--") && !argument.contains("=") }
+      let name = argument.prefix { $0 != "=" }
+      guard !isValue, !argument.hasPrefix("-"), let setting = try? Setting(keptAs: String(name))
+      else { return argument }
+      isValue = true
+      return setting.option.flag + argument.dropFirst(name.count)
+    }
+  }
+
+  package func run(in given: CommandContext) throws -> ExitCode {
+    let context = try given.withDataDirectoryOfSocket()
+    for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
+    let (settings, record) = (context.settings, context.settings.record)
+    let asked = KeptSettings(settings, from: [.flag])
+    var effect = ConfigEffect()
+    try record.change { kept in
+      kept.merge(asked)
+      _ = try context.completedSettings(with: kept)
+      try effect.apply(settings, asked.keys, in: context)
+    }
+    let changed = Setting.keepable.filter { asked.keys.contains($0.key) }
+    for setting in changed where context.isSet(setting.environmentVariable) {
+      context.note("imgctl: the variable \(setting.environmentVariable) is set and overrides it\n")
+    }
+    if !settings.startsCoordinator {
+      context.note(
+        "imgctl: commands start no coordinator at \(settings.socketPath); the settings of a service are in "
+          + "its unit\n")
+    }
+    let typed = changed.flatMap { $0.typed(in: settings) }.joined(separator: ", ")
+    try effect.report("kept: \(typed)", changed, isJSON: isJSON, in: context)
+    return .success
+  }
+}
+
+/// `imgctl config unset`: forgets settings that are kept.
+package struct ConfigUnsetCommand: Command {
+  /// The names without dashes.
+  package let keys: [String]
+  package let isJSON: Bool
+
+  package static let starter = Settings.Starter.person
+
+  private static let settings = OperandDescription(
+    "SETTING", .many, help: "The name of a setting, such as rate-per-host.")
+
+  package static let description = CommandDescription(
+    name: "imgctl config unset", summary: "forget settings that are kept for later starts",
+    operands: [settings], options: [.json] + OptionDescription.places,
+    notes: [
+      "A variable or the default counts in their place. imgctl start --defaults forgets all of them."
+    ],
+    examples: [
+      .init("imgctl config unset rate-per-host contact", "Names may have the dashes of flags.")
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    keys = Array(arguments.texts(of: Self.settings))
+    isJSON = arguments.contains(.json)
+  }
+
+  /// Removes the dashes of the flags of settings, which take no value here.
+  package static func prepared(_ arguments: [String]) -> [String] {
+    arguments.map { argument in
+      argument.hasPrefix("--") ? (try? Setting(keptAs: argument))?.key ?? argument : argument
+    }
+  }
+
+  package func run(in given: CommandContext) throws -> ExitCode {
+    let context = try given.withDataDirectoryOfSocket()
+    var removed: [String] = []
+    let record = context.settings.record
+    try record.change { kept in
+      for key in keys {
+        if kept.remove(key) {
+          removed.append(key)
+        } else {
+          do throws(InvalidValue) {
+            _ = try Setting(keptAs: key)
+          } catch {
+            throw UsageError("imgctl config unset", error)
+          }
+        }
+      }
+    }
+    // What else is kept may not be usable. The next start says so.
+    let rest = try? context.completedSettings()
+    var effect = ConfigEffect()
+    if !removed.isEmpty { try effect.apply(rest ?? context.settings, removed, in: context) }
+    let text =
+      removed.isEmpty ? "nothing was kept" : "forgotten: \(removed.joined(separator: ", "))"
+    try effect.report(
+      text, Setting.keepable.filter { removed.contains($0.key) }, isJSON: isJSON, in: context)
+    return .success
+  }
+}
+
+/// What a change of kept settings means for the running coordinator.
+private struct ConfigEffect {
+  /// The process of the coordinator; `nil` if none runs.
+  private var processID: Int32?
+  /// The settings that it has now.
+  private var applied: [Setting] = []
+  /// The settings that it does not have before it starts again.
+  private var pending: [Setting] = []
+
+  /// Changes what can be changed in the running coordinator.
+  ///
+  /// - Parameters:
+  ///   - settings: those that count from now on.
+  ///   - keys: the settings that change.
+  mutating func apply(
+    _ settings: Settings, _ keys: [String], in context: CommandContext
+  ) throws {
+    guard let client = try context.coordinatorIfRunning() else { return }
+    let changed = Setting.keepable.filter { keys.contains($0.key) }
+    applied = changed.filter(\.isChangeable)
+    if !applied.isEmpty {
+      let flags = applied.map(\.option.flag)
+      try client.answer(.limit(LimitChange(settings) { flags.contains($0.option.flag) }))
+    }
+    let running = try Settings(runningAs: client.answer(.status))
+    let others = changed.filter { !$0.isChangeable && !$0.isStartDefault(in: settings) }
+    let flags = Setting.differences(
+      between: settings, and: running, coreCount: context.coreCount
+    ) { setting in others.contains { $0.key == setting.key } }.map(\.flag)
+    pending = others.filter { flags.contains($0.option.flag) }
+    processID = client.coordinatorProcessID
+  }
+
+  /// Prints what was changed, and when it counts.
+  ///
+  /// - Parameter changed: the settings that were changed.
+  func report(
+    _ text: String, _ changed: [Setting], isJSON: Bool, in context: CommandContext
+  ) throws {
+    func flags(_ settings: [Setting]) -> String {
+      settings.map(\.option.flag).joined(separator: ", ")
+    }
+    var lines = [text]
+    if let processID, !applied.isEmpty {
+      lines.append("the running coordinator (process \(processID)) has now: \(flags(applied))")
+    }
+    if !pending.isEmpty {
+      lines.append("at the next start (imgctl stop, then imgctl start): \(flags(pending))")
+    }
+    try context.answer(
+      JSONObject([
+        "changed": changed.map(\.key), "applied": applied.map(\.key),
+        "at_next_start": (processID == nil ? changed : pending).map(\.key),
+      ]), isJSON: isJSON, orSay: lines.joined(separator: "\n"))
+  }
+}
+
+extension Setting {
+  /// Whether it has a default that depends on what starts the coordinator.
+  fileprivate func isStartDefault(in settings: Settings) -> Bool {
+    dependsOnStart && settings.sources[option.flag] == nil
+  }
+}
+
+/// `imgctl limits`: shows the limits of the running coordinator, or changes some of them.
+package struct LimitsCommand: Command {
+  /// `nil` if the command only shows the limits.
+  package let change: LimitChange?
+  package let isJSON: Bool
+  /// The flags of the limits that it changes.
+  private let changedFlags: [String]
+  /// About limits that differ from what is asked for.
+  private let remarks: [String]
+
+  package static let description = CommandDescription(
+    name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
+    options: LimitChange.options + [.json] + OptionDescription.places,
+    notes: [
+      "A change applies at once, until the coordinator ends; imgctl config set keeps it. Limits that are "
+        + "not given keep their values. The other limits are set by imgctl config set or imgctl start."
+    ],
+    examples: [
+      .init("imgctl limits", "Prints the same table as imgctl status --limits."),
+      .init("imgctl limits --transfers-per-host 2 --rate-per-host 30/m", "Less load on each host."),
+      .init(
+        "imgctl limits --default-expiry 1d",
+        "Applies to thumbnails stored from now on."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    isJSON = arguments.contains(.json)
+    changedFlags = LimitChange.options.filter { arguments.contains($0) }.map(\.flag)
+    let asked = try Settings(changing: arguments)
+    change = changedFlags.isEmpty ? nil : LimitChange(asked, givenBy: arguments)
+    remarks = asked.remarks
+  }
+
+  /// Refuses the settings that only a start can change, and says how they are.
+  package static func prepared(_ arguments: [String]) throws(UsageError) -> [String] {
+    for (index, argument) in arguments.enumerated() {
+      let parts = argument.split(separator: "=", maxSplits: 1)
+      guard argument.hasPrefix("--"), let name = parts.first,
+        let setting = try? Setting(keptAs: String(name)), !setting.isChangeable
+      else { continue }
+      let value = parts.count > 1 ? String(parts[1]) : arguments.dropFirst(index + 1).first
+      let flag = [setting.option.flag, setting.option.placeholder == nil ? nil : value]
+      throw UsageError(
+        "\(setting.option.flag) cannot change while the coordinator runs: imgctl config set "
+          + "\(flag.compactMap(\.self).joined(separator: " ")), then imgctl stop and imgctl start")
+    }
+    return arguments
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    for remark in remarks { context.note("imgctl: \(remark)\n") }
+    let client = try context.runningCoordinator()
+    guard let change else {
+      return try LimitTable.show(try client.answer(.status), isJSON: isJSON, in: context)
+    }
+    let status = try client.answer(.limit(change))
+    guard !isJSON else { return try LimitTable.show(status, isJSON: true, in: context) }
+    let settings = try Settings(runningAs: status)
+    var table = Table([.text("limit"), .text("flag"), .text("value")])
+    for row in Setting.rows(of: settings) where changedFlags.contains(row.flag) {
+      table.addRow([row.name, row.flag, row.value])
+    }
+    try context.output.write(table.rendered)
+    let typed = Setting.keepable.filter { changedFlags.contains($0.option.flag) }
+      .flatMap { $0.typed(in: settings) }.joined(separator: " ")
+    let object = changedFlags.count == 1 ? "it" : "them"
+    context.note(
+      "until the coordinator ends; to keep \(object): imgctl config set \(typed)\n")
+    return .success
+  }
+}
+
+/// The settings of a coordinator, as `imgctl status --limits` and `imgctl limits` print them.
+enum LimitTable {
+  static func show(
+    _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
+  ) throws -> ExitCode {
+    if isJSON {
+      try context.output.write(
+        json: JSONObject(
+          [
+            "socket": cluster.socketPath, "data_directory": cluster.dataDirectory,
+            "cache_directory": cluster.cacheDirectory, "store_name": cluster.storeName,
+          ],
+          beside: cluster.limits, cluster.settings))
+    } else {
+      try context.output.write(text(of: Settings(runningAs: cluster)))
+    }
+    return .success
+  }
+
+  private static func text(of settings: Settings) -> String {
+    var table = Table([.text("limit"), .text("flag"), .text("value"), .text("default")])
+    for row in Setting.rows(of: settings) {
+      table.addRow([row.name, row.flag, row.value, row.defaultText])
+    }
+    return table.rendered
+  }
+}

@@ -1,0 +1,201 @@
+import ImgModel
+
+/// What `imgctl start` and `imgctl config` were told about the coordinator of a data directory. Every later
+/// start of a coordinator there uses it, unless a flag or a variable says otherwise.
+///
+/// Its JSON is an object with the texts of each setting, such as `{"rate-per-host":["1/s"]}`.
+package struct KeptSettings: Hashable, Sendable, Codable {
+  /// By the names of the settings, see ``Setting/key``.
+  private var texts: [String: [String]]
+
+  package static let none = KeptSettings(texts: [:])
+
+  private init(texts: [String: [String]]) {
+    self.texts = texts
+  }
+
+  /// The settings that come from some sources. Places are left out.
+  ///
+  /// - Parameter settings: resolved, so that paths mean the same everywhere.
+  package init(_ settings: Settings, from sources: Set<Settings.Source>) {
+    self = .none
+    for setting in Setting.keepable {
+      guard let source = settings.sources[setting.option.flag], sources.contains(source) else {
+        continue
+      }
+      texts[setting.key] = setting.exactTexts(in: settings)
+    }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    texts = try decoder.singleValueContainer().decode([String: [String]].self)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(texts)
+  }
+
+  package var isEmpty: Bool { texts.isEmpty }
+
+  /// The names of what is kept, also of what this release does not know.
+  package var keys: [String] { texts.keys.sorted() }
+
+  /// Keeps other settings beside these, or in their place. The values of a repeatable setting replace all
+  /// those before.
+  package mutating func merge(_ others: KeptSettings) {
+    texts.merge(others.texts) { $1 }
+  }
+
+  /// Forgets a setting.
+  ///
+  /// - Returns: whether it was kept.
+  @discardableResult
+  package mutating func remove(_ key: String) -> Bool {
+    texts.removeValue(forKey: key) != nil
+  }
+
+  func texts(of setting: Setting) -> [String]? { texts[setting.key] }
+
+  /// Refuses what this release does not know: without it, a coordinator might do what it was told not to do.
+  func requireKnown() throws(UsageError) {
+    let known = Set(Setting.keepable.map(\.key))
+    guard let key = keys.first(where: { !known.contains($0) }) else { return }
+    throw UsageError("imgctl \(Build.version) has no setting \(Spelling.quoted(key))")
+  }
+}
+
+extension Settings {
+  /// The same settings with those that are kept, except where a flag or a variable says otherwise.
+  ///
+  /// - Parameter environment: names proxies, and hosts that are asked without one.
+  /// - Throws: ``UsageError`` for a setting that is unknown or out of range.
+  package func adding(
+    _ kept: KeptSettings, environment: [String: String]
+  ) throws(UsageError) -> Settings {
+    try kept.requireKnown()
+    var settings = self
+    for setting in Setting.keepable where !isGiven(setting) {
+      guard let texts = kept.texts(of: setting) else { continue }
+      try setting.put(texts, from: setting.option.flag, into: &settings)
+      settings.sources[setting.option.flag] = .kept
+    }
+    if settings.sources[Setting.proxy.option.flag] == .kept {
+      settings.proxies = try ProxySettings(settings.proxyChoice, environment: environment)
+    }
+    settings.raiseLimits()
+    return settings
+  }
+
+  /// Whether a flag or a variable gives a setting.
+  package func isGiven(_ setting: Setting) -> Bool {
+    switch sources[setting.option.flag] {
+    case .flag, .variable: true
+    case .kept, nil: false
+    }
+  }
+
+  /// The flags of the settings that come from a source and differ from their defaults, as they are typed.
+  ///
+  /// - Parameter source: `nil` for all sources.
+  package func changes(from source: Source? = nil) -> [String] {
+    let defaults = Settings(socketPath: "", dataDirectory: "")
+    return Setting.keepable.filter { setting in
+      (source == nil || sources[setting.option.flag] == source)
+        && setting.texts(in: self) != setting.texts(in: defaults)
+    }.flatMap { $0.typed(in: self) }
+  }
+}
+
+extension Setting {
+  /// The settings that are kept: all except the places of the socket, the journal and the store.
+  package static let keepable = all.filter { setting in
+    !([socket] + directories).contains { $0.option.flag == setting.option.flag }
+  }
+
+  /// The flags that set it, as they are typed, without passwords.
+  package func typed(in settings: Settings) -> [String] {
+    let texts = texts(in: settings)
+    guard option.placeholder == nil else { return texts.map { "\(option.flag) \($0)" } }
+    return texts == [YesOrNo.text(true)] ? [option.flag] : []
+  }
+
+  /// Its name in JSON and on command lines, such as `rate-per-host`.
+  package var key: String { String(option.flag.dropFirst(2)) }
+
+  /// Whether `imgctl limits` can change it in a running coordinator, see ``LimitChange``.
+  package var isChangeable: Bool {
+    Self.changeable.contains { $0.option.flag == option.flag }
+  }
+
+  /// - Parameter word: the name of a kept setting, with or without the dashes of its flag.
+  package init(keptAs word: String) throws(InvalidValue) {
+    let key = word.hasPrefix("--") ? String(word.dropFirst(2)) : word
+    guard let setting = Self.keepable.first(where: { $0.key == key }) else {
+      throw InvalidValue(
+        "there is no setting \(Spelling.quoted(word)) to keep"
+          + Spelling.suggestion(for: key, among: Self.keepable.map(\.key)))
+    }
+    self = setting
+  }
+
+  /// Reads a text as that of the variable is read.
+  package func check(_ text: String) throws(UsageError) {
+    guard !text.isEmpty else { throw UsageError("\(key): the text is empty") }
+    var settings = Settings(socketPath: "", dataDirectory: "")
+    try put(option.texts(ofVariable: text), from: key, into: &settings)
+  }
+}
+
+/// One line of `imgctl config show`: a setting, its value at the next start, and where that comes from.
+package struct SettingReport: Hashable, Sendable {
+  package let name: String
+  package let key: String
+  /// Without passwords.
+  package let texts: [String]
+  package let source: String
+  /// The value of the running coordinator; `nil` if that is the same, or none runs.
+  package let running: [String]?
+  package var isDefault: Bool { source == Self.defaultSource }
+
+  fileprivate static let defaultSource = "default"
+
+  /// - Parameters:
+  ///   - settings: with those that are kept, resolved.
+  ///   - running: those of the running coordinator; `nil` if none runs.
+  ///   - coreCount: the number of workers that `auto` means.
+  package static func all(
+    of settings: Settings, running: Settings?, coreCount: Int
+  ) -> [SettingReport] {
+    let differences =
+      running.map { running in
+        Setting.differences(between: settings, and: running, coreCount: coreCount) { setting in
+          // A coordinator reports its program, and an idle time that depends on what started it.
+          settings.sources[setting.option.flag] != nil || !setting.dependsOnStart
+        }
+      } ?? []
+    let differing = Set(differences.map(\.flag))
+    return Setting.keepable.map { setting in
+      let source = setting.text(of: settings.sources[setting.option.flag], in: settings)
+      let other = running.flatMap { differing.contains(setting.option.flag) ? $0 : nil }
+      return SettingReport(
+        name: setting.name, key: setting.key, texts: setting.texts(in: settings),
+        source: source, running: other.map(setting.texts))
+    }
+  }
+}
+
+extension Setting {
+  /// Whether what starts a coordinator decides on the default.
+  package var dependsOnStart: Bool { ["--worker-executable", "--idle-exit"].contains(option.flag) }
+
+  fileprivate func text(of source: Settings.Source?, in settings: Settings) -> String {
+    switch source {
+    case .flag: option.flag
+    case .variable: environmentVariable
+    case .kept: "kept"
+    case nil where option.flag == Self.proxy.option.flag && !settings.proxies.isEmpty: "environment"
+    case nil: SettingReport.defaultSource
+    }
+  }
+}
