@@ -87,6 +87,7 @@ final class Coordinator {
     while true {
       if let status = lifecycle.exitStatus {
         workers.killAll()
+        if let reason = lifecycle.endReason { log.note("ended: \(reason)") }
         return status
       }
       let ready = try poller.wait(timeout: timeout())
@@ -133,8 +134,13 @@ final class Coordinator {
   }
 
   private func receive(signal: CInt) {
-    log.note("received signal \(signal)")
-    if lifecycle.isRunning { lifecycle.drain() } else { lifecycle.end(status: 0) }
+    let name = Signal.name(of: signal) ?? "signal \(signal)"
+    log.note("received \(name)")
+    if lifecycle.isRunning {
+      lifecycle.drain(because: name)
+    } else {
+      lifecycle.end(status: 0)
+    }
   }
 
   /// Serves the clients in turn, one request each, until none waits or the time of a round is over.
@@ -198,7 +204,7 @@ final class Coordinator {
     lifecycle.update(isIdle: isIdle, at: now)
     guard isIdle, let deadline = lifecycle.idleDeadline, deadline <= now else { return }
     log.note("no work and no client: leaving")
-    lifecycle.drain()
+    lifecycle.drain(because: "idle, no work and no client")
   }
 
   /// Whether a drain waits for the journal alone, which cannot write. What is not durable is looked

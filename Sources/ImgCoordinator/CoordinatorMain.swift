@@ -103,6 +103,8 @@ package enum CoordinatorMain {
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
     log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
+    let changes = given.changes()
+    log.note("settings: \(changes.isEmpty ? "the defaults" : changes.joined(separator: ", "))")
     let remarks = [transferRemark, clientRemark].compactMap(\.self)
     for remark in settings.remarks + remarks + dataDirectory.remarks + writablePaths.remarks {
       log.note(remark)

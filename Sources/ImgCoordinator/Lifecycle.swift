@@ -16,6 +16,8 @@ final class Lifecycle {
   }
 
   private(set) var phase = Phase.running
+  /// Why the coordinator leaves, for the log; `nil` before, and after an error.
+  private(set) var endReason: String?
   private let scheduler: SchedulerDriver
   private let serviceManager: ServiceManager
   private let idleLimit: Duration?
@@ -49,8 +51,9 @@ final class Lifecycle {
   // MARK: - Transitions
 
   /// Finishes what runs. Changes nothing after the first call.
-  func drain(at now: Instant = .now) {
+  func drain(because reason: String, at now: Instant = .now) {
     guard isRunning else { return }
+    endReason = reason
     serviceManager.notify(.stopping, status: "finishing what runs")
     phase = .draining(until: now + drainTime + Self.leavingTime)
     scheduler.handle(.drainRequested)

@@ -193,7 +193,7 @@ import Testing
 
   @Test func `a coordinator that drains takes no list`() throws {
     let client = try parts.greetedClient()
-    parts.lifecycle.drain()
+    parts.lifecycle.drain(because: "test")
     let reply = try client.ask(.submit(client.newRequest(), .list()))
     #expect(reply?.refusal?.code == .stopping)
   }

@@ -217,7 +217,7 @@ import Testing
     retention.removeOldJobs(at: start)
     #expect(retention.deadline == start + .seconds(10))
     #expect(self.retention(keep: nil).deadline == nil)
-    parts.lifecycle.drain()
+    parts.lifecycle.drain(because: "test")
     #expect(retention.deadline == nil)
   }
 }

@@ -30,7 +30,7 @@ import Testing
     let lifecycle = lifecycle()
     #expect(lifecycle.isRunning)
     #expect(lifecycle.deadline == nil)
-    lifecycle.drain(at: start)
+    lifecycle.drain(because: "test", at: start)
     #expect(lifecycle.phase == .draining(until: start + .seconds(125)))
     #expect(!lifecycle.isOverdue(at: start + .seconds(124)))
     #expect(lifecycle.isOverdue(at: start + .seconds(125)))
@@ -44,10 +44,10 @@ import Testing
 
   @Test func `a second drain does not prolong the first, and asks the scheduler no more`() {
     let lifecycle = lifecycle()
-    lifecycle.drain(at: start)
+    lifecycle.drain(because: "test", at: start)
     #expect(scheduler.state.isDraining == true)
     while scheduler.nextEffect() != nil {}
-    lifecycle.drain(at: start + .seconds(10))
+    lifecycle.drain(because: "test", at: start + .seconds(10))
     #expect(lifecycle.deadline == start + .seconds(125))
     #expect(scheduler.nextEffect() == nil)
   }
@@ -65,7 +65,7 @@ import Testing
     lifecycle.update(isIdle: false, at: start + .seconds(5))
     lifecycle.update(isIdle: true, at: start + .seconds(7))
     #expect(lifecycle.idleDeadline == start + .seconds(15))
-    lifecycle.drain(at: start)
+    lifecycle.drain(because: "test", at: start)
     #expect(lifecycle.idleDeadline == nil)
   }
 

@@ -135,7 +135,7 @@ import Testing
     #expect(sweeps.deadline == nil)
     parts.makeWorkerReady()
     #expect(sweeps.deadline == start)
-    parts.lifecycle.drain()
+    parts.lifecycle.drain(because: "test")
     #expect(sweeps.deadline == nil)
   }
 

@@ -213,7 +213,8 @@ final class ClusterRequests {
 
   func stop(_ request: RequestID, for client: ClientConnection) {
     clients.send(.stopping(request), to: client)
-    lifecycle.drain()
+    log.note("process \(client.processID) asks for the end: leaving")
+    lifecycle.drain(because: "stopped by a client, process \(client.processID)")
   }
 }
 
