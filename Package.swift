@@ -469,6 +469,7 @@ let package = Package(
       name: "ImgCommands",
       dependencies: [
         "ImgClient",
+        "ImgCrypto",
         "ImgFacts",
         "ImgModel",
         "ImgSettings",

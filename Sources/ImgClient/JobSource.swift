@@ -20,6 +20,11 @@ package enum JobSource {
     }
   }
 
+  /// Whether a coordinator works on the jobs.
+  package var isServed: Bool {
+    if case .coordinator = self { true } else { false }
+  }
+
   /// - Throws: ``ClientError/refused(_:message:)`` where there is no such job.
   package func status(of job: JobID) throws -> ImageJob {
     switch self {
@@ -65,7 +70,8 @@ package enum JobSource {
         for entry in page.entries {
           try body(
             LineResult(
-              index: entry.index, url: entry.url, outcome: entry.outcome ?? missing))
+              index: entry.index, place: entry.place, url: entry.url,
+              outcome: entry.outcome ?? missing))
         }
         from = page.next
       }
@@ -174,7 +180,8 @@ package struct JournalRecovery {
   /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if the list
   /// is lost.
   package func forEachLine(
-    of job: JobID, _ body: (_ index: Int, _ url: String?, Outcome?) throws -> Void
+    of job: JobID,
+    _ body: (_ index: Int, _ place: LinePlace?, _ url: String?, Outcome?) throws -> Void
   ) throws {
     try extract.forEachLine(of: job, body)
   }

@@ -415,6 +415,31 @@ package struct ThumbnailFinder {
     return .stored(made, isFromCache: isFromCache, result.timings)
   }
 
+  /// The picture as its origin sent it, without a decode: that of the store, or one that is fetched and stored.
+  package func original(
+    of url: ImageURL, _ given: RequestOptions, _ observers: Observers
+  ) throws -> FoundThumbnail {
+    var options = given
+    options.keep = .undecodedOriginal
+    let name = options.fetch.name(of: url)
+    func stored() throws -> StoredResult? {
+      try store.reader()?.original(of: name, isLenient: true)
+    }
+    if readsStoreFirst, options.fetch.cachePolicy == .cacheElseLoad, let kept = try stored() {
+      return .stored(kept, isFromCache: true, nil)
+    }
+    let result = try connect().answer(
+      .get(GetRequest(url: url.text, options: options, updates: observers.wanted)),
+      onUpdate: observers.take)
+    guard case .done(_, let isFromCache, _) = result.outcome else {
+      return .nothing(result.outcome.failure() ?? .isGone, result.timings)
+    }
+    guard let kept = try stored() else {
+      return .nothing(result.uncached?.facts.failure ?? .isGone, result.timings)
+    }
+    return .stored(kept, isFromCache: isFromCache, result.timings)
+  }
+
   /// The options with the variant that the store has.
   private func resolved(
     _ options: RequestOptions, for url: ImageURL

@@ -91,7 +91,8 @@ package enum Invocation: Sendable {
     userID: UInt32
   ) throws(UsageError) -> Invocation {
     let reader = try ArgumentReader(
-      type.prepared(arguments), for: type.grammar, owners: CommandTable.owners(of:))
+      type.prepared(arguments), for: type.grammar,
+      advice: { CommandTable.advice(on: $0, in: type.description.name) })
     if reader.isHelpRequested { return .print(type.grammar.help) }
     let settings = try Settings(
       reader, environment: environment, userID: userID,
@@ -245,11 +246,58 @@ package enum CommandTable {
     return all.flatMap { $0.grammar.options }.filter { flags.insert($0.flag).inserted }
   }
 
-  /// The first commands that have an option, by its flag.
-  static func owners(of flag: String) -> [String] {
+  /// What to do instead of an option that a command does not have; `nil` if no command has it, and no other
+  /// program that people know.
+  ///
+  /// - Parameter command: its name, such as `imgctl submit`.
+  static func advice(on flag: String, in command: String) -> String? {
+    if let advice = optionAdvice[flag],
+      let sentence = advice.first(where: { $0.command == nil || $0.command == command })
+    {
+      return sentence.text
+    }
     let owners = all.map { $0.grammar }.filter { $0.options.contains { $0.flag == flag } }
-    return owners.prefix(3).map(\.name)
+    guard !owners.isEmpty else { return nil }
+    return "it is an option of \(owners.prefix(3).map(\.name).joined(separator: ", "))"
   }
+
+  /// What to type in place of options that other programs have, or other commands of this one. A sentence
+  /// without a command is for all others.
+  private static let optionAdvice: [String: [(command: String?, text: String)]] = {
+    let output = [
+      ("imgctl submit" as String?, "imgctl export JOB DIR writes the files of a job"),
+      ("imgctl retry", "imgctl export JOB DIR writes the files of a job"),
+    ]
+    let attempts = [
+      (
+        nil as String?,
+        "--attempts N of imgctl submit, or of imgctl start, sets how often a URL is tried"
+      )
+    ]
+    let transfers = [
+      (
+        nil as String?,
+        "imgctl limits --transfers N sets how many transfers run at once, and imgctl start --workers N "
+          + "the processes"
+      )
+    ]
+    let sizes = "it is an option of imgctl submit: a job keeps its sizes"
+    return [
+      "--output": output, "-o": output, "--output-dir": output, "--out": output,
+      "--retries": attempts, "--tries": attempts, "--retry": attempts,
+      "-j": transfers, "--jobs": transfers, "--threads": transfers, "--concurrency": transfers,
+      "--parallel": transfers,
+      "--port": [(nil, "imgctl serve --listen 127.0.0.1:8080 names the port")],
+      "--bg": [(nil, "did you mean --background?")], "-H": [(nil, "did you mean --header?")],
+      "--no-cache": [
+        ("imgctl submit", "--cache-policy reload fetches again what is stored")
+      ],
+      "--size": [
+        ("imgctl retry", sizes), ("imgctl resume", sizes), ("imgctl wait", sizes),
+        ("imgctl export", sizes),
+      ],
+    ]
+  }()
 
   /// What commands of other programs are called, and ours.
   private static let aliases = ["ls": "list", "jobs": "list", "rm": "remove", "ps": "status"]
@@ -265,7 +313,16 @@ package enum CommandTable {
     "restart": "imgctl stop, then imgctl start",
     "download": "imgctl get URL loads one picture, and imgctl submit FILE a list",
     "fetch": "imgctl get URL loads one picture, and imgctl submit FILE a list",
+    "reload":
+      "imgctl limits changes limits of the running coordinator; or imgctl stop, then imgctl start",
+    "metrics": "imgctl serve has metrics for Prometheus at /metrics",
   ]
+
+  /// - Returns: `nil` if the word is no picture and no file.
+  private static func adviceOnArgument(_ word: String) -> String? {
+    guard ListPlace.isURL(word) || word.contains(".") || word.contains("/") else { return nil }
+    return "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"
+  }
 
   /// The result of the search.
   enum Match {
@@ -285,7 +342,7 @@ package enum CommandTable {
     guard let first = word.map({ aliases[$0] ?? $0 }) else { return .nothing }
     let group = all.filter { $0.words.first == first }
     guard !group.isEmpty else {
-      if let advice = advice[first] {
+      if let advice = advice[first] ?? adviceOnArgument(first) {
         throw UsageError("imgctl: there is no command \(Spelling.quoted(first)); \(advice)")
       }
       throw unknown(first, after: "imgctl", among: all.compactMap { $0.words.first } + [helpWord])
@@ -340,9 +397,11 @@ package enum CommandTable {
   ) -> UsageError {
     var names: [String] = []
     for candidate in candidates where !names.contains(candidate) { names.append(candidate) }
+    let suggestion = Spelling.suggestion(for: word, among: names)
+    let help = words.replacing("imgctl", with: "imgctl help")
     return UsageError(
       "\(words): there is no command \(Spelling.quoted(word))"
-        + Spelling.suggestion(for: word, among: names))
+        + (suggestion.isEmpty ? "; see \(help)" : suggestion))
   }
 }
 

@@ -90,6 +90,21 @@ package struct CommandContext {
 
   package var now: WallTime { .now }
 
+  /// Asks the user before something is lost. Scripts are not asked, nor users who gave `--yes`.
+  ///
+  /// - Parameter loss: what is lost, a sentence without a full stop.
+  /// - Throws: a ``UsageError`` unless the user agrees.
+  func confirm(_ loss: @autoclosure () throws -> String, for command: String, _ arguments: Consent)
+    throws
+  {
+    guard arguments == .wanted, Terminal.isTerminal(0), Terminal.isTerminal(2) else { return }
+    try? messages.write("\(try loss().printable); go on? [y/N] ")
+    let answer = readLine()?.lowercased() ?? ""
+    guard ["y", "yes"].contains(answer) else {
+      throw UsageError("\(command): nothing was removed")
+    }
+  }
+
   /// The running coordinator.
   package func runningCoordinator() throws -> sending Client {
     do throws(ClientError) {
@@ -296,6 +311,19 @@ package struct CommandContext {
 extension Settings {
   /// Whether the place of the store is named, apart from the data directory.
   fileprivate var isStoreNamed: Bool { isNamed(.cacheDirectory) || isNamed(.storeName) }
+}
+
+/// Whether a command that removes something asks the user at a terminal.
+package enum Consent: Hashable, Sendable {
+  case wanted
+  case given
+
+  static let option = OptionDescription(
+    "--yes", short: "-y", help: "Do not ask. Without a terminal the command never asks.")
+
+  init(_ arguments: ArgumentReader) {
+    self = arguments.contains(Self.option) ? .given : .wanted
+  }
 }
 
 /// Starts of a coordinator.

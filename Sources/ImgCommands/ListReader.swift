@@ -1,6 +1,6 @@
 import Glibc
 import ImgClient
-import ImgModel
+package import ImgModel
 import ImgSystem
 
 /// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
@@ -21,6 +21,8 @@ package struct ListReader: Sendable {
 
   /// The name of the list in errors.
   private let name: String
+  /// See ``LinePlace/list``.
+  private let list: Int?
   private var inspected = 0
   /// The first bytes of the list, while they may still be a byte order mark.
   private var opening: [UInt8] = []
@@ -34,24 +36,26 @@ package struct ListReader: Sendable {
   /// The number of the line that the next byte belongs to, from 1.
   package private(set) var line = 1
 
-  package init(name: String) {
+  /// - Parameter list: see ``LinePlace/list``.
+  package init(name: String, list: Int? = nil) {
     self.name = name
+    self.list = list
   }
 
   /// Reads the next bytes of the list.
   ///
   /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
   /// - Throws: ``ListError/notText(name:line:)``; the reader must not be used afterwards.
-  package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [[String]] {
+  package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [ListLines] {
     try inspect(chunk)
-    var batches: [[String]] = []
+    var batches: [ListLines] = []
     cut(isOpened ? chunk[...] : open(with: chunk), &batches)
     return batches
   }
 
   /// The last batch, after all bytes were fed; none if it is empty.
-  package mutating func finish() -> [[String]] {
-    var batches: [[String]] = []
+  package mutating func finish() -> [ListLines] {
+    var batches: [ListLines] = []
     if !isOpened { cut(opening[...], &batches) }
     endLine(with: [], &batches)
     if let last = batcher.finish() { batches.append(last) }
@@ -69,7 +73,7 @@ package struct ListReader: Sendable {
       ? opening.dropFirst(Self.byteOrderMark.count) : opening[...]
   }
 
-  private mutating func cut(_ bytes: ArraySlice<UInt8>, _ batches: inout [[String]]) {
+  private mutating func cut(_ bytes: ArraySlice<UInt8>, _ batches: inout [ListLines]) {
     var rest = bytes
     while let end = rest.firstIndex(of: Self.newline) {
       endLine(with: rest[..<end], &batches)
@@ -90,7 +94,7 @@ package struct ListReader: Sendable {
     inspected += head.count
   }
 
-  private mutating func endLine(with bytes: ArraySlice<UInt8>, _ batches: inout [[String]]) {
+  private mutating func endLine(with bytes: ArraySlice<UInt8>, _ batches: inout [ListLines]) {
     if pending.isEmpty {
       addEntry(bytes, isOverlong: false, &batches)
     } else {
@@ -112,16 +116,17 @@ package struct ListReader: Sendable {
   }
 
   private mutating func addEntry(
-    _ line: ArraySlice<UInt8>, isOverlong: Bool, _ batches: inout [[String]]
+    _ bytes: ArraySlice<UInt8>, isOverlong: Bool, _ batches: inout [ListLines]
   ) {
-    var text = line.drop(while: Self.isBlank)
+    var text = bytes.drop(while: Self.isBlank)
     if !isOverlong {
       // Not for a truncated line, whose end is not here.
       while let last = text.last, Self.isBlank(last) { text.removeLast() }
     }
     guard let first = text.first, first != UInt8(ascii: "#") else { return }
     let entry = String(decoding: text.prefix(Self.maximumEntryByteCount), as: UTF8.self)
-    if let full = batcher.add(ImageURL.shortened(entry)) { batches.append(full) }
+    let place = LinePlace(line: line, list: list)
+    if let full = batcher.add(ImageURL.shortened(entry), at: place) { batches.append(full) }
   }
 
   /// The white space of ASCII. It includes CR, which ends lines on some systems.

@@ -1,6 +1,6 @@
 import Glibc
 import ImgClient
-@_spi(Coding) import ImgModel
+@_spi(Coding) package import ImgModel
 import ImgSettings
 import ImgSystem
 
@@ -97,7 +97,9 @@ struct ListSubmission: ~Copyable {
   private var places: ArraySlice<ListPlace> = []
   /// The list that is being read; `nil` between two.
   private var list: (any ListSource)?
-  private var batches: [[String]] = []
+  /// The number of lists of the job.
+  private let listCount: Int
+  private var batches: [ListLines] = []
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
   /// coordinator.
@@ -112,6 +114,7 @@ struct ListSubmission: ~Copyable {
   ) throws {
     self.format = format
     self.fetch = fetch
+    listCount = paths.count
     guard paths.count(where: { $0 == "-" }) < 2 else {
       throw UsageError("\(command.name): standard input can be read once")
     }
@@ -153,9 +156,11 @@ struct ListSubmission: ~Copyable {
   }
 
   private func open(_ place: ListPlace) throws -> any ListSource {
-    switch (format, place, fetch) {
-    case (.text, .file(let path), _): try ListFile(path: path)
-    case (.text, .url(let url), let fetch?): ListFile(try ListInput(at: url, fetchedBy: fetch))
+    let position = listCount == 1 ? nil : listCount - places.count - 1
+    return switch (format, place, fetch) {
+    case (.text, .file(let path), _): try ListFile(path: path, list: position)
+    case (.text, .url(let url), let fetch?):
+      ListFile(try ListInput(at: url, fetchedBy: fetch), list: position)
     case (.picsum, .file(let path), _): PicsumList(path: path)
     case (.picsum(let pageCount), .url(let url), let fetch?):
       PicsumList(at: url, pageCount: pageCount ?? 1, fetchingBy: fetch)
@@ -205,7 +210,7 @@ protocol ListSource: AnyObject {
   /// Waits for more of the list.
   ///
   /// - Returns: the complete batches, possibly none; `nil` at the end.
-  func next() throws -> [[String]]?
+  func next() throws -> [ListLines]?
 }
 
 /// Reads a list of text.
@@ -217,16 +222,20 @@ package final class ListFile: ListSource {
   private var chunk: [UInt8] = []
   private var hasEnded = false
 
-  init(_ input: ListInput) {
-    reader = ListReader(name: input.name)
+  /// - Parameter list: see ``LinePlace/list``.
+  init(_ input: ListInput, list: Int? = nil) {
+    reader = ListReader(name: input.name, list: list)
     self.input = input
   }
 
   /// Opens the list.
-  /// - Parameter path: `-` for standard input.
-  package convenience init(path: String) throws(ListError) {
+  ///
+  /// - Parameters:
+  ///   - path: `-` for standard input.
+  ///   - list: see ``LinePlace/list``.
+  package convenience init(path: String, list: Int? = nil) throws(ListError) {
     do {
-      self.init(try ListInput(path: path))
+      self.init(try ListInput(path: path), list: list)
     } catch {
       throw .unreadable(reason: "\(error)")
     }
@@ -241,7 +250,7 @@ package final class ListFile: ListSource {
     }
   }
 
-  package func next() throws(ListError) -> [[String]]? {
+  package func next() throws(ListError) -> [ListLines]? {
     guard !hasEnded else { return nil }
     chunk.removeAll(keepingCapacity: true)
     do {
@@ -287,7 +296,7 @@ final class PicsumList: ListSource {
 
   /// The URLs of the next page. The list ends before a page without pictures, and before one that is the same as the
   /// page before: some servers repeat their last page.
-  func next() throws -> [[String]]? {
+  func next() throws -> [ListLines]? {
     guard readCount < pageCount else { return nil }
     if pause > .zero { ThisProcess.pause(for: pause) }
     let page = try openPage(readCount)

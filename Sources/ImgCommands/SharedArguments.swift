@@ -17,6 +17,11 @@ extension OptionDescription {
   static let quiet = OptionDescription(
     "--quiet", short: "-q", help: "Print results and errors only: no progress, no notes.")
 
+  /// An option of commands that fetch pictures.
+  static let verbose = OptionDescription(
+    "--verbose", short: "-v",
+    help: "Also tell what became of each URL, what is waited for, and which file is replaced.")
+
   static let wait = OptionDescription(
     "--wait", help: "Show the progress, and return when the job has ended.")
 

@@ -27,11 +27,7 @@ enum VariantOptions {
     help: "Crop to the box; implies --mode fill. The part that is kept: centre, attention (what "
       + "people look at; also: smart), entropy (the most detail), or a point X,Y from 0,0 (upper left) to 1,1. "
       + "--crop alone keeps the centre.",
-    impliedValue: "\(ImageVariant.Crop.centre)",
-    attachedWords: [ImageVariant.Crop.centre, .attention, .entropy].map(\.description) + [
-      "center", "smart",
-    ],
-    attachesNumbers: true)
+    impliedValue: "\(ImageVariant.Crop.centre)", attachesWords: true)
   private static let enlarge = OptionDescription(
     "--enlarge",
     help: "Enlarge pictures that are smaller than the box. Default: they stay small; a drawing "
@@ -261,7 +257,8 @@ enum EffectOptions {
       + "colour of --background.")
   private static let background = OptionDescription(
     "--background", "COLOUR",
-    help: "Put this colour behind transparent pixels: white, black, or digits such as ff8800. "
+    help:
+      "Put this colour behind transparent pixels: a name of CSS such as orange, or digits such as ff8800. "
       + "Default: they stay transparent, and are white in JPEG.")
 
   static let options = [grayscale, blur, sharpen, radius, padding, background]
@@ -294,9 +291,10 @@ enum EffectOptions {
 
 extension RGBColour {
   fileprivate init(parsing text: String) throws(InvalidValue) {
-    guard let colour = RGBColour(text) else {
+    guard let colour = RGBColour(named: text) else {
       throw InvalidValue(
-        "\(Spelling.quoted(text)) is not a colour; write white, black, or digits such as ff8800")
+        "\(Spelling.quoted(text)) is not a colour; write a name of CSS such as orange, or digits such as ff8800"
+      )
     }
     self = colour
   }

@@ -317,7 +317,7 @@ extension JournalOperation {
   /// The bytes of a list's lines. Everything else is small.
   fileprivate var listByteCount: Int {
     guard case .appendURLs(_, let lines) = self else { return 0 }
-    return lines.reduce(0) { $0 + $1.utf8.count }
+    return lines.texts.reduce(0) { $0 + $1.utf8.count }
   }
 
   var isChange: Bool {

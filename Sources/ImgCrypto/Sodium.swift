@@ -39,6 +39,18 @@ package enum BLAKE2b {
   }
 }
 
+/// The hash function SHA-256 (FIPS 180-4), which other programs check files with.
+package enum SHA256 {
+  /// The hash of a message: 32 bytes.
+  package static func hash(_ message: [UInt8]) -> [UInt8] {
+    Sodium.requireReady()
+    var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_bytes()))
+    // It always returns 0 (crypto_hash_sha256.h).
+    _ = unsafe crypto_hash_sha256(&hash, message, UInt64(message.count))
+    return hash
+  }
+}
+
 /// Comparisons whose time does not depend on the content.
 package enum ConstantTime {
   /// Whether two secrets are equal. Different lengths are told apart at once.

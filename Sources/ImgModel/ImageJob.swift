@@ -76,6 +76,9 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   public let failed: Int
   /// Those of ``failed`` that may succeed later, and that a retry includes by default.
   public let retryable: Int
+  /// The ``failed`` ones by their codes, the most frequent first. Empty for a job that ended under a release which
+  /// did not count them.
+  public let failures: [ImageJobFailures]
   /// URLs that the cancellation of the job ended.
   public let cancelled: Int
   /// URLs that have not started.
@@ -121,6 +124,9 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     damaged = counts.damaged
     failed = counts.failed
     retryable = counts.retryable
+    failures = counts.failures.sorted {
+      ($1.count, $0.code.rawValue) < ($0.count, $1.code.rawValue)
+    }
     cancelled = counts.cancelled
     self.running = running
     queued = counts.total - counts.finished - running
@@ -197,6 +203,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     damaged = try f.field("damaged", value?.damaged)
     done = try f.field("done", value?.done)
     failed = try f.field("failed", value?.failed)
+    failures = try f.field("failures", value?.failures)
     endTime = try f.optional("finished_at", value?.endTime)
     fromCache = try f.field("from_cache", value?.fromCache)
     hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute, default: 0)
@@ -228,6 +235,8 @@ package struct JobCounts: Hashable, Sendable, Fielded {
   package var failed = 0
   /// The failures that a retry includes by default, because they may succeed later.
   package var retryable = 0
+  /// The failures by their codes, in the order of these. Fewer than ``failed`` in a job of an earlier release.
+  package private(set) var failures: [ImageJobFailures] = []
   package var cancelled = 0
   /// The done lines that were cache hits.
   package var fromCache = 0
@@ -262,9 +271,35 @@ package struct JobCounts: Hashable, Sendable, Fielded {
       failed += 1
       bytesFetched += Int64(bytes)
       if failure.isRetryable { retryable += 1 }
+      count(failure)
     case .cancelled:
       cancelled += 1
     }
+  }
+
+  private mutating func count(_ failure: Failure) {
+    let known = failures.firstIndex {
+      $0.code == failure.code && $0.isRetryable == failure.isRetryable
+    }
+    if let known {
+      failures[known].count += 1
+    } else {
+      failures.append(ImageJobFailures(failure))
+      failures.sort {
+        ($0.code.rawValue, $0.isRetryable ? 1 : 0) < ($1.code.rawValue, $1.isRetryable ? 1 : 0)
+      }
+    }
+  }
+
+  /// Whether each failure has its part in ``failures``.
+  package var areFailuresGrouped: Bool { failures.reduce(0) { $0 + $1.count } == failed }
+
+  /// Takes back the failures that a retry repeats, and the cancelled lines.
+  package mutating func reopen(includesFinal: Bool) {
+    failed -= includesFinal ? failed : retryable
+    retryable = 0
+    cancelled = 0
+    failures.removeAll { includesFinal || $0.isRetryable }
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -274,9 +309,39 @@ package struct JobCounts: Hashable, Sendable, Fielded {
     damaged = try f.field("damaged", value?.damaged)
     done = try f.field("done", value?.done)
     failed = try f.field("failed", value?.failed)
+    failures = try f.field("failures", value?.failures, default: [])
     fromCache = try f.field("from_cache", value?.fromCache)
     retryable = try f.field("retryable", value?.retryable)
     total = try f.field("total", value?.total)
+  }
+}
+
+/// The failures of a job that have one code and are alike in whether they may succeed later.
+public struct ImageJobFailures: Hashable, Sendable {
+  /// What they have in common.
+  public let code: ImageError.Code
+  /// How many there are.
+  public internal(set) var count: Int
+  /// Whether they may succeed later, and a retry includes them by default.
+  public let isRetryable: Bool
+  /// What went wrong in the first of them, for people.
+  public let message: String
+
+  init(_ first: Failure) {
+    code = first.code
+    count = 1
+    isRetryable = first.isRetryable
+    message = first.detail
+  }
+}
+
+@_spi(Coding) extension ImageJobFailures: Fielded {
+  /// The members of its JSON object.
+  public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    code = try f.field("code", value?.code)
+    count = try f.field("count", value?.count)
+    message = try f.field("detail", value?.message)
+    isRetryable = try f.field("retryable", value?.isRetryable)
   }
 }
 
@@ -284,19 +349,23 @@ package struct JobCounts: Hashable, Sendable, Fielded {
 package struct LineResult: Hashable, Sendable, Fielded {
   /// The line's index in the list, from 0.
   package let index: Int
+  /// Where it stands in the lists that were submitted; `nil` if that is not known.
+  package let place: LinePlace?
   /// The line as the client submitted it.
   package let url: String
   /// `nil` if the line has no outcome yet.
   package let outcome: Outcome?
 
-  package init(index: Int, url: String, outcome: Outcome?) {
+  package init(index: Int, place: LinePlace?, url: String, outcome: Outcome?) {
     self.index = index
+    self.place = place
     self.url = url
     self.outcome = outcome
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     index = try f.field("index", value?.index)
+    place = try LinePlace.optional(&f, value?.place)
     outcome = try f.optional("outcome", value?.outcome)
     url = try f.field("url", value?.url)
   }

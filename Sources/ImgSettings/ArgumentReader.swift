@@ -12,15 +12,20 @@ package struct ArgumentReader: Sendable {
   private var values: [String: [String]] = [:]
   private var operandTexts: [String] = []
 
-  /// - Parameter owners: the commands that have an option, by its flag, for the error of an unknown one.
+  /// - Parameter advice: what to do instead of an option that the command does not have, by its flag.
   /// - Throws: ``UsageError`` for an unknown option, a missing or unexpected value, and too many or
   ///   too few operands.
   package init(
     _ arguments: [String], for description: CommandDescription,
-    owners: @escaping @Sendable (String) -> [String] = { _ in [] }
+    advice: @escaping @Sendable (String) -> String? = { _ in nil }
   ) throws(UsageError) {
     self.description = description
-    let grammar = OptionGrammar(description.options + [.help], owners: owners)
+    let grammar = OptionGrammar(description.options + [.help]) { flag in
+      advice(flag)
+        ?? Spelling.nearest(to: flag, among: description.options.map(\.flag)).map {
+          "did you mean \($0)?"
+        } ?? "see \(description.name) --help"
+    }
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       if argument == "--" {
@@ -183,7 +188,7 @@ package struct GivenTexts: Hashable, Sendable {
 /// `--name value` and `--name=value` are equal, as are `-o value`, `-ovalue` and `-o=value`; but an
 /// option with an ``OptionDescription/impliedValue`` has its value in the same argument.
 /// Letters without a value may be combined (POSIX, Utility Syntax Guidelines 5 and 6). A separate
-/// value must not begin with `--`, so that a missing value is noticed.
+/// value must not begin with `--` or be an option, so that a missing value is noticed.
 package struct OptionGrammar: Sendable {
   /// An option of a command line with its value.
   package struct Given: Sendable {
@@ -193,14 +198,16 @@ package struct OptionGrammar: Sendable {
   }
 
   private let options: [OptionDescription]
-  private let owners: @Sendable (String) -> [String]
+  private let advice: @Sendable (String) -> String?
 
-  /// - Parameter owners: the commands that have an option, by its flag.
+  /// - Parameter advice: what to do instead of an unknown option, by its flag; `nil` for the name of one that is
+  ///   spelt alike.
   package init(
-    _ options: [OptionDescription], owners: @escaping @Sendable (String) -> [String] = { _ in [] }
+    _ options: [OptionDescription],
+    advice: @escaping @Sendable (String) -> String? = { _ in nil }
   ) {
     self.options = options
-    self.owners = owners
+    self.advice = advice
   }
 
   /// Whether an argument is an option. `-` and negative numbers are not.
@@ -261,7 +268,7 @@ package struct OptionGrammar: Sendable {
         "\(name) takes its value behind =: write \(name)=\(word), or ./\(word) for a file")
     }
     if let value = attached ?? option.impliedValue { return Given(option: option, value: value) }
-    guard let next = rest.first, !next.hasPrefix("--") else {
+    guard let next = rest.first, !next.hasPrefix("--"), self.option(named: next) == nil else {
       throw UsageError("\(name) needs a value: \(name) \(placeholder)")
     }
     rest.removeFirst()
@@ -273,11 +280,8 @@ package struct OptionGrammar: Sendable {
   }
 
   private func unknown(_ name: String) -> UsageError {
-    let owners = owners(name)
     let advice =
-      owners.isEmpty
-      ? Spelling.suggestion(for: name, among: options.map(\.flag))
-      : "; it is an option of \(owners.joined(separator: ", "))"
+      advice(name).map { "; \($0)" } ?? Spelling.suggestion(for: name, among: options.map(\.flag))
     return UsageError("unknown option \(Spelling.quoted(name))\(advice)")
   }
 }

@@ -126,15 +126,15 @@ package struct OptionDescription: Hashable, Sendable {
   /// Words that are values of such an option. As a separate argument they are refused, because people
   /// write them so.
   package let attachedWords: [String]
-  /// Whether numbers with commas between them, such as `0.5,0.5`, are such values, too.
-  package let attachesNumbers: Bool
+  /// Whether all words of letters, and numbers with commas between them, such as `0.5,0.5`, are such values, too.
+  package let attachesWords: Bool
   /// Whether all values count if the option is repeated, instead of the last one.
   package let isRepeatable: Bool
 
   package init(
     _ flag: String, short shortFlag: String? = nil, _ placeholder: String? = nil,
     help: String, impliedValue: String? = nil, attachedWords: [String] = [],
-    attachesNumbers: Bool = false, isRepeatable: Bool = false
+    attachesWords: Bool = false, isRepeatable: Bool = false
   ) {
     self.flag = flag
     self.shortFlag = shortFlag
@@ -142,7 +142,7 @@ package struct OptionDescription: Hashable, Sendable {
     self.help = help
     self.impliedValue = impliedValue
     self.attachedWords = attachedWords
-    self.attachesNumbers = attachesNumbers
+    self.attachesWords = attachesWords
     self.isRepeatable = isRepeatable
   }
 
@@ -165,9 +165,15 @@ package struct OptionDescription: Hashable, Sendable {
 
   /// Whether a separate argument was meant as the value of an option with an ``impliedValue``.
   func isMeant(by word: String) -> Bool {
-    attachedWords.contains(word)
-      || attachesNumbers && word.contains(",")
-        && word.utf8.allSatisfy { "0123456789.,".utf8.contains($0) }
+    attachedWords.contains(word) || attachesWords && (Self.isWord(word) || Self.isPoint(word))
+  }
+
+  private static func isWord(_ text: String) -> Bool {
+    text.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 }
+  }
+
+  private static func isPoint(_ text: String) -> Bool {
+    text.contains(",") && text.utf8.allSatisfy { "0123456789.,".utf8.contains($0) }
   }
 
   /// The flags and the placeholder in the help.

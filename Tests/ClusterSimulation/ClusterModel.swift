@@ -359,7 +359,7 @@ struct TraceDigest {
   private mutating func add(_ operation: JournalOperation) {
     switch operation {
     case .createJob(let record): add("create", record)
-    case .appendURLs(let job, let lines): add("append", job, lines)
+    case .appendURLs(let job, let lines): add("append", job, lines.texts)
     case .seal(let job): add("seal", job)
     case .discard(let job): add("discard", job)
     case .start(let job, let moment): add("start", job, moment.rawValue)

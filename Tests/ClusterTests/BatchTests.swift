@@ -115,7 +115,8 @@ import Testing
     #expect(fetched.exitCode == 0)
     #expect(
       fetched.output
-        == "{\"exported\":1,\"missing\":0,\"not_in_store\":0,\"present\":2,\"schema\":1}\n")
+        == "{\"exported\":1,\"missing\":0,\"not_in_store\":0,\"not_made\":0,\"present\":2,\"schema\":1}\n"
+    )
     #expect(origin.origin.totals().requests == requests + 1)
     #expect(FileIO.isFile("\(directory)/0000001.jpg"))
     let jobs = try cluster.imgctl("list", "--json")
@@ -249,12 +250,14 @@ import Testing
         job 1: 0 of 3 thumbnails are stored
         exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
         3 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
+        1 failed: imgctl failures 1, or \(directory)/failures.csv
 
         """)
     let told = try cluster.imgctl("export", "1", directory, "--json")
     #expect(
       told.output
-        == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"present\":0,\"schema\":1}\n")
+        == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"not_made\":0,\"present\":0,\"schema\":1}\n"
+    )
     #expect(told.messages.isEmpty)
   }
 

@@ -127,7 +127,7 @@ import Testing
     let reason =
       "the data directory \(cluster.dataDirectory), or its journal, was removed or replaced while "
       + "the coordinator ran, and cannot be made again"
-    var list: [String]? = ["no URL"]
+    var list: ListLines? = ["no URL"]
     let error = #expect(throws: ClientError.self) {
       try client.submit(name: nil, options: RequestOptions(variant: .standard)) {
         defer { list = nil }

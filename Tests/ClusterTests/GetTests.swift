@@ -35,8 +35,13 @@ import Testing
     #expect(raster[inset, 191 - inset].isNear(Card.bottomLeft))
     #expect(raster[255 - inset, 191 - inset].isNear(Card.bottomRight))
 
+    let original = try cluster.imgctl("get", "--original", url)
+    #expect(original.outputBytes == card)
+    #expect(origin.origin.counters("/card.jpg").requests <= 2)
+
     #expect(try cluster.imgctl("stop").exitCode == 0)
     origin.origin.stop()
+    #expect(try cluster.imgctl("get", "--original", url).outputBytes == card)
     let again = try cluster.imgctl("get", url, "--size", "256")
     #expect(again.exitCode == 0)
     #expect(again.outputBytes == fetched.outputBytes)
@@ -47,6 +52,15 @@ import Testing
     #expect(report.bytes.int == fetched.outputBytes.count)
     #expect(report.from_cache == true)
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
+
+    let directory = cluster.directory.file("thumbs")
+    let several = try cluster.imgctl("get", url, "--size", "256", "-v", "-o", directory + "/")
+    #expect(several.messages.contains("done: \(url): 256x192 jpeg"))
+    #expect(
+      FileManager.default.contents(atPath: directory + "/card.jpg").map(Array.init)
+        == fetched.outputBytes)
+    let clash = try cluster.imgctl("get", url, origin.url("/b/card.png"), "-o", directory)
+    #expect(clash.exitCode == 2 && clash.messages.contains("would both be card in"))
   }
 }
 

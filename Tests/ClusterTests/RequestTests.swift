@@ -163,7 +163,9 @@ import Testing
     let result = try run.wait()
     #expect(result.exitCode == 130)
     #expect(result.output == "1\n")
-    #expect(result.messages.hasSuffix("job 1 continues; to follow it again: imgctl wait 1\n"))
+    #expect(
+      result.messages.hasSuffix(
+        "job 1 continues; to follow it: imgctl wait 1; to end it: imgctl cancel 1\n"))
     origin.release(held)
     #expect(try cluster.finished(JobID(rawValue: 1)).done == held.count + 20)
   }

@@ -62,9 +62,14 @@ import Testing
     #expect(failures.map(\.url.string) == Array(lines.suffix(2)))
     #expect(failures.map(\.normalized_url.string) == ["https://\(place)/p/2", nil])
     #expect(failures.last?.code == "invalid_url")
+    #expect(
+      failures.map(\.line.int) == [4, 5]
+        && failures.map(\.job.int) == [Int(job.rawValue), Int(job.rawValue)])
 
     let directory = cluster.directory.file("out")
-    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 1)
+    let exported = try cluster.imgctl("export", "\(job)", directory)
+    #expect(
+      exported.exitCode == 0 && exported.messages.contains("\n2 failed: imgctl failures \(job)"))
     let manifest = try Data(contentsOf: URL(filePath: "\(directory)/manifest.jsonl"))
       .split(separator: UInt8(ascii: "\n"))
       .map { try JSONDecoder().decode(JSONValue.self, from: $0) }
@@ -75,6 +80,14 @@ import Testing
         "https://\(place)/p/2", nil,
       ])
     #expect(manifest.compactMap(\.file.string).count == 3)
+    #expect(manifest.map(\.line.int) == [1, 2, 3, 4, 5])
+    let failed = try #require(manifest.last)
+    #expect(failed.reason == "invalid_url" && failed.detail.string == failures.last?.detail.string)
+    #expect(manifest.compactMap(\.sha256.string).map(\.count) == [64, 64, 64])
+    let table = try String(contentsOfFile: directory + "/failures.csv", encoding: .utf8)
+    #expect(
+      try cluster.imgctl("failures", "\(job)", "--csv").output == table)
+    #expect(table.split(separator: "\r\n").map { $0.prefix(4) } == ["inde", "3,4,", "4,5,"])
   }
 
   @Test func `addresses of this machine are refused without permission`() throws {

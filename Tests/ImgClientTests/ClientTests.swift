@@ -123,7 +123,7 @@ struct ClientTests {
       }
       do {
         let client = try Client(socketPath: place)
-        var parts = [["http://h/1"], ["http://h/2"]]
+        var parts: [ListLines] = [["http://h/1"], ["http://h/2"]]
         #expect {
           try client.submit(name: "list", options: RequestOptions(variant: .standard)) {
             if parts.isEmpty { return isComplete ? nil : try self.failToRead() }
@@ -142,7 +142,7 @@ struct ClientTests {
 
   private struct UnreadableList: Error {}
 
-  private func failToRead() throws -> [String]? { throw UnreadableList() }
+  private func failToRead() throws -> ListLines? { throw UnreadableList() }
 
   @Test func `a watch ends with the job, or when the caller has seen enough`() throws {
     for isStopped in [false, true] {
@@ -176,7 +176,7 @@ struct ClientTests {
             id, JobsPage(jobs: first ? [.sample(3), .sample(2)] : [.sample(1)], hasMore: first))
         ]
       case .results(let id, let request):
-        let entry = LineResult(index: request.from, url: "u", outcome: .cancelled)
+        let entry = LineResult(index: request.from, place: nil, url: "u", outcome: .cancelled)
         return [.results(id, ResultsPage(entries: [entry], next: request.from == 0 ? 5 : nil))]
       default: return [nil]
       }

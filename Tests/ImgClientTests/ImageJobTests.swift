@@ -290,7 +290,7 @@ struct SubmissionBatchesTests {
   private func batches(of urls: [String]) -> [[String]] {
     var batches = SubmissionBatches(urls.makeIterator())
     var all: [[String]] = []
-    while let next = batches.next() { all.append(next) }
+    while let next = batches.next() { all.append(next.texts) }
     return all
   }
 

@@ -132,13 +132,13 @@ import Testing
     #expect(
       JobSummary(status(.finished, done: 15, failed: 5, retryable: 3)).text == """
         job 7 finished: 15 of 20 done, 5 failed, 0 from cache, 0 B fetched, in 4s
-        list the failures: imgctl failures 7
         5 failed, 3 of them temporarily: imgctl retry 7
+        list the failures: imgctl failures 7
 
         """)
     #expect(
       JobSummary(status(.finished, done: 15, failed: 5, retryable: 5)).text
-        .hasSuffix("5 failed, all of them temporarily: imgctl retry 7\n"))
+        .contains("\n5 failed, all of them temporarily: imgctl retry 7\n"))
   }
 
   @Test func `the summary counts what is no longer stored, and tells what the disk has room for`() {
@@ -188,15 +188,71 @@ import Testing
         + "imgctl unpin, or --store-budget), needs 469 MiB of a store of 5.0 MiB on a full disk")
   }
 
-  @Test func `the summary has the reason if all lines failed with one code`() {
-    let failure = Failure(stage: .fetch, code: .blockedAddress, detail: "10.0.0.1 is refused")
+  /// A job whose lines failed so.
+  private func failed(_ failures: [(Int, Failure)]) -> ImageJob {
+    var record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
+      counts: JobCounts(total: failures.reduce(0) { $0 + $1.0 }), submittedAt: .distantPast)
+    for (count, failure) in failures {
+      for _ in 0..<count { record.count(.failed(failure)) }
+    }
+    return ImageJob(record)
+  }
+
+  @Test func `the summary counts failures by code, and names a cure where there is one`() {
+    func failure(_ code: Failure.Code, _ detail: String, status: Int? = nil) -> Failure {
+      Failure(stage: .fetch, code: code, httpStatus: status, detail: detail)
+    }
+    let text = JobSummary(
+      failed([
+        (1, failure(.httpStatus, "the origin answered 503", status: 503)),
+        (2, failure(.httpStatus, "the origin answered 404", status: 404)),
+        (12, failure(.blockedAddress, "10.0.0.1 is refused: private; imgctl stop, then …")),
+        (1, failure(.corruptImage, "no end of image")), (1, failure(.optedOut, "noai")),
+        (1, failure(.tooLarge, "too long")), (1, failure(.tooManyPixels, "too many")),
+      ])
+    ).text
     #expect(
-      JobSummary(status(.finished, failed: 20), commonFailure: failure).text == """
-        job 7 finished: 0 of 20 done, 20 failed, 0 from cache, 0 B fetched, in 4s
-        all failed alike, the first: blocked_address: 10.0.0.1 is refused
+      text.hasSuffix(
+        """
+          12 blocked_address: 10.0.0.1 is refused: private
+           2 http_status: the origin answered 404
+           1 corrupt_image: no end of image
+           1 http_status, temporary: the origin answered 503
+           1 opted_out: noai
+          and 2 of 2 other kinds
+        to permit a network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all
+        to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient
+        opted_out: their origins do not permit this use; see --respect-opt-out and --respect-robots in imgctl \
+        submit --help
+        19 failed, 1 of them temporarily: imgctl retry 7
         list the failures: imgctl failures 7
 
-        """)
+        """))
+  }
+
+  @Test func `jobs without a coordinator go on when one is started, unless they are paused`() {
+    let waiting = status(.queued, done: 5, failed: 2)
+    #expect(
+      RestingJobs([waiting, status(.paused), status(.finished, done: 20)]).note
+        == "job 7 has 13 waiting URLs; imgctl start continues it\n")
+    #expect(
+      RestingJobs([waiting, status(.queued, isDelayed: true)]).note
+        == "2 jobs have 33 waiting URLs; imgctl start continues them\n")
+    #expect(RestingJobs([status(.paused)]).note.isEmpty)
+  }
+
+  @Test func `a table of failures quotes what its separator needs`() {
+    let line = LineResult(
+      index: 4, place: LinePlace(line: 7), url: "https://h/a,\"b\".jpg", outcome: nil)
+    let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "gone")
+    #expect(
+      FailureTable.header(.comma) + FailureTable.row(of: line, failure, .comma)
+        == "index,line,list,code,http_status,retryable,url,detail\r\n"
+        + "4,7,,http_status,404,false,\"https://h/a,\"\"b\"\".jpg\",gone\r\n")
+    #expect(
+      FailureTable.row(of: line, failure, .tab)
+        == "4\t7\t\thttp_status\t404\tfalse\thttps://h/a,\"b\".jpg\tgone\n")
   }
 
   @Test func `the summary offers no retry without temporary failures`() {
@@ -204,6 +260,7 @@ import Testing
       JobSummary(status(.cancelled, done: 15, failed: 4, cancelled: 1)).text == """
         job 7 cancelled: 15 of 20 done, 4 failed, 1 cancelled, 0 from cache, 0 B fetched, in 4s
         list the failures: imgctl failures 7
+        to continue the 1 cancelled URL: imgctl retry 7
 
         """)
   }

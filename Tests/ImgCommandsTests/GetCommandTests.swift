@@ -65,7 +65,8 @@ extension InvocationTests {
     #expect(try command("get http://h/ --no-cache", as: GetCommand.self).options.bypassesStore)
     #expect(
       throws: UsageError(
-        "imgctl submit: unknown option \"--no-cache\"; it is an option of imgctl get")
+        "imgctl submit: unknown option \"--no-cache\"; --cache-policy reload fetches again what is stored"
+      )
     ) { try invocation("submit - --no-cache") }
   }
 
@@ -74,6 +75,21 @@ extension InvocationTests {
     #expect(try command("get http://h/ -o -", as: GetCommand.self).outputPath == nil)
     let file = try command("get http://h/ -o a.jpg --json", as: GetCommand.self)
     #expect(file.outputPath == "a.jpg" && file.isJSON && file.picture == "http://h/")
+  }
+
+  @Test func `get takes several pictures, and the picture as it came`() throws {
+    let several = try command("get http://h/ a.png -o d/", as: GetCommand.self)
+    #expect(several.pictures == ["http://h/", "a.png"] && several.outputPath == "d/")
+    #expect(try command("get --original http://h/ -o a.tiff", as: GetCommand.self).isOriginal)
+    for (line, reason) in [
+      ("get http://h/ a.png --viewer v -o d/", "--viewer is for one picture"),
+      (
+        "get --original http://h/ --size 3",
+        "--size is for thumbnails, and --original for the picture as it came"
+      ),
+    ] {
+      #expect(throws: UsageError("imgctl get: " + reason)) { try invocation(line) }
+    }
   }
 
   @Test(arguments: CachePolicy.allCases)

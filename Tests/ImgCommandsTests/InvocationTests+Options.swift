@@ -417,4 +417,43 @@ extension InvocationTests {
     #expect(report.line(isJSON: false).hasPrefix("imgctl: ftp://h/b: unsupported_scheme"))
     #expect(report.line(isJSON: true).contains(#""code":"unsupported_scheme""#))
   }
+
+  /// What new users type, and what helps them.
+  @Test(arguments: [
+    ("urls.txt", "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"),
+    ("http://h/a.jpg", "imgctl get URL|FILE makes one thumbnail"),
+    ("reload", "imgctl stop, then imgctl start"), ("metrics", "/metrics"),
+    ("cache frobnicate", "; see imgctl help cache"),
+    ("submit a -o d", "imgctl export JOB DIR writes the files"),
+    ("submit a --output=d", "imgctl export JOB DIR writes the files"),
+    ("submit a --retries 3", "--attempts N of imgctl submit"),
+    ("submit a -j 4", "imgctl limits --transfers N"),
+    ("submit a --store-budget 1G", "it is an option of imgctl start"),
+    ("submit a --no-cache", "--cache-policy reload"),
+    ("submit a --frobnicate", "; see imgctl submit --help"),
+    ("retry 7 --size 384", "it is an option of imgctl submit: a job keeps its sizes"),
+    ("get http://h/ --bg white", "did you mean --background?"),
+    ("serve --port 8080", "imgctl serve --listen 127.0.0.1:8080 names the port"),
+    ("get http://h/ --sharpen -o f.jpg", "--sharpen needs a value: --sharpen SIGMA"),
+    ("get http://h/ --crop top", "write --crop=top"),
+    ("get http://h/ --crop=top", "write centre, attention, entropy, or a point"),
+    ("get http://h/ --background mauvish", "a name of CSS such as orange"),
+    ("cancel all", "\"all\" is not a job number; see imgctl list"),
+    ("cancel #3", "see imgctl list"), ("priority 3", "P is missing"),
+    ("export thumbs 3", "\"thumbs\" is not a job number"),
+    ("limits --store-budget 1G", "it is an option of imgctl start"),
+    ("limits --rate-per-host 1/sec", "with /s, /m or /h"),
+    ("start --store-budget 80%", "is not a size"),
+    ("submit a --expire-after 7days", "with ms, s, m, h, d or w"),
+    ("failures 7 --csv --tsv", "--csv and --tsv exclude each other"),
+  ])
+  func `a mistake is answered with the next step`(line: String, advice: String) throws {
+    let error = #expect(throws: UsageError.self) { try invocation(line) }
+    #expect(error?.description.contains(advice) == true, "\(String(describing: error))")
+  }
+
+  @Test func `a colour has a name of CSS, in any case`() throws {
+    let get = try command("get http://h/ --background Orange", as: GetCommand.self)
+    #expect(get.options.variant.effects.background == RGBColour(red: 255, green: 165, blue: 0))
+  }
 }

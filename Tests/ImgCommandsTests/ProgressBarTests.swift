@@ -378,3 +378,33 @@ extension ProgressBar {
         == "h fails (a\u{FFFD}[2Jb), and a transfer is probing it")
   }
 }
+
+@Suite struct NarrowTableTests {
+  private func table() -> Table {
+    var table = Table([
+      .number("job"), .text("state"), .number("retryable").ifItFits, .number("cached").ifItFits,
+      .text("name"),
+    ])
+    table.addRow(["1", "running", "0", "12", "a list of pictures of mountains"])
+    table.addRow(["12", "finished", "0", "0", "b"])
+    return table
+  }
+
+  @Test func `a table that is too wide loses columns of zeros first, then the ends of texts`() {
+    #expect(table().rendered(within: 80) == table().rendered)
+    #expect(
+      table().rendered(within: 40) == """
+        job  state     cached  name
+          1  running       12  a list of picture…
+         12  finished       0  b
+
+        """)
+  }
+
+  @Test(arguments: [60, 40, 30, 26])
+  func `no row is wider than the terminal`(width: Int) {
+    let lines = table().rendered(within: width).split(separator: "\n")
+    #expect(lines.allSatisfy { $0.count <= width })
+    #expect(lines[1].contains("running") && lines[1].contains("a list"))
+  }
+}

@@ -82,7 +82,7 @@ import Testing
       try FileIO.replace(path: path, with: Array(urls.joined(separator: "\n").utf8))
       let list = try ListFile(path: path)
       var found: [String] = []
-      while let batches = try list.next() { found += batches.flatMap(\.self) }
+      while let batches = try list.next() { found += batches.flatMap(\.texts) }
       #expect(found == urls)
       #expect(try list.next() == nil)
     }
@@ -111,14 +111,14 @@ import Testing
     -> [String]
   {
     var reader = ListReader(name: "list")
-    var batches: [[String]] = []
+    var batches: [ListLines] = []
     var rest = bytes[...]
     while !rest.isEmpty {
       batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
       rest = rest.dropFirst(chunkByteCount)
     }
     batches += reader.finish()
-    return batches.flatMap(\.self)
+    return batches.flatMap(\.texts)
   }
 
   private func entries(_ text: String) throws(ListError) -> [String] {
@@ -136,6 +136,25 @@ import Testing
   @Test func `empty lines and comments are ignored`() throws {
     #expect(try entries("\n\n# c\n  \t\r\n  # c\na#b\n#") == ["a#b"])
     #expect(try entries("") == [])
+  }
+
+  @Test(arguments: [1, 3, 1 << 20])
+  func `an entry has the number of its line, and empty lines and comments count`(
+    chunkByteCount: Int
+  ) throws {
+    var reader = ListReader(name: "list", list: 2)
+    var rest = Array("\u{FEFF}a\n\r\n# c\nb\nc\n\n d".utf8)[...]
+    var batches: [ListLines] = []
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += reader.finish()
+    let lines = try #require(batches.first)
+    #expect(
+      lines.texts.indices.map(lines.place)
+        == [1, 4, 5, 7].map { LinePlace(line: $0, list: 2) })
+    #expect(lines.starts.map(\.offset) == [0, 1, 3], "lines that follow each other need no number")
   }
 
   @Test func `a byte order mark is ignored`() throws {
@@ -221,7 +240,7 @@ import Testing
     batches += reader.finish()
     #expect(batches.map(\.count) == [15, 5])
     for batch in batches {
-      let byteCount = batch.map(\.utf8.count).reduce(0, +)
+      let byteCount = batch.texts.map(\.utf8.count).reduce(0, +)
       #expect(byteCount <= Submission.maximumByteCount)
     }
   }

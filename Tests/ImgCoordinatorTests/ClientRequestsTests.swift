@@ -176,7 +176,7 @@ import Testing
     let client = try parts.greetedClient()
     let id = client.newRequest()
     try client.send(.submit(id, .list()))
-    let lines = [String](repeating: "a", count: Submission.maximumLineCount + 1)
+    let lines = ListLines([String](repeating: "a", count: Submission.maximumLineCount + 1))
     let reply = try client.ask(.submitLines(id, lines))
     #expect(reply?.refusal?.message == "more than 1000 lines in one frame")
     try client.send(.submitLines(id, ["a"]))

@@ -196,7 +196,7 @@ final class TestClient {
   /// Submits a list of lines that are no URLs.
   ///
   /// - Returns: its job.
-  func submit(_ lines: [String]) throws -> JobID? {
+  func submit(_ lines: ListLines) throws -> JobID? {
     let id = newRequest()
     try send(.submit(id, .list()))
     try send(.submitLines(id, lines))

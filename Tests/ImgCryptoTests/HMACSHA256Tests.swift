@@ -44,3 +44,12 @@ struct HMACSHA256Tests {
     }.joined()
   }
 }
+
+struct SHA256Tests {
+  /// From the examples of FIPS 180-4.
+  @Test func `the hash of a text is that of the standard`() {
+    #expect(
+      SHA256.hash(Array("abc".utf8))[..<8] == [0xBA, 0x78, 0x16, 0xBF, 0x8F, 0x01, 0xCF, 0xEA])
+    #expect(SHA256.hash([]).count == 32)
+  }
+}

@@ -90,7 +90,10 @@ import Testing
     (.finished, .remove, .becomes(.finished)),
 
     (.cancelled, .pause, .refused("job 3 is cancelled; it has no waiting URLs")),
-    (.cancelled, .resume, .refused("job 3 is cancelled; it has no waiting URLs")),
+    (
+      .cancelled, .resume,
+      .refused("job 3 is cancelled; imgctl retry 3 continues its 2 cancelled URLs")
+    ),
     (.cancelled, .cancel, .refused("job 3 is cancelled; nothing is left to cancel")),
     (.cancelled, .retry(includesFinal: false), .becomes(.queued)),
     (.cancelled, .retry(includesFinal: true), .becomes(.queued)),

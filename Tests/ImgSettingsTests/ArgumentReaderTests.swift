@@ -95,7 +95,9 @@ import Testing
     let reader = try read("-2", "-17")
     #expect(reader.text(of: Self.list) == "-2")
     #expect(reader.texts(of: Self.extra) == ["-17"])
-    #expect(throws: UsageError("unknown option \"-2x\"")) { try read("a", "-2x") }
+    #expect(throws: UsageError("unknown option \"-2x\"; see tool put --help")) {
+      try read("a", "-2x")
+    }
   }
 
   @Test func `after two dashes everything is an operand`() throws {
@@ -137,14 +139,14 @@ import Testing
   @Test(arguments: [
     (["a", "--siez", "3"], "unknown option \"--siez\"; did you mean --size?"),
     (["a", "--net=3"], "unknown option \"--net\"; did you mean --network?"),
-    (["a", "-x"], "unknown option \"-x\""),
+    (["a", "-x"], "unknown option \"-x\"; see tool put --help"),
     (["a", "--size"], "--size needs a value: --size WxH"),
     (["a", "-o"], "-o needs a value: -o FILE"),
     (["a", "--size", "--wait"], "--size needs a value: --size WxH"),
     (["a", "--wait=yes"], "--wait takes no value"),
     (["a", "-w=yes"], "-w takes no value"),
-    (["a", "-wx"], "unknown option \"-x\""),
-    (["a", "-xw"], "unknown option \"-xw\""),
+    (["a", "-wx"], "unknown option \"-x\"; see tool put --help"),
+    (["a", "-xw"], "unknown option \"-xw\"; see tool put --help"),
     (["a", "-wo"], "-o needs a value: -o FILE"),
     (["a", "-size"], "unknown option \"-size\"; did you mean --size?"),
     (["--wait"], "LIST is missing: tool put LIST [EXTRA] [options]"),

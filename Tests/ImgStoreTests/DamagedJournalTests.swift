@@ -179,8 +179,10 @@ extension Journal {
 
   private func extracted(_ job: JobID) throws -> [ResultPage.Entry] {
     var entries: [ResultPage.Entry] = []
-    try JournalExtract(directory: directory.path).forEachLine(of: job) { index, url, outcome in
-      entries.append(ResultPage.Entry(index: index, url: url ?? "", outcome: outcome))
+    try JournalExtract(directory: directory.path).forEachLine(of: job) {
+      index, place, url, outcome in
+      let line = url.map { LineChunk.Line(text: $0, place: place) }
+      entries.append(ResultPage.Entry(index, line, outcome))
     }
     return entries
   }
@@ -268,7 +270,8 @@ extension Journal {
     try journal.submit(id, lineCount: 1_000)
     try journal.apply([
       .createJob(.sample(next)),
-      .appendURLs(next, (0..<4_096).map { "\($0)" + String(repeating: "x", count: 2_048) }),
+      .appendURLs(
+        next, ListLines((0..<4_096).map { "\($0)" + String(repeating: "x", count: 2_048) })),
       .discard(next),
     ])
     while try journal.removeLeftovers() {}
@@ -294,7 +297,7 @@ extension Journal {
     let journal = try Journal(directory: path)
     #expect(try !journal.isMostlyFree())
     let lines = (0..<4_096).map { "\($0)" + String(repeating: "x", count: 2_048) }
-    try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, ListLines(lines)), .seal(id)])
     #expect(try !journal.isMostlyFree())
   }
 

@@ -153,7 +153,7 @@ import Testing
     let line = String(repeating: "x", count: 8_000)
     try journal.apply([
       .createJob(.sample(id)),
-      .appendURLs(id, [String](repeating: line, count: 100)), .seal(id),
+      .appendURLs(id, ListLines([String](repeating: line, count: 100))), .seal(id),
     ])
     for order in LineOrder.allCases {
       let first = try journal.urls(of: id, positions: [0..<100], order: order, limit: 1_000)

@@ -30,8 +30,75 @@ import Testing
       "", "  spaces ", "ünï ✓", "not a url",
       String(repeating: "x", count: LineChunk.maximumLineByteCount),
     ]
-    try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, ListLines(lines)), .seal(id)])
     #expect(try journal.openLines(of: id).map(\.url) == lines)
+  }
+
+  @Test func `each line has its place in the lists, wherever parts and chunks end`() throws {
+    var expected: [LinePlace] = []
+    var operations: [JournalOperation] = [.createJob(.sample(id))]
+    for (list, count) in [3, 300, 1, 600].enumerated() {
+      var lines = ListLines()
+      for number in 0..<count {
+        // Two of three lines of a list are URLs.
+        expected.append(LinePlace(line: number / 2 * 3 + number % 2 + 1, list: list))
+        lines.append("line \(number)", at: expected.last)
+      }
+      operations.append(.appendURLs(id, lines))
+    }
+    try journal.apply(operations + [.seal(id)])
+    #expect(try journal.allResults(of: id, limit: 100).map(\.place) == expected)
+    #expect(try journal.openLines(of: id).map(\.url).last == "line 599")
+    let later = try journal.urls(
+      of: id, positions: [700..<701], order: .firstInFirstOut, limit: 1)
+    #expect(later.entries.map(\.url) == ["line 396"])
+  }
+
+  @Test func `lines of an earlier release are readable, and have no place`() throws {
+    let key = JournalKey.line(id, index: 0)
+    let record = JournalRecord.encode([4, 1, 0, 0x61, 2, 0, 0x62, 0x63], for: key)
+    let lines = try LineChunk.lines(in: record.span, for: key.span)
+    #expect(lines == [.init(text: "a", place: nil), .init(text: "bc", place: nil)])
+  }
+
+  @Test func `failures are counted by code, and a retry takes back what it repeats`() throws {
+    try journal.submit(id, lineCount: 4)
+    let gone = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "HTTP 404")
+    try journal.apply([
+      .record(id, index: 0, .failed(.passing)), .record(id, index: 1, .failed(gone)),
+      .record(id, index: 2, .failed(gone)), .record(id, index: 3, .failed(.passing)),
+      .finish(id, at: .now),
+    ])
+    func groups() throws -> [String]? {
+      try journal.job(id).map { job in
+        ImageJob(job).failures.map { "\($0.count) \($0.code) \($0.isRetryable): \($0.message)" }
+      }
+    }
+    #expect(
+      try groups() == ["2 http_status false: HTTP 404", "2 timeout true: no answer in 30 s"])
+    try journal.apply(.change(id, .retry(includesFinal: false), at: .now))
+    #expect(try groups() == ["2 http_status false: HTTP 404"])
+    try journal.apply([.record(id, index: 0, .failed(.passing)), .record(id, index: 3, .cancelled)])
+    #expect(try groups()?.last == "1 timeout true: no answer in 30 s")
+    try journal.apply([.finish(id, at: .now), .change(id, .retry(includesFinal: true), at: .now)])
+    #expect(try groups() == [])
+  }
+
+  @Test func `the failures of a job that an earlier release began are counted by code`() throws {
+    let path = directory.path + "/earlier"
+    do {
+      let earlier = try Journal(directory: path)
+      try earlier.submit(id, lineCount: 2)
+      try earlier.apply(.record(id, index: 0, .failed(.passing)))
+      var job = try #require(try earlier.job(id))
+      job.counts = JobCounts(total: 2)
+      (job.counts.failed, job.counts.retryable) = (1, 1)
+      try earlier.environment.write { transaction throws(StoreError) in
+        try earlier.tables.put(job, transaction)
+      }
+    }
+    let reopened = try #require(try Journal(directory: path).job(id))
+    #expect(ImageJob(reopened).failures.map(\.code) == [.timeout])
   }
 
   @Test func `parts of any size make up one list`() throws {
@@ -40,7 +107,7 @@ import Testing
     for count in [1, 255, 0, 257, 100, 512, 3] {
       let lines = (0..<count).map { "line \(expected.count + $0)" }
       expected += lines
-      operations.append(.appendURLs(id, lines))
+      operations.append(.appendURLs(id, ListLines(lines)))
       try journal.apply(operations)
       operations = []
     }
@@ -75,7 +142,7 @@ import Testing
 
   @Test func `a discarded submission leaves nothing`() throws {
     let lines = (0..<10_000).map { "line \($0)" }
-    try journal.apply([.createJob(.sample(id)), .appendURLs(id, lines), .discard(id)])
+    try journal.apply([.createJob(.sample(id)), .appendURLs(id, ListLines(lines)), .discard(id)])
     #expect(try journal.job(id) == nil)
     try journal.apply([])
     #expect(try entryCount(of: journal.tables.lines) == 0)
@@ -172,7 +239,7 @@ import Testing
   @Test func `a map that is full grows`() throws {
     let small = try Journal(directory: directory.path + "/small", mapByteCount: 1 << 17)
     let lines = (0..<20_000).map { "https://example.org/\($0)" }
-    try small.apply([.createJob(.sample(id)), .appendURLs(id, lines), .seal(id)])
+    try small.apply([.createJob(.sample(id)), .appendURLs(id, ListLines(lines)), .seal(id)])
     #expect(try small.environment.mapByteCount > 1 << 17)
     #expect(try small.job(id)?.counts.total == 20_000)
     let end = try small.urls(

@@ -147,7 +147,7 @@ extension Journal {
   /// Accepts a job whose lines are `https://example.org/0`, `https://example.org/1`, …
   func submit(_ id: JobID, lineCount: Int, order: LineOrder = .firstInFirstOut) throws {
     let lines = (0..<lineCount).map { "https://example.org/\($0)" }
-    try apply([.createJob(.sample(id, order: order)), .appendURLs(id, lines), .seal(id)])
+    try apply([.createJob(.sample(id, order: order)), .appendURLs(id, ListLines(lines)), .seal(id)])
   }
 
   /// Applies one operation.

@@ -280,7 +280,7 @@ import Testing
       let journal = try Journal(directory: path)
       let record = JobRecord(id: id, options: RequestOptions(variant: .standard), submittedAt: .now)
       let lines = (0..<10_000).map { "https://example.org/\($0).jpg" }
-      try journal.apply([.createJob(record), .appendURLs(id, lines), .seal(id)])
+      try journal.apply([.createJob(record), .appendURLs(id, ListLines(lines)), .seal(id)])
     }
     #expect(unsafe truncate(path + "/data.mdb", 64 << 10) == 0)
     try expectDamagedJournal(in: path)

@@ -233,7 +233,12 @@ enum RandomMessages {
   static func clientMessage(_ random: inout SeededGenerator) -> ClientMessage {
     let id = RequestID(rawValue: .random(in: 0...UInt64.max, using: &random))
     guard Bool.random(using: &random) else {
-      return .submitLines(id, list(&random, text))
+      var lines = ListLines()
+      for _ in 0..<Int.random(in: 0...4, using: &random) {
+        lines.append(
+          text(&random), at: LinePlace(line: .random(in: 1...3, using: &random), list: 1))
+      }
+      return .submitLines(id, lines)
     }
     let options = RequestOptions(
       ThumbnailRequest(

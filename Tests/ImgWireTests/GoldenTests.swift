@@ -303,6 +303,7 @@ enum GoldenMessages {
       "submit": .submit(
         request, Submission(name: "holiday", options: options, order: .lastInFirstOut)),
       "submit_lines": .submitLines(request, ["https://example.com/ü", "not a URL"]),
+      "submit_lines_placed": .submitLines(request, placedLines),
       "submit_end": .submitEnd(request),
       "status": .status(request),
       "jobs": .jobs(request, JobsRequest(before: job, isActiveOnly: true)),
@@ -411,8 +412,10 @@ enum GoldenMessages {
         request,
         ResultsPage(
           entries: [
-            .init(index: 0, url: "https://example.com/a.jpg", outcome: .failed(failure)),
-            .init(index: 1, url: "https://example.com/b.jpg", outcome: nil),
+            .init(
+              index: 0, place: LinePlace(line: 3, list: 1), url: "https://example.com/a.jpg",
+              outcome: .failed(failure)),
+            .init(index: 1, place: nil, url: "https://example.com/b.jpg", outcome: nil),
           ], next: 2)),
       "memory_share": .memoryShare(request, byteCount: 20 << 20),
       "got": .got(request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
@@ -433,6 +436,14 @@ enum GoldenMessages {
       "sweeping": .sweeping(request),
       "stopping": .stopping(request),
     ]
+  }
+
+  private static var placedLines: ListLines {
+    var lines = ListLines()
+    for line in [1, 2, 5] {
+      lines.append("https://example.com/\(line).jpg", at: LinePlace(line: line, list: 0))
+    }
+    return lines
   }
 
   private static let wait = Wait(

@@ -129,7 +129,7 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
   }
 
   @Test func `a message that exceeds a frame is not encoded`() {
-    let lines = [String(repeating: "a", count: Frame.maximumByteCount)]
+    let lines = ListLines([String(repeating: "a", count: Frame.maximumByteCount)])
     #expect(throws: MessageError.self) {
       try WireCoding.frame(ClientMessage.submitLines(RequestID(rawValue: 1), lines))
     }

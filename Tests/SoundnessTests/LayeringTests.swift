@@ -43,7 +43,7 @@ struct LayeringTests {
       "ImgWire", "Observation",
     ]),
     "ImgCommands": platform.union([
-      "ImgClient", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem",
+      "ImgClient", "ImgCrypto", "ImgFacts", "ImgModel", "ImgSettings", "ImgSystem",
     ]),
 
     "ImgGateway": platform.union([

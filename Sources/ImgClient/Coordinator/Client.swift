@@ -182,9 +182,9 @@ extension Client {
   package func forgetFailures(of urls: [String]) throws(ClientError) {
     var batcher = SubmissionBatcher()
     for url in urls {
-      if let batch = batcher.add(url) { try answer(.forget(batch)) }
+      if let batch = batcher.add(url) { try answer(.forget(batch.texts)) }
     }
-    if let last = batcher.finish() { try answer(.forget(last)) }
+    if let last = batcher.finish() { try answer(.forget(last.texts)) }
   }
 
   /// The newest jobs that have not ended.
@@ -252,7 +252,7 @@ extension Client {
   ///   the coordinator said why before.
   package func submit(
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
-    pinPolicy: PinPolicy = .none, nextLines: () throws -> [String]?
+    pinPolicy: PinPolicy = .none, nextLines: () throws -> ListLines?
   ) throws -> (job: JobID, total: Int) {
     let id = newRequest()
     var isComplete = false
@@ -301,30 +301,31 @@ extension Client {
 
 /// Collects the lines of a list into batches that fit a frame.
 package struct SubmissionBatcher: Sendable {
-  private var batch: [String] = []
+  private var batch = ListLines()
   private var byteCount = 0
 
   package init() {}
 
   /// Adds a line to the unfinished batch, or to the next one if that is full.
   ///
+  /// - Parameter place: `nil` if it is in no list.
   /// - Returns: the full batch; `nil` if the line fits.
-  package mutating func add(_ line: String) -> [String]? {
+  package mutating func add(_ line: String, at place: LinePlace? = nil) -> ListLines? {
     let lineByteCount = line.utf8.count
     let isFull =
       batch.count == Submission.maximumLineCount
       || byteCount + lineByteCount > Submission.maximumByteCount
     let full = isFull ? finish() : nil
-    batch.append(line)
+    batch.append(line, at: place)
     byteCount += lineByteCount
     return full
   }
 
   /// The unfinished batch; `nil` if it is empty.
-  package mutating func finish() -> [String]? {
+  package mutating func finish() -> ListLines? {
     guard !batch.isEmpty else { return nil }
     defer {
-      batch = []
+      batch = ListLines()
       byteCount = 0
     }
     return batch

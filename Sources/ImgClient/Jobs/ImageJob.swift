@@ -88,14 +88,23 @@ public struct ImageJobResult: Hashable, Sendable {
 
   /// The position in the list, from 0.
   public let index: Int
+  /// The number of its line in the list that was submitted, from 1; empty lines and comments have numbers, too.
+  /// `nil` for URLs that a program submitted, and in jobs of earlier releases.
+  public let line: Int?
+  /// The position of its list among those of the job, from 0; `nil` if the job has one list.
+  public let list: Int?
   /// The URL as it was submitted.
   public let url: String
   /// What came of it; `nil` if it has no result yet.
   public let outcome: Outcome?
 
   /// A result, such as one for a test.
-  public init(index: Int, url: String, outcome: Outcome?) {
+  public init(
+    index: Int, line: Int? = nil, list: Int? = nil, url: String, outcome: Outcome?
+  ) {
     self.index = index
+    self.line = line
+    self.list = list
     self.url = url
     self.outcome = outcome
   }

@@ -285,7 +285,7 @@ struct SubmissionBatches<URLs: IteratorProtocol<String>> {
   }
 
   /// The next batch; `nil` at the end of the list.
-  mutating func next() -> [String]? {
+  mutating func next() -> ListLines? {
     while let url = urls.next() {
       if let batch = batcher.add(ImageURL.shortened(url)) { return batch }
     }

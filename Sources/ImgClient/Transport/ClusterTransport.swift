@@ -342,7 +342,7 @@ extension ClusterTransport: JobTransport {
       .results(of: JobID(rawValue: id), from: max(0, index), isFailedOnly: failedOnly))
     let results = page.entries.map { line in
       ImageJobResult(
-        index: line.index, url: line.url,
+        index: line.index, line: line.place?.line, list: line.place?.list, url: line.url,
         outcome: line.outcome.map { ImageJobResult.Outcome($0, url: line.url) })
     }
     return (results, page.next)

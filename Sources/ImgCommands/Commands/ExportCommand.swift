@@ -25,7 +25,9 @@ package struct ExportCommand: Command {
     options: [fetch, .json] + OptionDescription.startingPlaces,
     notes: [
       "Other files in the directory stay. The manifest lists every line of this job; if a line has "
-        + "no file, it gives the reason.",
+        + "no file, it gives the reason. If lines failed, failures.csv has them as imgctl failures --csv.",
+      "The exit code is 1 if something that the job has made could not be written, or is no longer stored. "
+        + "Lines that failed in the job do not change it.",
       OptionDescription.journalNote,
     ],
     examples: [
@@ -64,11 +66,12 @@ package struct ExportCommand: Command {
         json: JSONObject([
           "exported": export.exportedCount, "present": export.presentCount,
           "missing": export.missingCount, "not_in_store": export.goneCount,
+          "not_made": export.unmadeCount,
         ]))
     } else {
-      context.note(text(of: export))
+      context.note(text(of: export, status))
     }
-    return export.missingCount > 0 ? .someFailed : .success
+    return export.goneCount + export.unmadeCount > 0 ? .someFailed : .success
   }
 
   private func removePins(of export: JobExport, in context: CommandContext) {
@@ -91,7 +94,7 @@ package struct ExportCommand: Command {
       + (storedCount == 1 ? "is stored\n" : "are stored\n")
   }
 
-  private func text(of export: JobExport) -> String {
+  private func text(of export: JobExport, _ status: ImageJob) -> String {
     let exported = HumanText.count(export.exportedCount, of: export.noun)
     let missing = HumanText.count(export.missingCount, of: "URL")
     var lines = [
@@ -110,6 +113,18 @@ package struct ExportCommand: Command {
       lines.append(
         HumanText.count(export.goneCount, of: export.noun) + " expired or evicted since\(remedy)")
     }
+    if export.unmadeCount > 0 {
+      lines.append(
+        "\(HumanText.count(export.unmadeCount, of: export.noun)) could not be made again")
+    }
+    if status.failed > 0 {
+      lines.append(
+        "\(status.failed) failed: imgctl failures \(job), or \(directory)/\(JobExport.failuresName)"
+      )
+    }
+    if status.finished < status.total {
+      lines.append("the job has not ended: \(status.total - status.finished) URLs wait or run")
+    }
     return lines.map { $0 + "\n" }.joined()
   }
 }
@@ -121,6 +136,7 @@ package struct ExportCommand: Command {
 /// why there is none. A line has a file for each size of the job.
 final class JobExport {
   static let manifestName = "manifest.jsonl"
+  static let failuresName = "failures.csv"
 
   private let directory: String
   private let request: ThumbnailRequest
@@ -129,10 +145,14 @@ final class JobExport {
   private let missing: MissingResults?
   private let manifestFile: ReplacementFile
   private let manifest: Output
+  private let failuresFile: ReplacementFile
+  private let failures: Output
   private let job: ImageJob
   /// The lines from the first one on that is to be made again: what the manifest says of them, or `nil`
   /// before it is made.
-  private var waiting: [(result: LineResult, line: Line?)] = []
+  private var waiting: [(result: LineResult, line: ManifestLine?)] = []
+  /// Whether a line of the job has failed.
+  private var hasFailures = false
   /// How many of these are to be made again.
   private var awaitedCount = 0
 
@@ -142,6 +162,8 @@ final class JobExport {
   private(set) var missingCount = 0
   /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
+  /// The missing files whose thumbnail could not be made again.
+  private(set) var unmadeCount = 0
 
   /// The most lines that are made again at a time.
   static let missingMaximum = 1_000
@@ -162,7 +184,13 @@ final class JobExport {
     try Directory.create(directory)
     manifestFile = try ReplacementFile(path: "\(directory)/\(Self.manifestName)")
     manifest = Output(descriptor: manifestFile.descriptor)
-    try Termination.prepare(manifestFile.removal)
+    failuresFile = try ReplacementFile(path: "\(directory)/\(Self.failuresName)")
+    failures = Output(descriptor: failuresFile.descriptor)
+    try failures.write(FailureTable.header(.comma))
+    try Termination.prepare { [manifest = manifestFile.removal, failures = failuresFile.removal] in
+      manifest()
+      failures()
+    }
   }
 
   var keep: Keep { request.keep }
@@ -176,6 +204,10 @@ final class JobExport {
 
   /// Writes the files of a line, or has them made again together with those of other lines.
   func add(_ entry: LineResult) throws {
+    if case .failed(let failure, _) = entry.outcome {
+      try failures.write(FailureTable.row(of: entry, failure, .comma))
+      hasFailures = true
+    }
     let found = try stored(entry)
     guard missing == nil || isComplete(entry, found) else {
       waiting.append((entry, nil))
@@ -194,6 +226,11 @@ final class JobExport {
     try makeAwaited()
     try manifest.flush()
     try manifestFile.commit()
+    try failures.flush()
+    // Also to replace that of an export before a retry.
+    if hasFailures || (try? FileStatus(at: "\(directory)/\(Self.failuresName)")) != nil {
+      try failuresFile.commit()
+    }
   }
 
   /// What is exported needs no pins any more.
@@ -207,10 +244,11 @@ final class JobExport {
     let lines = waiting
     waiting = []
     awaitedCount = 0
-    var made: [Int: Line] = [:]
+    var made: [Int: ManifestLine] = [:]
     try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
       let found = try stored(entry)
       guard isComplete(entry, found) else { return false }
+      if !entry.isDone { unmadeCount += 1 }
       made[entry.index] = try write(entry, found)
       return true
     }
@@ -233,16 +271,17 @@ final class JobExport {
   /// Writes what was found of a line.
   ///
   /// - Returns: its line of the manifest.
-  private func write(_ entry: LineResult, _ found: [StoredResult]) throws -> Line {
-    var files: [Line.File] = []
+  private func write(_ entry: LineResult, _ found: [StoredResult]) throws -> ManifestLine {
+    var files: [ManifestLine.File] = []
     for result in found {
       let thumbnail = result.record.thumbnail
       let name = fileName(of: entry.index, thumbnail)
       let content = try content(of: result, entry)
       try FileIO.replaceRegular(path: "\(directory)/\(name)", with: content)
       files.append(
-        Line.File(
-          file: name, content: thumbnail.with(byteCount: content.count), isFacts: keep.isFacts))
+        ManifestLine.File(
+          file: name, content: thumbnail.with(byteCount: content.count), isFacts: keep.isFacts,
+          origin: ManifestLine.Origin(content, result.record)))
     }
     exportedCount += files.count
     if job.pinPolicy != .none, !found.isEmpty { try results.endPins(of: entry) }
@@ -254,7 +293,7 @@ final class JobExport {
       missingCount += 1
       if entry.isDone, keep != .none { goneCount += 1 }
     }
-    return Line(entry, files, found.first?.record.source.thumbHash, isKept: keep != .none)
+    return ManifestLine(entry, files, found.first?.record.source.thumbHash, isKept: keep != .none)
   }
 
   /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.
@@ -268,7 +307,7 @@ final class JobExport {
 
   /// The file that an earlier export has written for a line; `nil` if there is none. Also `nil` if the
   /// job has several files a line, because the outcome describes only one of them.
-  private func presentFile(of entry: LineResult) -> Line.File? {
+  private func presentFile(of entry: LineResult) -> ManifestLine.File? {
     guard case .done(let thumbnail, _, _) = entry.outcome, keep.includesResult,
       request.otherVariants.isEmpty
     else { return nil }
@@ -278,8 +317,9 @@ final class JobExport {
       keep.isFacts
         ? status.byteCount > thumbnail.byteCount : status.byteCount == thumbnail.byteCount
     else { return nil }
-    return Line.File(
-      file: name, content: thumbnail.with(byteCount: status.byteCount), isFacts: keep.isFacts)
+    return ManifestLine.File(
+      file: name, content: thumbnail.with(byteCount: status.byteCount), isFacts: keep.isFacts,
+      origin: nil)
   }
 
   /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with
@@ -289,54 +329,6 @@ final class JobExport {
     let size = request.otherVariants.isEmpty ? "" : "-\(thumbnail.width)x\(thumbnail.height)"
     return String(repeating: "0", count: max(0, 7 - digits.count)) + digits + size
       + ".\(keep.isFacts ? "json" : thumbnail.format.fileExtension)"
-  }
-
-  private struct Line: Encodable {
-    struct File: Encodable {
-      let file: String
-      /// The thumbnail; of a file of facts, the picture and the length of the file.
-      let content: Thumbnail
-      let isFacts: Bool
-
-      func encode(to encoder: any Encoder) throws {
-        try JSONObject(["file": file, isFacts ? "facts" : "thumbnail": content])
-          .encode(to: encoder)
-      }
-    }
-
-    private let index: Int
-    private let url: RequestedURL
-    private let files: [File]
-    /// Of the picture that the files show.
-    private let thumbHash: ThumbHash?
-    private let reason: String?
-
-    /// - Parameter isKept: whether the job stored anything.
-    init(
-      _ entry: LineResult, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
-    ) {
-      index = entry.index
-      url = RequestedURL(entry.url)
-      self.files = files
-      self.thumbHash = thumbHash
-      reason =
-        switch entry.outcome {
-        case .done: files.isEmpty ? (isKept ? "not_in_store" : "not_kept") : nil
-        case .failed(let failure, _): failure.code.rawValue
-        case .cancelled: "cancelled"
-        case nil: "not_finished"
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      let others = Array(files.dropFirst())
-      try JSONObject(
-        [
-          "index": index, "thumbhash": thumbHash, "other_files": others.isEmpty ? nil : others,
-          "reason": reason,
-        ], beside: url, files.first
-      ).encode(to: encoder)
-    }
   }
 }
 
@@ -437,7 +429,8 @@ final class MissingResults {
       try results.forEachNew(hasEnded: status.hasEnded) { made in
         let line = lines[made.index]
         let isWritten = try write(
-          LineResult(index: line.index, url: line.url, outcome: made.outcome))
+          LineResult(
+            index: line.index, place: line.place, url: line.url, outcome: made.outcome))
         if !isWritten { lost.append(line) }
         return isWritten
       }

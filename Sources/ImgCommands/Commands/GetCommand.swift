@@ -15,8 +15,8 @@ private enum IncrementalKind: String, CaseIterable {
 
 /// `imgctl get`: returns one thumbnail at once.
 package struct GetCommand: Command {
-  /// A URL, a file, or `-` for standard input.
-  package let picture: String
+  /// URLs, files, or `-` for standard input. Several are for a directory, or for descriptions.
+  package private(set) var pictures: [String]
   /// The replacements, tried in order if the picture fails.
   package let fallbacks: [String]
   package let options: RequestOptions
@@ -28,18 +28,25 @@ package struct GetCommand: Command {
   package let previewsRows: Bool
   /// Whether the user learns how much of the picture has arrived.
   package let showsProgress: Bool
-  private let destination: PictureOutput
+  package let isVerbose: Bool
+  /// Whether the picture is written as its origin sent it.
+  package let isOriginal: Bool
+  private var destination: PictureOutput
   private let choice: VariantChoice
+  /// Whether the command goes on with other pictures if this one cannot be read.
+  private var isOneOfSeveral = false
 
+  /// The first picture.
+  package var picture: String { pictures[0] }
   /// The file for the thumbnail; `nil` for standard output.
   package var outputPath: String? { destination.path }
   package var isJSON: Bool { destination.isJSON }
 
   private static let source = OperandDescription(
-    "URL|FILE|-",
+    "URL|FILE|-", .many,
     help:
       "The picture: an http, https or data URL, a file, or - for standard input. imgctl reads "
-      + "files itself and does not store them.")
+      + "files itself and does not store them. Several are for -o DIR/, or for --json alone.")
   private static let viewer = OptionDescription(
     "--viewer", "NAME",
     help: "The place that shows the picture, one at a time. A later get with the same name "
@@ -47,6 +54,10 @@ package struct GetCommand: Command {
 
   private static let noCache = OptionDescription(
     "--no-cache", help: "Fetch the picture even if it is stored, and do not store it.")
+
+  private static let original = OptionDescription(
+    "--original",
+    help: "Write the picture as its origin sent it, from the store or fetched, and keep it there.")
 
   private static let incremental = OptionDescription(
     "--incremental", "KIND",
@@ -73,7 +84,8 @@ package struct GetCommand: Command {
     name: "imgctl get", summary: "fetch one URL before all jobs and write its thumbnail",
     operands: [source],
     options: StorageOptions.options + FetchArguments.options + [
-      viewer, noCache, incremental, progress, fallback, RequestOptions.timeoutOption,
+      original, viewer, noCache, incremental, progress, fallback, RequestOptions.timeoutOption,
+      .verbose,
     ]
       + PictureOutput.options + OptionDescription.startingPlaces,
     notes: [
@@ -89,19 +101,22 @@ package struct GetCommand: Command {
       .init("imgctl get https://example.org/a.jpg -o a.jpg", "The thumbnail in a file."),
       .init("imgctl get https://example.org/a.jpg --json", "Only a description."),
       .init("imgctl get - < a.heic > a.jpg", "The thumbnail of a local picture."),
+      .init("imgctl get --original https://example.org/a.jpg -o a.jpg", "The file itself."),
+      .init("imgctl get *.heic -o thumbs/", "Files named as the pictures, such as thumbs/a.jpg."),
       .init(
         "imgctl get https://example.org/a.jpg --viewer left --delay 250ms -o left.jpg",
         "Fetches nothing if the viewer moves on within 250 ms."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    picture = arguments.text(of: Self.source)
+    pictures = Array(arguments.texts(of: Self.source))
     fallbacks = arguments.texts(of: Self.fallback) ?? []
-    destination = try PictureOutput(arguments)
+    isOriginal = arguments.contains(Self.original)
+    destination = try PictureOutput(arguments, isOriginal: isOriginal)
     choice = try VariantOptions.choice(in: arguments, for: destination)
     var options = try StorageOptions.request(
       in: arguments, keeping: .auto,
-      fetch: try FetchArguments.fetchOptions(in: arguments, for: [picture] + fallbacks))
+      fetch: try FetchArguments.fetchOptions(in: arguments, for: pictures + fallbacks))
     options.variant = choice.variant
     options.bypassesStore = arguments.contains(Self.noCache)
     self.options = options
@@ -114,9 +129,21 @@ package struct GetCommand: Command {
     isIncremental = kind != nil
     previewsRows = kind == .force
     showsProgress = arguments.contains(Self.progress)
+    isVerbose = arguments.contains(.verbose)
     guard !isIncremental || destination.path != nil || destination.isJSON else {
       throw UsageError(
         "--incremental: standard output takes one picture; use -o FILE for previews, or --json")
+    }
+    let forThumbnails =
+      [Self.viewer, Self.noCache, Self.incremental].first(where: arguments.contains)
+      ?? VariantOptions.given(in: arguments)
+    if isOriginal, let option = forThumbnails {
+      throw UsageError(
+        "\(option.flag) is for thumbnails, and --original for the picture as it came")
+    }
+    let forOne = [Self.viewer, Self.fallback, Self.incremental].filter(arguments.contains)
+    if pictures.count > 1, let option = forOne.first {
+      throw UsageError("\(option.flag) is for one picture")
     }
     guard !options.bypassesStore || options.fetch.cachePolicy == .cacheElseLoad else {
       throw UsageError("--no-cache and --cache-policy exclude each other")
@@ -132,6 +159,19 @@ package struct GetCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    guard let destinations = try destination.files(of: pictures, for: Self.description.name) else {
+      return try runOne(in: context)
+    }
+    var code = ExitCode.success
+    for (picture, destination) in zip(pictures, destinations) {
+      var one = self
+      (one.pictures, one.destination, one.isOneOfSeveral) = ([picture], destination, true)
+      if try one.runOne(in: context) != .success { code = .someFailed }
+    }
+    return code
+  }
+
+  private func runOne(in context: CommandContext) throws -> ExitCode {
     try destination.check(for: Self.description.name)
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     guard isIncremental else { return try run(in: context, previews: nil) }
@@ -176,13 +216,16 @@ package struct GetCommand: Command {
   private func deliver(
     _ found: FoundThumbnail, of source: String, in context: CommandContext
   ) throws -> ExitCode {
+    if isVerbose { note(found, of: source, in: context) }
     let report = JSONObject(
       ["frame_count": frameCount(of: found)], beside: found, requested(source))
     switch found {
     case .stored(let found, _, _):
-      try destination.deliver(found.bytes, found.record.thumbnail, report, in: context)
+      try destination.deliver(
+        found.bytes, found.record.thumbnail, report, isVerbose: isVerbose, in: context)
     case .uncached(let made):
-      try destination.deliver(made.bytes, made.facts.thumbnail, report, in: context)
+      try destination.deliver(
+        made.bytes, made.facts.thumbnail, report, isVerbose: isVerbose, in: context)
     case .nothing(let failure, let timings):
       if isJSON { try context.output.write(json: report) }
       let advice = Self.isRemembered(failure, timings) ? "; --cache-policy reload asks now" : ""
@@ -190,6 +233,25 @@ package struct GetCommand: Command {
       return .someFailed
     }
     return .success
+  }
+
+  /// Failures are told in any case.
+  private func note(_ found: FoundThumbnail, of source: String, in context: CommandContext) {
+    let thumbnail: Thumbnail
+    let origin: String
+    switch found {
+    case .stored(let found, _, _):
+      thumbnail = found.record.thumbnail
+      origin = "stored \(HumanText.age(of: found.record.storageTime, at: context.now))"
+    case .uncached(let made):
+      thumbnail = made.facts.thumbnail
+      origin = "not stored"
+    case .nothing: return
+    }
+    context.note(
+      "done: \(HumanText.source(source)): \(thumbnail.width)x\(thumbnail.height) "
+        + "\(thumbnail.format.rawValue), \(HumanText.size(Int64(thumbnail.byteCount))), \(origin)\n"
+    )
   }
 
   /// The frames of an animation that was asked for; `nil` for any other thumbnail. A WebP may have fewer
@@ -229,7 +291,8 @@ package struct GetCommand: Command {
           onPreview: previews.map { previews in { previews.show($0, of: requested(source)) } },
           previewsRows: previewsRows,
           progress: showsProgress
-            ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil)
+            ? ProgressOutput(of: requested(source), isJSON: isJSON, in: context) : nil,
+          isOriginal: isOriginal)
         return try search.thumbnail(of: ImageURL(line: text), options, in: context)
       case .file(let path) where source == picture:
         try checkOptionsOfFile()
@@ -242,9 +305,9 @@ package struct GetCommand: Command {
   }
 
   private func checkOptionsOfFile() throws(UsageError) {
-    guard viewer == nil, options.delay == .zero, options.fetch == .standard else {
+    guard viewer == nil, options.delay == .zero, options.fetch == .standard, !isOriginal else {
       throw UsageError(
-        "\(Self.description.name): --viewer, --delay, --cache-policy and request "
+        "\(Self.description.name): --original, --viewer, --delay, --cache-policy and request "
           + "options are for URLs, not for files")
     }
   }
@@ -260,9 +323,9 @@ package struct GetCommand: Command {
     return .uncached(made)
   }
 
-  /// - Throws: a ``Failure`` if the command has fallbacks.
+  /// - Throws: a ``Failure`` if the command has fallbacks or other pictures.
   private func open(_ path: String) throws -> PictureFile {
-    guard fallbacks.isEmpty else { return try PictureFile(attempting: path) }
+    guard fallbacks.isEmpty, !isOneOfSeveral else { return try PictureFile(attempting: path) }
     return try PictureFile(path: path, of: Self.description)
   }
 }

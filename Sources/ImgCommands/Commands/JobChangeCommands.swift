@@ -49,7 +49,8 @@ package struct CancelCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try context.change(jobs, .cancel, isJSON: isJSON) {
-      "job \($0.job) cancelled: \($0.done) done, \($0.failed) failed, \($0.cancelled) cancelled"
+      "job \($0.job) cancelled: \($0.done) done, \($0.failed) failed, \($0.cancelled) cancelled; "
+        + "to continue it: imgctl retry \($0.job)"
     }
   }
 }
@@ -230,6 +231,7 @@ package struct RemoveCommand: Command {
   }
 
   package let subject: Subject
+  package let consent: Consent
   package let isJSON: Bool
 
   private static let job = OperandDescription(
@@ -241,7 +243,7 @@ package struct RemoveCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl remove", summary: "remove ended jobs with their lists and outcomes",
     operands: [job],
-    options: [age, .json] + OptionDescription.startingPlaces,
+    options: [age, Consent.option, .json] + OptionDescription.startingPlaces,
     notes: [
       "Thumbnails stay in the store until they expire. The command refuses a job that has not "
         + "ended, and removes the others. --json prints the last status of each removed job."
@@ -253,6 +255,7 @@ package struct RemoveCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     let jobs = try arguments.jobs(of: Self.job)
+    consent = Consent(arguments)
     isJSON = arguments.contains(.json)
     let age = try arguments.value(of: Self.age) { (text) throws(InvalidValue) in
       try Duration(parsing: text, in: Self.ageRange)
@@ -268,6 +271,9 @@ package struct RemoveCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
     let jobs = try jobs(of: client, at: context.now)
+    if !jobs.isEmpty {
+      try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)
+    }
     var removedCount = 0
     var isAllDone = false
     // Also if the coordinator ends in the middle: it has removed the jobs before.
@@ -283,6 +289,15 @@ package struct RemoveCommand: Command {
     }
     isAllDone = removedCount == jobs.count || !areJobsNamed
     return isAllDone ? .success : .wrongUse
+  }
+
+  /// Unknown jobs are refused later.
+  private func loss(of jobs: [JobID], _ client: Client) -> String {
+    let lineCount = jobs.reduce(0) { sum, job in
+      sum + ((try? client.answer(.job(job)))?.total ?? 0)
+    }
+    return "removes \(HumanText.count(jobs.count, of: "job")) with "
+      + "\(HumanText.count(lineCount, of: "URL")) and what became of them; thumbnails stay"
   }
 
   private var areJobsNamed: Bool {

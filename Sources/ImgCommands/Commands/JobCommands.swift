@@ -1,6 +1,8 @@
 import ImgClient
+import ImgCrypto
 package import ImgModel
 package import ImgSettings
+import ImgSystem
 
 /// `imgctl list`: lists all jobs.
 package struct ListCommand: Command {
@@ -18,10 +20,16 @@ package struct ListCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     var table = JobListing(at: context.now)
-    try context.jobs().forEachJob { status in
+    var resting = RestingJobs()
+    let jobs = try context.jobs()
+    try jobs.forEachJob { status in
+      resting.add(status)
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
-    if !isJSON { try context.output.write(table.rendered) }
+    if !isJSON {
+      try context.output.write(table.rendered(within: Terminal.columns(1)))
+      if !jobs.isServed { context.note(resting.note) }
+    }
     return .success
   }
 }
@@ -29,12 +37,13 @@ package struct ListCommand: Command {
 /// `imgctl wait`: shows the progress of a job until it has ended.
 package struct WaitCommand: Command {
   package let job: JobID
+  package let isVerbose: Bool
   package let isJSON: Bool
 
   package static let description = CommandDescription(
     name: "imgctl wait", summary: "show the progress of a job until it has ended",
     operands: [.job],
-    options: [.json] + OptionDescription.startingPlaces,
+    options: [.verbose, .json] + OptionDescription.startingPlaces,
     notes: [
       "On a terminal, a bar shows the progress. Elsewhere, each change prints a line, at most one "
         + "a second, and one a minute without changes. --json prints an object for each change. "
@@ -46,11 +55,12 @@ package struct WaitCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
+    isVerbose = arguments.contains(.verbose)
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try JobFollower(in: context, isJSON: isJSON).follow(
+    try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
       job, continuing: try context.coordinator())
   }
 }
@@ -90,42 +100,202 @@ package struct WatchCommand: Command {
 
 /// `imgctl failures`: lists the URLs of a job that failed, with the reason.
 package struct FailuresCommand: Command {
+  /// How the failures are written.
+  package enum Format: Hashable, Sendable {
+    /// Code, status, URL and reason between tabs.
+    case plain
+    case table(FailureTable.Separator)
+    case json
+  }
+
   package let job: JobID
-  package let isJSON: Bool
+  package let format: Format
+
+  private static let csv = OptionDescription(
+    "--csv", help: "Comma-separated values (RFC 4180) with a header, for spreadsheets.")
+  private static let tsv = OptionDescription(
+    "--tsv", help: "The same columns between tabs, with a header.")
 
   package static let description = CommandDescription(
     name: "imgctl failures",
     summary: "list the failed URLs of a job: code, status, URL, reason",
     operands: [.job],
-    options: [.json] + OptionDescription.startingPlaces,
+    options: [csv, tsv, .json] + OptionDescription.startingPlaces,
     notes: [
+      "The columns of --csv and --tsv are \(FailureTable.columns.joined(separator: ", ")). index "
+        + "counts the URLs of the job from 0, line the lines of its list from 1, with empty lines and "
+        + "comments; list tells several lists apart, from 0.",
       "A password in a URL is shown as ***, so do not submit such a line again. imgctl retry uses "
         + "the URLs as they were submitted.",
       OptionDescription.journalNote,
     ],
     examples: [
       .init("imgctl failures 7", "One line for each URL."),
+      .init("imgctl failures 7 --csv", "A table with the numbers of the lines."),
       .init("imgctl failures 7 --json", "With the stage and a description."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     job = try arguments.job()
-    isJSON = arguments.contains(.json)
+    let given = [Self.csv, Self.tsv, .json].filter(arguments.contains)
+    guard given.count < 2 else {
+      throw UsageError("\(given[0].flag) and \(given[1].flag) exclude each other")
+    }
+    format =
+      switch given.first?.flag {
+      case Self.csv.flag: .table(.comma)
+      case Self.tsv.flag: .table(.tab)
+      case nil: .plain
+      default: .json
+      }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try context.jobs().results(of: job, isFailedOnly: true) { entry in
-      guard case .failed(let failure, _) = entry.outcome else { return }
-      if isJSON {
-        try context.output.write(
-          json: JSONObject.picture(RequestedURL(entry.url), index: entry.index, failure))
-      } else {
+    let jobs = try context.jobs()
+    if case .table(let separator) = format {
+      try context.output.write(FailureTable.header(separator))
+    }
+    try jobs.results(of: job, isFailedOnly: true) { line in
+      guard case .failed(let failure, _) = line.outcome else { return }
+      switch format {
+      case .plain:
         let status = failure.httpStatus.map(String.init) ?? "-"
-        let texts = [entry.url, failure.detail].map(HumanText.printable)
-        let line = [failure.code.rawValue, status] + texts
-        try context.output.write(line.joined(separator: "\t") + "\n")
+        let texts = [line.url, failure.detail].map(HumanText.printable)
+        let cells = [failure.code.rawValue, status] + texts
+        try context.output.write(cells.joined(separator: "\t") + "\n")
+      case .table(let separator):
+        try context.output.write(FailureTable.row(of: line, failure, separator))
+      case .json:
+        let picture = JSONObject.picture(
+          RequestedURL(line.url), index: line.index, place: line.place, failure)
+        try context.output.write(json: JSONObject(["job": job], beside: picture))
       }
     }
     return .success
+  }
+}
+
+/// The failed lines of a job as rows of a table, for spreadsheets and scripts.
+package enum FailureTable {
+  package enum Separator: Hashable, Sendable {
+    /// Quotes what needs quotes, and ends rows with CR LF (RFC 4180).
+    case comma
+    /// No text contains a tab, see ``HumanText/printable(_:)``.
+    case tab
+  }
+
+  package static let columns = [
+    "index", "line", "list", "code", "http_status", "retryable", "url", "detail",
+  ]
+
+  package static func header(_ separator: Separator) -> String { row(columns, separator) }
+
+  package static func row(
+    of line: LineResult, _ failure: Failure, _ separator: Separator
+  ) -> String {
+    func text(_ number: Int?) -> String { number.map(String.init) ?? "" }
+    return row(
+      [
+        "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
+        text(failure.httpStatus), "\(failure.isRetryable)", HumanText.printable(line.url),
+        HumanText.printable(failure.detail),
+      ], separator)
+  }
+
+  private static func row(_ cells: [String], _ separator: Separator) -> String {
+    switch separator {
+    case .comma: cells.map(quoted).joined(separator: ",") + "\r\n"
+    case .tab: cells.joined(separator: "\t") + "\n"
+    }
+  }
+
+  private static func quoted(_ text: String) -> String {
+    guard text.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return text }
+    return "\"" + text.replacing("\"", with: "\"\"") + "\""
+  }
+}
+
+/// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
+struct ManifestLine: Encodable {
+  struct File: Encodable {
+    let file: String
+    /// The thumbnail; of a file of facts, the picture and the length of the file.
+    let content: Thumbnail
+    let isFacts: Bool
+    /// `nil` for a file of an earlier export.
+    let origin: Origin?
+
+    func encode(to encoder: any Encoder) throws {
+      try JSONObject(["file": file, isFacts ? "facts" : "thumbnail": content], beside: origin)
+        .encode(to: encoder)
+    }
+  }
+
+  /// What proves where a file is from.
+  struct Origin: Encodable {
+    private let hash: String
+    private let record: CacheRecord
+
+    init(_ content: [UInt8], _ record: CacheRecord) {
+      hash = SHA256.hash(content).map { byte in
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      }.joined()
+      self.record = record
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      try JSONObject([
+        "sha256": hash, "stored_at": record.storageTime, "expires_at": record.expiryTime,
+        "etag": field("etag"), "last_modified": field("last-modified"),
+        "final_url": field(":issuer")?.withoutPasswords,
+      ]).encode(to: encoder)
+    }
+
+    /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
+    /// name that no field has, see ``ReuseTerms/fields``.
+    private func field(_ name: String) -> String? {
+      let lines = record.terms.fields.split(separator: "\n")
+      let line = lines.first { $0.lowercased().hasPrefix(name + ":") }
+      return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
+    }
+  }
+
+  private let index: Int
+  private let place: LinePlace?
+  private let url: RequestedURL
+  private let files: [File]
+  /// Of the picture that the files show.
+  private let thumbHash: ThumbHash?
+  private let reason: String?
+  private let failure: Failure?
+
+  /// - Parameter isKept: whether the job stored anything.
+  init(
+    _ entry: LineResult, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
+  ) {
+    index = entry.index
+    place = entry.place
+    failure = if case .failed(let failure, _) = entry.outcome { failure } else { nil }
+    url = RequestedURL(entry.url)
+    self.files = files
+    self.thumbHash = thumbHash
+    reason =
+      switch entry.outcome {
+      case .done: files.isEmpty ? (isKept ? "not_in_store" : "not_kept") : nil
+      case .failed(let failure, _): failure.code.rawValue
+      case .cancelled: "cancelled"
+      case nil: "not_finished"
+      }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    let others = Array(files.dropFirst())
+    try JSONObject(
+      [
+        "index": index, "line": place?.line, "list": place?.list, "thumbhash": thumbHash,
+        "other_files": others.isEmpty ? nil : others, "reason": reason,
+        "http_status": failure?.httpStatus, "detail": failure?.detail,
+      ], beside: url, files.first
+    ).encode(to: encoder)
   }
 }

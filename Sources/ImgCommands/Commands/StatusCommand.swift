@@ -60,19 +60,26 @@ package struct StatusCommand: Command {
 
   private func showJob(_ job: JobID, in context: CommandContext) throws -> ExitCode {
     guard isWatching else {
-      try show(try context.jobs().status(of: job), in: context)
+      let jobs = try context.jobs()
+      try show(try jobs.status(of: job), isServed: jobs.isServed, in: context)
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
       job, continuing: try context.runningCoordinator())
   }
 
-  private func show(_ status: ImageJob, in context: CommandContext) throws {
+  private func show(
+    _ status: ImageJob, isServed: Bool, in context: CommandContext
+  ) throws {
     if isJSON { return try context.output.write(json: status.withoutCookies) }
     var table = JobListing(at: context.now)
     table.add(status)
-    try context.output.write(table.rendered)
+    let failures = FailureReport(status)
+    try context.output.write(
+      table.rendered(within: Terminal.columns(1)) + failures.counts.map { $0 + "\n" }.joined())
     if let shortage = ShortageText(status) { context.note(shortage.warning) }
+    if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
+    if !isServed { context.note(RestingJobs([status]).note) }
   }
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {
@@ -136,7 +143,7 @@ struct ClusterScreen {
       if isJSON {
         try showChange(since: &last)
       } else {
-        try context.output.write(Terminal.isTerminal(1) ? Self.clearScreen : "\n")
+        try context.output.write(Terminal.obeysControls(1) ? Self.clearScreen : "\n")
         try show()
       }
     } while try !UnixSocket.waitReadable(
@@ -169,7 +176,8 @@ struct ClusterScreen {
     if let error = status.journalError { facts.addRow(["ERROR", error]) }
     if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
-    return facts.rendered + "\n" + workers(status.workers) + hosts(status.waitingHosts)
+    return facts.rendered(within: Terminal.columns(1)) + "\n" + workers(status.workers)
+      + hosts(status.waitingHosts)
       + (try jobs())
   }
 
@@ -224,9 +232,10 @@ struct ClusterScreen {
 
   private func workers(_ workers: [ClusterStatus.Worker]) -> String {
     var table = Table([
-      .number("worker"), .number("process"), .text("state"), .number("looking up"),
-      .number("fetching"), .number("to decode"), .number("deaths"), .number("memory"),
-      .number("decoders"), .number("their deaths"),
+      .number("worker"), .number("process").ifItFits, .text("state"),
+      .number("looking up").ifItFits, .number("fetching"), .number("to decode"),
+      .number("deaths").ifItFits, .number("memory"), .number("decoders").ifItFits,
+      .number("their deaths").ifItFits,
     ])
     for worker in workers {
       let memory = worker.processID.flatMap(ThisProcess.residentByteCount(of:))
@@ -237,7 +246,7 @@ struct ClusterScreen {
         "\(worker.decoderProcessIDs.count)", "\(worker.decoderDeaths)",
       ])
     }
-    return table.rendered
+    return table.rendered(within: Terminal.columns(1))
   }
 
   /// The hosts for which URLs wait.
@@ -247,7 +256,7 @@ struct ClusterScreen {
     for wait in waits {
       table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
     }
-    return "\n" + table.rendered
+    return "\n" + table.rendered(within: Terminal.columns(1))
   }
 
   private func jobs() throws -> String {
@@ -255,7 +264,7 @@ struct ClusterScreen {
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now)
     for status in active { table.add(status) }
-    return "\n" + table.rendered
+    return "\n" + table.rendered(within: Terminal.columns(1))
   }
 
   // MARK: - JSON

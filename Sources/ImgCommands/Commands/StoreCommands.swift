@@ -41,16 +41,18 @@ package struct CacheCompactCommand: Command {
 
 /// `imgctl cache reset`: empties the store.
 package struct CacheResetCommand: Command {
+  package let consent: Consent
   package let isJSON: Bool
 
   package static let storeCrashHandling = StoreCrashHandling.restart
 
   package static let description = CommandDescription(
     name: "imgctl cache reset", summary: "remove everything from the store",
-    options: [.json] + OptionDescription.places,
+    options: [Consent.option, .json] + OptionDescription.places,
     examples: [.init("imgctl cache reset", "Removes all thumbnails; jobs and outcomes stay.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
+    consent = Consent(arguments)
     isJSON = arguments.contains(.json)
   }
 
@@ -62,12 +64,25 @@ package struct CacheResetCommand: Command {
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {
+      try context.confirm(try loss(in: context), for: Self.description.name, consent)
       try context.store.reset()
     }
     try context.answer(
       JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
       orSay: "the store is empty")
     return .success
+  }
+
+  private func loss(in context: CommandContext) throws -> String {
+    var originalCount = 0
+    try context.store.forEachRecord {
+      if $0.kind == .original { originalCount += 1 }
+      return true
+    }
+    let statistics = try context.store.statistics() ?? CacheStatistics()
+    return "removes \(HumanText.count(statistics.recordCount, of: "record")), "
+      + "\(HumanText.size(statistics.byteCount)), of them "
+      + "\(HumanText.count(originalCount, of: "original")) and \(statistics.pinnedCount) pinned by jobs"
   }
 }
 
@@ -128,7 +143,7 @@ package struct CacheStatCommand: Command {
     table.addRow(["reclaimable by compact", HumanText.size(statistics.freeByteCount)])
     table.addRow(["file", HumanText.size(statistics.fileByteCount)])
     table.addRow(["map", HumanText.size(statistics.mapByteCount)])
-    return table.rendered
+    return table.rendered(within: Terminal.columns(1))
   }
 }
 
@@ -302,11 +317,12 @@ struct RecoveredFiles {
     let outcomeFile = try ReplacementFile(path: "\(directory)/job-\(job).jsonl", isPrivate: true)
     let list = Output(descriptor: listFile.descriptor)
     let outcomes = Output(descriptor: outcomeFile.descriptor)
-    try recovery.forEachLine(of: job) { index, url, outcome in
+    try recovery.forEachLine(of: job) { index, place, url, outcome in
       observe(url, outcome)
       if let url { try list.write(url + "\n") }
       try outcomes.write(
-        json: LineResult(index: index, url: url?.withoutPasswords ?? "", outcome: outcome))
+        json: LineResult(
+          index: index, place: place, url: url?.withoutPasswords ?? "", outcome: outcome))
     }
     try list.flush()
     try outcomes.flush()

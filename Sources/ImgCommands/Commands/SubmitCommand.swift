@@ -16,6 +16,7 @@ package struct SubmitCommand: Command {
   /// The name that lists show.
   package let name: String?
   package let isWaiting: Bool
+  package let isVerbose: Bool
   package let isJSON: Bool
 
   private static let list = OperandDescription(
@@ -52,7 +53,7 @@ package struct SubmitCommand: Command {
     options: StorageOptions.jobOptions + FetchArguments.listOptions
       + [
         ListFormat.option, ListFormat.pages, infoOnly, RequestOptions.timeoutOption, priority,
-        order, pin, noPin, name, .wait, .json,
+        order, pin, noPin, name, .wait, .verbose, .json,
       ]
       + RequestOptions.jobLimitOptions + OptionDescription.startingPlaces,
     notes: ["Prints the number of the job, which other commands take as JOB."],
@@ -98,11 +99,15 @@ package struct SubmitCommand: Command {
     pinPolicy = isPinned ? .untilExported : isUnpinned ? .none : .whileActive
     name = arguments.texts(of: Self.name)?.last
     isWaiting = arguments.contains(.wait)
+    isVerbose = arguments.contains(.verbose)
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
+    if listPaths.contains("-"), Terminal.isTerminal(0) {
+      context.note("reading URLs, one a line; end with Ctrl-D\n")
+    }
     let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)
     let list = try ListSubmission(
       paths: listPaths, of: Self.description, as: format ?? .text,
@@ -114,18 +119,23 @@ package struct SubmitCommand: Command {
       try isJSON
         ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))
         : context.output.write("\(submitted.job)\n")
-      // The job is accepted, whether or not the coordinator goes on.
-      if !isJSON, let status = try? client.answer(.job(submitted.job)),
-        let shortage = ShortageText(status)
-      {
-        context.note(shortage.warning)
-      }
+      if !isJSON { noteNextSteps(of: submitted.job, client, in: context) }
       return .success
     }
     if !isJSON {
       try context.output.write("\(submitted.job)\n")
       try context.output.flush()
     }
-    return try JobFollower(in: context, isJSON: isJSON).follow(submitted.job, continuing: client)
+    return try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
+      submitted.job, continuing: client)
+  }
+
+  /// The job is accepted, whether or not the coordinator goes on.
+  private func noteNextSteps(of job: JobID, _ client: Client, in context: CommandContext) {
+    if let status = try? client.answer(.job(job)), let shortage = ShortageText(status) {
+      context.note(shortage.warning)
+    }
+    let export = options.keep == .none ? "" : "; to write its files: imgctl export \(job) DIR"
+    context.note("to follow it: imgctl wait \(job)\(export)\n")
   }
 }

@@ -15,6 +15,8 @@ struct ThumbnailSearch {
   var previewsRows = false
   /// Is given how much of the picture has arrived; `nil` asks for nothing.
   var progress: ProgressOutput?
+  /// Whether the picture is wanted as its origin sent it.
+  var isOriginal = false
 
   /// - Parameter options: the requested variant may be replaced by one that the store has.
   func thumbnail(
@@ -34,7 +36,9 @@ struct ThumbnailSearch {
     let finder = ThumbnailFinder(
       choice, viewer: viewer, in: context.store, readsStoreFirst: !StoreCrash.hasHappened,
       connect: context.coordinatorOfStore)
-    return try finder.thumbnail(of: url, options, observers(in: context))
+    let observers = observers(in: context)
+    return try isOriginal
+      ? finder.original(of: url, options, observers) : finder.thumbnail(of: url, options, observers)
   }
 
   private func observers(in context: CommandContext) -> ThumbnailFinder.Observers {
@@ -66,24 +70,30 @@ struct ThumbnailSearch {
 /// The destination of a command's thumbnail, and whether the command prints a description.
 struct PictureOutput: Hashable, Sendable {
   /// `nil` for standard output.
-  let path: String?
+  private(set) var path: String?
+  /// The name, without its extension, of the file in the directory `path`; `nil` if `path` is the file.
+  private var stem: String?
   let isJSON: Bool
 
   private static let output = OptionDescription(
     "--output", short: "-o", "FILE",
     help:
       "Write the thumbnail to this file. The extension (jpg, png, webp, avif, gif) selects the format "
-      + "unless --format does. Default: -, standard output.")
+      + "unless --format does. DIR/ is a directory, created if missing, for a file that is named as the "
+      + "picture. Default: -, standard output.")
 
   static let options = [output, .json]
   static let note = "With --json, the thumbnail is written only to the file of --output."
 
-  init(_ arguments: ArgumentReader) throws(UsageError) {
+  /// - Parameter isOriginal: whether the picture may have any format.
+  init(_ arguments: ArgumentReader, isOriginal: Bool = false) throws(UsageError) {
     let path = arguments.texts(of: Self.output)?.last
     guard path != "" else { throw UsageError("--output: the path is empty") }
     isJSON = arguments.contains(.json)
     self.path = path == "-" ? nil : path
-    if let path, let format = ImageFormat(extensionOf: path), ImageVariant.Format(format) == nil {
+    if !isOriginal, let path, let format = ImageFormat(extensionOf: path),
+      ImageVariant.Format(format) == nil
+    {
       throw UsageError(
         "--output: \(Spelling.quotedWhole(path)): thumbnails are not \(format.rawValue); end the name in .jpg, "
           + ".png, .webp, .avif or .gif")
@@ -93,16 +103,72 @@ struct PictureOutput: Hashable, Sendable {
     }
   }
 
+  /// The files in a directory, one for each picture; `nil` for one picture that goes elsewhere. Without a
+  /// directory, the descriptions of all go to standard output.
+  ///
+  /// - Parameter command: the name of the command.
+  /// - Throws: a ``UsageError`` if several pictures have no directory, or two have one name.
+  func files(of pictures: [String], for command: String) throws(UsageError) -> [PictureOutput]? {
+    guard let path, path.hasSuffix("/") || (try? FileStatus(following: path))?.isDirectory == true
+    else {
+      guard pictures.count > 1 else { return nil }
+      guard isJSON, path == nil else {
+        throw UsageError("\(command): several pictures need a directory: -o DIR/")
+      }
+      return pictures.map { _ in self }
+    }
+    var sources: [String: String] = [:]
+    return try pictures.map { (picture) throws(UsageError) in
+      let stem = try Self.stem(of: picture, for: command)
+      if let other = sources.updateValue(picture, forKey: stem) {
+        throw UsageError(
+          "\(command): \(HumanText.source(other)) and \(HumanText.source(picture)) would both be "
+            + "\(stem) in \(path); get one of them into another directory")
+      }
+      var output = self
+      output.path = path.hasSuffix("/") && path != "/" ? String(path.dropLast()) : path
+      output.stem = stem
+      return output
+    }
+  }
+
+  /// The last part of a path, without its extension.
+  private static func stem(of picture: String, for command: String) throws(UsageError) -> String {
+    let path = (try? PictureSource(picture)).flatMap { source -> String? in
+      switch source {
+      case .file("-"): nil
+      case .file(let path): path
+      case .url(let url):
+        url.lowercased().hasPrefix("data:")
+          ? nil : String(url.prefix { !"?#".contains($0) })
+      }
+    }
+    let name = path?.split(separator: "/").last.map(String.init) ?? ""
+    let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
+    guard !stem.isEmpty else {
+      throw UsageError(
+        "\(command): \(HumanText.source(picture)) has no name for a file; use -o FILE")
+    }
+    return HumanText.printable(String(stem.prefix(maximumStemLength)))
+  }
+
+  /// Its extension, and characters of four bytes, still fit the longest name of a file.
+  private static let maximumStemLength = 60
+
   /// The file to write; `nil` for standard output. If the path is a symbolic link, the file that it names,
   /// as other programs write to that. A device or a pipe keeps its path.
   var file: String? {
-    guard let path, (try? FileStatus(following: path))?.isRegularFile != false else { return path }
+    path.map(Self.resolved)
+  }
+
+  private static func resolved(_ path: String) -> String {
+    guard (try? FileStatus(following: path))?.isRegularFile != false else { return path }
     // The attempt to write reports links that form a circle.
     return (try? FileIO.resolvingLinks(path)) ?? path
   }
 
   /// The format of the file's extension; `nil` for other extensions.
-  var format: ImageFormat? { path.flatMap(ImageFormat.init(extensionOf:)) }
+  var format: ImageFormat? { stem == nil ? path.flatMap(ImageFormat.init(extensionOf:)) : nil }
 
   /// Refuses to write a picture to a terminal, and notices a file that cannot be written before anything is
   /// fetched for it.
@@ -110,6 +176,7 @@ struct PictureOutput: Hashable, Sendable {
   /// - Parameter command: the name of the command.
   /// - Throws: a ``UsageError`` for a terminal and for a directory that does not exist, a ``SystemError`` for a file.
   func check(for command: String) throws {
+    if let path, stem != nil { return try Directory.create(path) }
     if let file {
       try requireDirectory(of: file, for: command)
       try FileIO.checkReplaceable(path: file)
@@ -138,14 +205,22 @@ struct PictureOutput: Hashable, Sendable {
 
   /// Writes a thumbnail, or its description. Prints a note if the picture is damaged, and if the
   /// file's extension is of another format.
+  ///
+  /// - Parameter isVerbose: whether a file that is replaced is told.
   func deliver(
-    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, in context: CommandContext
+    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, isVerbose: Bool = false,
+    in context: CommandContext
   ) throws {
     if thumbnail.isDamaged {
       context.note("imgctl: the picture is damaged; which parts of it were decoded is unknown\n")
     }
     let format = thumbnail.format
-    if let path, let file {
+    let path = path.map { path in
+      stem.map { "\(path)/\($0).\(format.fileExtension)" } ?? path
+    }
+    if let path {
+      let file = Self.resolved(path)
+      if isVerbose, (try? FileStatus(at: file)) != nil { context.note("replacing \(path)\n") }
       try FileIO.replace(path: file, with: bytes)
       if let promised = self.format, promised != format {
         context.note("imgctl: \(path) contains \(format.rawValue), not \(promised.rawValue)\n")

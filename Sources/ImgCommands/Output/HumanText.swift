@@ -246,6 +246,8 @@ package struct Table: Sendable {
   package struct Column: Sendable {
     fileprivate let heading: String
     fileprivate let isNumeric: Bool
+    /// Whether a terminal that is too narrow for all columns does without it.
+    fileprivate var isOptional = false
 
     /// A column of text, aligned left.
     package static func text(_ heading: String) -> Column {
@@ -256,9 +258,18 @@ package struct Table: Sendable {
     package static func number(_ heading: String) -> Column {
       Column(heading: heading, isNumeric: true)
     }
+
+    /// The same, but a terminal that is too narrow for all columns does without it.
+    package var ifItFits: Column {
+      var column = self
+      column.isOptional = true
+      return column
+    }
   }
 
   private static let gap = "  "
+  /// Texts are not cut shorter.
+  private static let minimumTextWidth = 8
 
   private let columns: [Column]
   private var rows: [[String]] = []
@@ -274,18 +285,58 @@ package struct Table: Sendable {
   }
 
   /// All lines, each with a line feed and without trailing spaces.
-  package var rendered: String {
+  package var rendered: String { rendered(within: nil) }
+
+  /// The same for a terminal.
+  ///
+  /// A narrow terminal first does without optional columns of zeros, then the widest texts are cut, and at last
+  /// it does without other optional columns, the last ones first.
+  ///
+  /// - Parameter width: of the terminal; `nil` shows everything.
+  package func rendered(within width: Int?) -> String {
     let lines = [columns.map(\.heading)] + rows
-    let widths = columns.indices.map { column in
+    var widths = columns.indices.map { column in
       lines.map { $0[column].count }.max() ?? 0
     }
+    if let width { fit(&widths, within: width) }
     return lines.map { render($0, widths: widths) + "\n" }.joined()
   }
 
+  /// - Parameter widths: of the columns; 0 for one that is left out.
+  private func fit(_ widths: inout [Int], within width: Int) {
+    let optional = columns.indices.reversed().filter { columns[$0].isOptional }
+    let empty = optional.filter { column in
+      rows.allSatisfy { ["", "0", "-"].contains($0[column]) }
+    }
+    for column in empty where Self.sum(widths) > width { widths[column] = 0 }
+    cutTexts(&widths, within: width)
+    for column in optional where Self.sum(widths) > width { widths[column] = 0 }
+    cutTexts(&widths, within: width)
+  }
+
+  /// Takes columns from the widest texts, until all fits or none is wider than ``minimumTextWidth``.
+  private func cutTexts(_ widths: inout [Int], within width: Int) {
+    while Self.sum(widths) > width {
+      let texts = columns.indices.filter {
+        !columns[$0].isNumeric && widths[$0] > Self.minimumTextWidth
+      }
+      guard let widest = texts.max(by: { widths[$0] < widths[$1] }) else { return }
+      widths[widest] -= 1
+    }
+  }
+
+  private static func sum(_ widths: [Int]) -> Int {
+    let shown = widths.filter { $0 > 0 }
+    return shown.reduce(0, +) + gap.count * max(0, shown.count - 1)
+  }
+
   private func render(_ cells: [String], widths: [Int]) -> String {
-    let padded = columns.indices.map { column in
-      let space = String(repeating: " ", count: widths[column] - cells[column].count)
-      return columns[column].isNumeric ? space + cells[column] : cells[column] + space
+    let padded = columns.indices.filter { widths[$0] > 0 }.map { column in
+      let cell =
+        cells[column].count > widths[column]
+        ? cells[column].prefix(widths[column] - 1) + "…" : cells[column]
+      let space = String(repeating: " ", count: widths[column] - cell.count)
+      return columns[column].isNumeric ? space + cell : cell + space
     }
     let line = padded.joined(separator: Self.gap)
     return String(line.reversed().drop { $0 == " " }.reversed())
@@ -297,8 +348,8 @@ package struct Table: Sendable {
 package struct JobListing {
   private static let columns: [Table.Column] = [
     .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
-    .number("retryable"), .number("cancelled"), .number("cached"), .number("queued"),
-    .number("running"), .text("submitted"),
+    .number("retryable").ifItFits, .number("cancelled").ifItFits, .number("cached").ifItFits,
+    .number("queued").ifItFits, .number("running").ifItFits, .text("submitted").ifItFits,
   ]
 
   private let now: WallTime
@@ -318,7 +369,10 @@ package struct JobListing {
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))
   }
 
-  package var rendered: String {
+  package var rendered: String { rendered(within: nil) }
+
+  /// - Parameter width: see ``Table/rendered(within:)``.
+  package func rendered(within width: Int?) -> String {
     let hasTerms = rows.contains { !$0.terms.isEmpty }
     let hasWaits = rows.contains { !$0.waiting.isEmpty }
     var table = Table(
@@ -328,7 +382,7 @@ package struct JobListing {
       table.addRow(
         row.cells + (hasTerms ? [row.terms] : []) + [row.name] + (hasWaits ? [row.waiting] : []))
     }
-    return table.rendered
+    return table.rendered(within: width)
   }
 
   /// The job's options that differ from the defaults: priority, order, leniency with the number of

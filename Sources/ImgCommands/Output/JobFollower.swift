@@ -10,14 +10,17 @@ import ImgSystem
 struct JobFollower {
   private let context: CommandContext
   private let isJSON: Bool
+  /// Whether people learn what became of each URL.
+  private let isVerbose: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
   /// The width of a terminal that does not report one.
   private static let defaultColumns = 80
 
-  init(in context: CommandContext, isJSON: Bool) {
+  init(in context: CommandContext, isJSON: Bool, isVerbose: Bool = false) {
     self.context = context
     self.isJSON = isJSON
+    self.isVerbose = isVerbose
   }
 
   /// Follows the job until it has ended or the user presses Ctrl-C, and prints a summary.
@@ -30,7 +33,10 @@ struct JobFollower {
     let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
     var looks = ClusterLooks(in: context)
-    let last = try isJSON ? print(updates, signals, &looks) : show(updates, signals, &looks)
+    let last =
+      try isJSON
+      ? print(updates, signals, &looks)
+      : show(updates, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
     return conclude(job, last, limitNote: looks.note)
   }
 
@@ -51,13 +57,16 @@ struct JobFollower {
     }
   }
 
-  /// - Parameter looks: are shown the job meanwhile.
+  /// - Parameters:
+  ///   - looks: are shown the job meanwhile.
+  ///   - lines: tell what became of each URL; `nil` tells nothing of them.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func show(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
+    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks,
+    _ lines: LineNotes?
   ) throws -> ImageJob? {
     let start = ContinuousClock.now
-    let isOnTerminal = Terminal.isTerminal(2)
+    let isOnTerminal = Terminal.obeysControls(2)
     var bar: ProgressBar?
     var line = RedrawnLine()
     var cadence = LineCadence()
@@ -71,6 +80,10 @@ struct JobFollower {
       current.update(status, at: now - start, wall: wall)
       bar = current
       looks.take(status)
+      if let text = try lines?.text(after: status), !text.isEmpty {
+        context.redraw(line.erase())
+        context.note(text)
+      }
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
         context.redraw(line.erase())
@@ -116,14 +129,16 @@ struct JobFollower {
     guard let status, status.hasEnded else {
       if !isJSON {
         let course = status?.state == .paused ? "stays paused" : "continues"
-        context.note("job \(job) \(course); to follow it again: imgctl wait \(job)\n")
+        context.note(
+          "job \(job) \(course); to follow it: imgctl wait \(job); to end it: imgctl cancel \(job)\n"
+        )
       }
       return .interrupted
     }
     if !isJSON {
       let size = storeSize(of: status)
       let summary = JobSummary(
-        status, commonFailure: commonFailure(of: status), limitNote: limitNote,
+        status, limitNote: limitNote,
         lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
         diskNote: size?.diskByteCount.map {
           ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
@@ -156,26 +171,52 @@ struct JobFollower {
     }
     return lostCount
   }
+}
 
-  /// The first failure of a job, if all its lines failed with the same code.
-  private func commonFailure(of status: ImageJob) -> Failure? {
-    guard status.failed > 0, status.failed == status.total else { return nil }
-    var first: Failure?
-    do {
-      try context.runningCoordinator().results(of: status.job, isFailedOnly: true) { line in
-        guard case .failed(let failure, _) = line.outcome else { return }
-        guard first == nil || first?.code == failure.code else { throw OtherFailure() }
-        first = first ?? failure
-      }
-    } catch {
-      // Also a coordinator that has gone since: the command that lists the failures says why.
-      return nil
-    }
-    return first
+/// Tells what became of each line of a job that is followed, and what the job waits for.
+final class LineNotes {
+  /// `nil` if the coordinator has left: then the summary alone tells it.
+  private let lines: FinishedLines?
+  private let context: CommandContext
+  private var last: ImageJob?
+
+  init(of job: JobID, in context: CommandContext) {
+    self.context = context
+    lines = (try? context.runningCoordinator()).map { FinishedLines(of: job, from: $0) }
   }
 
-  /// Ends the look at the failures of a job.
-  private struct OtherFailure: Error {}
+  /// What has happened since the last call, in lines with line feeds.
+  func text(after status: ImageJob) throws -> String {
+    guard status != last else { return "" }
+    var text = ""
+    if let wait = status.wait, Self.reason(of: wait) != last?.wait.map(Self.reason(of:)) {
+      text += "waiting: \(WaitText(wait, at: context.now).text)\n"
+    }
+    last = status
+    try lines?.forEachNew(hasEnded: status.hasEnded) { line in
+      text += Self.text(of: line) + "\n"
+      return true
+    }
+    return text
+  }
+
+  /// What stays the same while the time of the next attempt changes.
+  private static func reason(of wait: Wait) -> [String] {
+    ["\(wait.kind)", wait.host ?? "", wait.detail ?? "", "\(wait.attempt ?? 0)"]
+  }
+
+  package static func text(of line: LineResult) -> String {
+    let source = HumanText.source(line.url)
+    switch line.outcome {
+    case .done(let thumbnail, let isFromCache, let fetchedByteCount):
+      let origin =
+        isFromCache ? "from the store" : "\(HumanText.size(Int64(fetchedByteCount))) fetched"
+      return "done: \(source): \(thumbnail.width)x\(thumbnail.height) "
+        + "\(thumbnail.format.rawValue), \(HumanText.size(Int64(thumbnail.byteCount))), \(origin)"
+    case .failed(let failure, _): return "failed: \(source): \(failure)"
+    case .cancelled, nil: return "cancelled: \(source)"
+    }
+  }
 }
 
 /// Looks at the whole cluster while a job is followed, to find out what holds the job back.
@@ -277,68 +318,6 @@ package struct LineCadence: Sendable {
     }
     last = (status, elapsed)
     return true
-  }
-}
-
-/// The summary of an ended job, with the commands to type next.
-package struct JobSummary: Sendable {
-  private let status: ImageJob
-  private let commonFailure: Failure?
-  private let limitNote: String?
-  private let lostCount: Int
-  private let diskNote: String?
-
-  /// - Parameters:
-  ///   - commonFailure: the first failure of a job whose lines all failed with its code; `nil` for another
-  ///     job.
-  ///   - limitNote: see ``TransferLimitWatch/note``.
-  ///   - lostCount: how many of its thumbnails the store no longer has.
-  ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
-  package init(
-    _ status: ImageJob, commonFailure: Failure? = nil, limitNote: String? = nil,
-    lostCount: Int = 0, diskNote: String? = nil
-  ) {
-    self.status = status
-    self.commonFailure = commonFailure
-    self.limitNote = limitNote
-    self.lostCount = lostCount
-    self.diskNote = diskNote
-  }
-
-  /// One line or more, each with a line feed.
-  package var text: String {
-    var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
-    if let commonFailure {
-      lines.append("all failed alike, the first: \(HumanText.printable("\(commonFailure)"))")
-    }
-    if lostCount > 0 {
-      lines.append(
-        "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
-          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch them again: "
-          + "imgctl export \(status.job) DIR --fetch")
-    }
-    if let diskNote { lines.append(diskNote) }
-    if status.failed > 0 { lines.append("list the failures: imgctl failures \(status.job)") }
-    if status.retryable > 0 {
-      let which = status.retryable == status.failed ? "all" : "\(status.retryable)"
-      lines.append(
-        "\(status.failed) failed, \(which) of them temporarily: imgctl retry \(status.job)")
-    }
-    if let limitNote { lines.append(limitNote) }
-    return lines.map { $0 + "\n" }.joined()
-  }
-
-  private var facts: [String] {
-    var facts = ["\(status.done) of \(status.total) done"]
-    if status.damaged > 0 { facts.append("\(status.damaged) of them damaged") }
-    facts.append("\(status.failed) failed")
-    if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
-    facts.append("\(status.fromCache) from cache")
-    facts.append("\(HumanText.size(status.fetchedByteCount)) fetched")
-    if let started = status.startTime, let finished = status.endTime {
-      facts.append("in " + HumanText.duration(started.duration(to: finished)))
-    }
-    return facts
   }
 }
 

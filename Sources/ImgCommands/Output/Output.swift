@@ -61,6 +61,13 @@ package final class Output {
   }
 }
 
+extension Terminal {
+  /// Whether control sequences do what they say. A dumb terminal shows them as text.
+  static func obeysControls(_ descriptor: CInt) -> Bool {
+    isTerminal(descriptor) && ThisProcess.environment["TERM"] != "dumb"
+  }
+}
+
 /// Why output could not be written.
 package enum OutputError: Error, Hashable, Sendable {
   /// The reader closed the pipe, as in `imgctl list | head -1`. That ends the command and is no
@@ -153,10 +160,11 @@ extension JSONObject {
   /// - Parameters:
   ///   - url: the URL as requested.
   ///   - index: the position in the list, from 0; `nil` without a list.
+  ///   - place: where it stands in the lists of a job; `nil` if that is not known.
   static func picture(
-    _ url: RequestedURL, index: Int? = nil, _ value: some Encodable
+    _ url: RequestedURL, index: Int? = nil, place: LinePlace? = nil, _ value: some Encodable
   ) -> JSONObject {
-    JSONObject(["index": index], beside: value, url)
+    JSONObject(["index": index, "line": place?.line, "list": place?.list], beside: value, url)
   }
 }
 

@@ -182,7 +182,7 @@ final class ProgressOutput {
   private let source: RequestedURL
   private let isJSON: Bool
   private let context: CommandContext
-  private let isOnTerminal = Terminal.isTerminal(2)
+  private let isOnTerminal = Terminal.obeysControls(2)
   private var line = RedrawnLine()
   /// When the next line may follow where none is redrawn.
   private var nextLineAt = ContinuousClock.now

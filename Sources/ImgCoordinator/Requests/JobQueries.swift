@@ -80,7 +80,8 @@ final class JobQueries {
         isFailedOnly: request.isFailedOnly)
       let missing: Outcome? = status.state == .cancelled ? .cancelled : nil
       let entries = page.entries.map {
-        LineResult(index: $0.index, url: $0.url, outcome: $0.outcome ?? missing)
+        LineResult(
+          index: $0.index, place: $0.place, url: $0.url, outcome: $0.outcome ?? missing)
       }
       return .results(id, ResultsPage(fitting: entries, next: page.next))
     }

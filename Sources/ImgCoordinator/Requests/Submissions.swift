@@ -51,7 +51,7 @@ final class Submissions {
     submit(.createJob(record), of: client)
   }
 
-  func append(_ lines: [String], _ request: RequestID, of client: ClientConnection) {
+  func append(_ lines: ListLines, _ request: RequestID, of client: ClientConnection) {
     // After a refusal the rest of the list may still be on its way.
     guard let submission = incompleteSubmission(request, of: client) else { return }
     guard lines.count <= Submission.maximumLineCount else {
@@ -61,7 +61,7 @@ final class Submissions {
         "more than \(Submission.maximumLineCount) lines in one frame")
     }
     guard !lines.isEmpty else { return }
-    submit(.appendURLs(submission.job, lines.map(ImageURL.shortened)), of: client)
+    submit(.appendURLs(submission.job, lines.mapTexts(ImageURL.shortened)), of: client)
   }
 
   func complete(_ request: RequestID, of client: ClientConnection) {

@@ -219,7 +219,8 @@ package struct ReuseTerms: Hashable, Sendable {
   package let staleWhileRevalidateUntil: WallTime
   /// Until this moment a stale response may be served if the origin fails.
   package let staleIfErrorUntil: WallTime
-  /// The header fields that revalidation and a 304 need, one a line.
+  /// The header fields that revalidation and a 304 need, one a line. Where a redirect led to another URL, that
+  /// is the field `:issuer`.
   package let fields: String
 
   /// A response that is always stale and cannot be revalidated.

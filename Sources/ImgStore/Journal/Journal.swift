@@ -367,7 +367,7 @@ extension JournalTables {
         let url =
           sought.count == 1
           ? try line(index, of: job.id, transaction)
-          : try lines.line(index, in: self, transaction)
+          : try lines.line(index, in: self, transaction)?.text
         page.entries.append(URLPage.Entry(index: index, url: url))
         textByteCount += url?.utf8.count ?? 0
         if page.entries.count == limit || textByteCount >= Self.textMaximumByteCount {
@@ -410,9 +410,8 @@ extension JournalTables {
     var page = ResultPage()
     var lines = CurrentChunk(job)
     for position in index..<end {
-      let url = try lines.line(position, in: self, transaction) ?? ""
-      page.entries.append(
-        ResultPage.Entry(index: position, url: url, outcome: outcomes[position]))
+      let line = try lines.line(position, in: self, transaction)
+      page.entries.append(ResultPage.Entry(position, line, outcomes[position]))
     }
     page.next = end < job.counts.total ? end : nil
     return page
@@ -435,36 +434,12 @@ extension JournalTables {
         try OutcomeRecord.isStanding(record, after: job.retries)
       {
         let outcome = try OutcomeRecord.decode(record)
-        let url = try lines.line(found, in: self, transaction) ?? ""
-        page.entries.append(ResultPage.Entry(index: found, url: url, outcome: outcome))
+        let line = try lines.line(found, in: self, transaction)
+        page.entries.append(ResultPage.Entry(found, line, outcome))
       }
       return true
     }
     return page
-  }
-}
-
-/// The last chunk that was read, because lines are mostly read in order.
-private struct CurrentChunk {
-  private let job: JobID
-  private var start = -1
-  /// Empty if the chunk is damaged.
-  private var lines: [String] = []
-
-  init(_ job: JobRecord) {
-    self.job = job.id
-  }
-
-  /// `nil` if the list is damaged.
-  mutating func line(
-    _ index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> String? {
-    let wanted = LineChunk.start(of: index)
-    if wanted != start {
-      lines = try tables.chunk(of: job, from: wanted, transaction) ?? []
-      start = wanted
-    }
-    return index - start < lines.count ? lines[index - start] : nil
   }
 }
 
@@ -486,11 +461,20 @@ package struct URLPage: Hashable, Sendable {
 package struct ResultPage: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let index: Int
+    /// `nil` if it is not known.
+    package let place: LinePlace?
     /// The line as submitted; empty if the list is damaged.
     package let url: String
     /// `nil` if there is none yet, if the job was cancelled before, or if a retry has reopened the
     /// failure.
     package let outcome: Outcome?
+
+    init(_ index: Int, _ line: LineChunk.Line?, _ outcome: Outcome?) {
+      self.index = index
+      place = line?.place
+      url = line?.text ?? ""
+      self.outcome = outcome
+    }
   }
 
   package var entries: [Entry] = []

@@ -113,12 +113,12 @@ struct JournalChange {
   }
 
   private mutating func append(
-    _ lines: [String], to id: JobID, _ transaction: borrowing Transaction
+    _ lines: ListLines, to id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard try load(id, transaction), var record = jobs[id], record.state == .submitting else {
       return
     }
-    var rest = lines[...]
+    var rest = lines.texts.indices
     while !rest.isEmpty {
       let total = record.counts.total
       let start = LineChunk.start(of: total)
@@ -127,13 +127,12 @@ struct JournalChange {
       if total > start {
         let present = try transaction.withValue(of: key, in: tables.lines) {
           record throws(StoreError) in
-          try LineChunk.verify(record, for: key.span)
-          return record.extracting(droppingFirst: JournalRecord.headByteCount).copy()
+          try LineChunk.content(of: record, for: key.span)
         }
         chunk = present ?? []
       }
       let added = rest.prefix(start + LineChunk.lineCount - total)
-      for line in added { try LineChunk.append(line, to: &chunk) }
+      try LineChunk.append(added, of: lines, to: &chunk)
       try transaction.put(LineChunk.encode(chunk, for: key), for: key, in: tables.lines)
       record.counts.total += added.count
       rest = rest.dropFirst(added.count)
@@ -326,7 +325,7 @@ struct JournalTables: Sendable {
   /// The lines of the chunk at `start`; `nil` if it is damaged or missing.
   func chunk(
     of id: JobID, from start: Int, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [String]? {
+  ) throws(StoreError) -> [LineChunk.Line]? {
     let key = JournalKey.line(id, index: start)
     let lines = try transaction.withValue(of: key, in: lines) { record in
       try? LineChunk.lines(in: record, for: key.span)
@@ -364,7 +363,8 @@ struct JournalTables: Sendable {
   }
 
   /// Replaces each damaged outcome of a job by a temporary failure, so that a retry repeats it, and
-  /// counts the job's outcomes again, because the kind of the damaged ones is unknown.
+  /// counts the job's outcomes again, because the kind of the damaged ones is unknown. So it does for a job
+  /// of an earlier release, which did not count failures by their codes.
   ///
   /// - Returns: the job with its new counts; unchanged if nothing is damaged.
   func repairOutcomes(
@@ -377,7 +377,7 @@ struct JournalTables: Sendable {
       if !OutcomeRecord.isIntact(record, for: key) { damaged.append(index) }
       return true
     }
-    guard !damaged.isEmpty else { return job }
+    guard !damaged.isEmpty || !job.counts.areFailuresGrouped else { return job }
     for index in damaged {
       let key = JournalKey.line(job.id, index: index)
       let outcome = OutcomeRecord.encode(.failed(.damagedOutcome), round: job.retries.round)

@@ -12,7 +12,8 @@ package struct JournalExtract {
 
   /// The maximum size of a record of the journal. Chunks of lines are the largest.
   private static let maximumRecordByteCount =
-    LineChunk.lineCount * (LineChunk.maximumLineByteCount + MemoryLayout<UInt16>.size)
+    LineChunk.lineCount
+    * (LineChunk.maximumLineByteCount + MemoryLayout<UInt16>.size + LineChunk.markByteCount)
     + JournalRecord.headByteCount
 
   /// - Parameter directory: the directory of the journal.
@@ -39,7 +40,8 @@ package struct JournalExtract {
       case .job where key.count == JournalKey.jobByteCount:
         guard let job = StoredJob.decode(record.span, of: id)?.record else { return }
         jobs[id, default: FoundJob()].add(job)
-      case .lines where key.count == JournalKey.lineByteCount:
+      case .lines where key.count == JournalKey.lineByteCount,
+        .placedLines where key.count == JournalKey.lineByteCount:
         guard let index = try? JournalKey.index(in: key.span, of: id) else { return }
         jobs[id, default: FoundJob()].addLines(from: index, place)
       case .done, .failed, .cancelled:
@@ -47,7 +49,7 @@ package struct JournalExtract {
           let rank = OutcomeRecord.rank(of: record.span)
         else { return }
         jobs[id, default: FoundJob()].addOutcome(of: index, place, rank: rank)
-      case .job, .lines, .lastJob, .headers:
+      case .job, .lines, .placedLines, .lastJob, .headers:
         break
       }
     }
@@ -63,21 +65,24 @@ package struct JournalExtract {
   /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if
   /// the list is lost.
   package func forEachLine(
-    of id: JobID, _ body: (_ index: Int, _ url: String?, Outcome?) throws -> Void
+    of id: JobID,
+    _ body: (_ index: Int, _ place: LinePlace?, _ url: String?, Outcome?) throws -> Void
   ) throws {
     guard let job = jobs[id] else { return }
-    var lines: [String] = []
+    var lines: [LineChunk.Line] = []
     for index in 0..<job.lineCount(readingLast: { self.lines(at: $0, of: id, from: $1) }) {
       let start = LineChunk.start(of: index)
       if index == start {
         lines = job.chunks[start].map { self.lines(at: $0, of: id, from: start) } ?? []
       }
-      let url = index - start < lines.count ? lines[index - start] : nil
-      try body(index, url, outcome(of: index, job, id))
+      let line = index - start < lines.count ? lines[index - start] : nil
+      try body(index, line?.place, line?.text, outcome(of: index, job, id))
     }
   }
 
-  private func lines(at place: PageScan.Place, of id: JobID, from start: Int) -> [String] {
+  private func lines(
+    at place: PageScan.Place, of id: JobID, from start: Int
+  ) -> [LineChunk.Line] {
     let key = JournalKey.line(id, index: start)
     let record = scan.bytes(at: place)
     return (try? LineChunk.lines(in: record.span, for: key.span)) ?? []
@@ -125,7 +130,7 @@ private struct FoundJob {
   }
 
   /// The number of lines in the record, or of the chunks and outcomes.
-  func lineCount(readingLast lines: (PageScan.Place, Int) -> [String]) -> Int {
+  func lineCount(readingLast lines: (PageScan.Place, Int) -> [LineChunk.Line]) -> Int {
     if let total = record?.counts.total, total > 0 { return total }
     let last = chunks.keys.max().flatMap { start in chunks[start].map { (start, $0) } }
     let listed = last.map { $0.0 + lines($0.1, $0.0).count } ?? 0

@@ -11,7 +11,7 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case submit(RequestID, Submission)
   /// More lines of the submission, one URL each, as the user typed it; at most ``Submission/maximumLineCount``
   /// a frame.
-  case submitLines(RequestID, [String])
+  case submitLines(RequestID, ListLines)
   /// Completes the submission. The reply is `submitted`, after the job is durable.
   case submitEnd(RequestID)
   /// Requests the state of the cluster. The reply is `status`.
@@ -67,7 +67,7 @@ extension ClientMessage {
     switch self {
     case .hello(let payload): try f.message("hello", payload)
     case .submit(let id, let payload): try f.message("submit", id, payload)
-    case .submitLines(let id, let lines): try f.message("submit_lines", id, "lines", lines)
+    case .submitLines(let id, let payload): try f.message("submit_lines", id, payload)
     case .submitEnd(let id): try f.message("submit_end", id)
     case .status(let id): try f.message("status", id)
     case .jobs(let id, let payload): try f.message("jobs", id, payload)
@@ -96,7 +96,7 @@ extension ClientMessage {
     switch type {
     case "hello": .hello(try f.payload())
     case "submit": .submit(try f.id(), try f.payload())
-    case "submit_lines": .submitLines(try f.id(), try f.member("lines"))
+    case "submit_lines": .submitLines(try f.id(), try f.payload())
     case "submit_end": .submitEnd(try f.id())
     case "status": .status(try f.id())
     case "jobs": .jobs(try f.id(), try f.payload())

@@ -257,8 +257,8 @@ extension FuzzTarget {
     var reader = ListReader(name: "list")
     do throws(ListError) {
       var entries: [String] = []
-      for chunk in chunks { entries += try reader.feed(chunk).flatMap(\.self) }
-      return entries + reader.finish().flatMap(\.self)
+      for chunk in chunks { entries += try reader.feed(chunk).flatMap(\.texts) }
+      return entries + reader.finish().flatMap(\.texts)
     } catch {
       return nil
     }

@@ -1,0 +1,178 @@
+import ImgModel
+
+/// Up to 256 consecutive lines of a list in one record, so that long lists are written and read
+/// efficiently.
+///
+/// Behind the head of every record, see ``JournalRecord``, each line is its length in 2 bytes,
+/// little-endian, and its bytes. So chunks grow by appending. Lines are preserved byte for byte.
+///
+/// A line whose place does not follow from that of the line before has a mark before it: 2 bytes FF, the
+/// position of the list and 1 in 4 bytes, or 0 for the only one, and the number in the list in 8 bytes, both
+/// little-endian. Chunks of earlier releases have the layout `lines` and no marks.
+enum LineChunk {
+  /// A line of a list.
+  struct Line: Hashable {
+    let text: String
+    /// `nil` if it is not known.
+    let place: LinePlace?
+  }
+
+  /// No line is as long.
+  private static let placeMark = UInt16.max
+  static let markByteCount = 14
+
+  /// The first index of a chunk is a multiple of it.
+  static let lineCount = 256
+
+  /// The maximum length of a line: any valid URL, and the rest of its line.
+  static let maximumLineByteCount = ImageURL.maximumLineByteCount + 108
+
+  /// The first index of the line's chunk.
+  static func start(of index: Int) -> Int {
+    index / lineCount * lineCount
+  }
+
+  /// The record of lines in the format of ``append(_:to:)``.
+  static func encode(_ lines: [UInt8], for key: [UInt8]) -> [UInt8] {
+    JournalRecord.encode([JournalRecord.Layout.placedLines.rawValue] + lines, for: key)
+  }
+
+  /// The lines of a record in the format of ``append(_:of:to:)``.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
+  static func content(
+    of record: Span<UInt8>, for key: Span<UInt8>
+  ) throws(StoreError) -> [UInt8] {
+    try verify(record, for: key)
+    return record.extracting(droppingFirst: JournalRecord.headByteCount).copy()
+  }
+
+  private static func verify(_ record: Span<UInt8>, for key: Span<UInt8>) throws(StoreError) {
+    switch JournalRecord.layout(of: record, for: key) {
+    case .lines, .placedLines: return
+    default: throw damaged
+    }
+  }
+
+  /// - Throws: `MDB_BAD_VALSIZE` for a line that is too long.
+  static func append(
+    _ range: Range<Int>, of lines: ListLines, to chunk: inout [UInt8]
+  ) throws(StoreError) {
+    let starts = Set(lines.starts.map(\.offset))
+    for offset in range {
+      if offset == range.lowerBound || starts.contains(offset), let place = lines.place(of: offset)
+      {
+        append(place, to: &chunk)
+      }
+      try append(lines.texts[offset], to: &chunk)
+    }
+  }
+
+  private static func append(_ place: LinePlace, to chunk: inout [UInt8]) {
+    chunk.append(littleEndian: placeMark)
+    chunk.append(littleEndian: UInt32(place.list.map { $0 + 1 } ?? 0))
+    chunk.append(littleEndian: UInt64(place.line))
+  }
+
+  private static func append(_ line: String, to chunk: inout [UInt8]) throws(StoreError) {
+    let byteCount = line.utf8.count
+    guard byteCount <= maximumLineByteCount else {
+      throw StoreError(.badValueSize, operation: "appending a line of \(byteCount) bytes")
+    }
+    chunk.append(littleEndian: UInt16(byteCount))
+    chunk.append(contentsOf: line.utf8)
+  }
+
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
+  static func lines(
+    in record: Span<UInt8>, for key: Span<UInt8>
+  ) throws(StoreError) -> [Line] {
+    try verify(record, for: key)
+    var lines: [Line] = []
+    var position = Position()
+    while let range = try position.next(in: record) {
+      lines.append(Line(text: record.text(in: range), place: position.place))
+    }
+    return lines
+  }
+
+  /// The text of one line, without decoding the others; `nil` behind the last.
+  ///
+  /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
+  static func line(
+    _ number: Int, in record: Span<UInt8>, for key: Span<UInt8>
+  ) throws(StoreError) -> String? {
+    try verify(record, for: key)
+    var position = Position()
+    var passedCount = 0
+    while let range = try position.next(in: record) {
+      if passedCount == number { return record.text(in: range) }
+      passedCount += 1
+    }
+    return nil
+  }
+
+  /// A walk through the lines of a record.
+  private struct Position {
+    private var offset = JournalRecord.headByteCount
+    /// That of the last line.
+    private(set) var place: LinePlace?
+
+    /// The range of the next line; `nil` behind the last.
+    mutating func next(in record: Span<UInt8>) throws(StoreError) -> Range<Int>? {
+      guard offset < record.count else { return nil }
+      place = place?.advanced(by: 1)
+      var byteCount = try length(in: record)
+      if byteCount == placeMark {
+        place = try mark(in: record)
+        offset += markByteCount
+        byteCount = try length(in: record)
+      }
+      let start = offset + MemoryLayout<UInt16>.size
+      guard start + Int(byteCount) <= record.count else { throw damaged }
+      offset = start + Int(byteCount)
+      return start..<offset
+    }
+
+    private func length(in record: Span<UInt8>) throws(StoreError) -> UInt16 {
+      guard offset + MemoryLayout<UInt16>.size <= record.count else { throw damaged }
+      return record.littleEndian(at: offset, as: UInt16.self)
+    }
+
+    private func mark(in record: Span<UInt8>) throws(StoreError) -> LinePlace {
+      guard offset + markByteCount <= record.count else { throw damaged }
+      let list = Int(record.littleEndian(at: offset + 2, as: UInt32.self))
+      let line = record.littleEndian(at: offset + 6, as: UInt64.self)
+      guard list <= LinePlace.maximumListCount, (1..<1 << 62).contains(line) else { throw damaged }
+      return LinePlace(line: Int(line), list: list == 0 ? nil : list - 1)
+    }
+  }
+
+  private static var damaged: StoreError {
+    StoreError(.corrupted, operation: "reading lines of a list")
+  }
+}
+
+/// The last chunk that was read, because lines are mostly read in order.
+struct CurrentChunk {
+  private let job: JobID
+  private var start = -1
+  /// Empty if the chunk is damaged.
+  private var lines: [LineChunk.Line] = []
+
+  init(_ job: JobRecord) {
+    self.job = job.id
+  }
+
+  /// `nil` if the list is damaged.
+  mutating func line(
+    _ index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> LineChunk.Line? {
+    let wanted = LineChunk.start(of: index)
+    if wanted != start {
+      lines = try tables.chunk(of: job, from: wanted, transaction) ?? []
+      start = wanted
+    }
+    return index - start < lines.count ? lines[index - start] : nil
+  }
+}
