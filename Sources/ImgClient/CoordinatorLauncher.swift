@@ -71,7 +71,8 @@ package struct CoordinatorLauncher: Sendable {
   private static func reason(_ answer: String, _ settings: Settings) -> String {
     let kept = settings.changes(from: .kept)
     guard !kept.isEmpty else { return answer }
-    return "\(answer) (with the settings of the last imgctl start: \(kept.joined(separator: ", ")); "
+    return
+      "\(answer) (with the settings of the last imgctl start: \(kept.joined(separator: ", ")); "
       + "imgctl config changes them)"
   }
 

@@ -474,7 +474,6 @@ import Testing
       "limits --store-budget=1G",
       "imgctl limits: --store-budget cannot change while the coordinator runs: imgctl config set --store-budget 1G, then imgctl stop and imgctl start"
     ),
-    ("config", "imgctl config: no command given; see imgctl help config"),
     (
       "config set",
       "imgctl config set: no setting is given, such as imgctl config set --rate-per-host 1/s"
