@@ -6,7 +6,7 @@ import ImgSystem
 /// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
 /// frame. Pure: bytes in, batches out.
 ///
-/// White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
+/// A path becomes the URL of a file that the command reads, if files may be named. White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
 /// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated, see
 /// ``ImageURL/shortened(_:)``. So the coordinator refuses that entry alone, and memory stays bounded.
 package struct ListReader: Sendable {
@@ -23,6 +23,10 @@ package struct ListReader: Sendable {
   private let name: String
   /// See ``LinePlace/list``.
   private let list: Int?
+  /// Makes URLs of the lines that are paths; `nil` for a list that names no files.
+  private let paths: LocalPaths?
+  /// Whether a line was a path.
+  private(set) var namesFiles = false
   private var inspected = 0
   /// The first bytes of the list, while they may still be a byte order mark.
   private var opening: [UInt8] = []
@@ -36,10 +40,13 @@ package struct ListReader: Sendable {
   /// The number of the line that the next byte belongs to, from 1.
   package private(set) var line = 1
 
-  /// - Parameter list: see ``LinePlace/list``.
-  package init(name: String, list: Int? = nil) {
+  /// - Parameters:
+  ///   - list: see ``LinePlace/list``.
+  ///   - paths: `nil` if the list names no files.
+  package init(name: String, list: Int? = nil, paths: LocalPaths? = nil) {
     self.name = name
     self.list = list
+    self.paths = paths
   }
 
   /// Reads the next bytes of the list.
@@ -126,7 +133,16 @@ package struct ListReader: Sendable {
     guard let first = text.first, first != UInt8(ascii: "#") else { return }
     let entry = String(decoding: text.prefix(Self.maximumEntryByteCount), as: UTF8.self)
     let place = LinePlace(line: line, list: list)
-    if let full = batcher.add(ImageURL.shortened(entry), at: place) { batches.append(full) }
+    if let full = batcher.add(url(of: entry), at: place) { batches.append(full) }
+  }
+
+  /// What is submitted for an entry.
+  private mutating func url(of entry: String) -> String {
+    guard let paths, LocalPaths.isPath(entry) else {
+      return ImageURL.shortened(FileURL.withoutVersion(entry))
+    }
+    namesFiles = true
+    return paths.url(of: entry)
   }
 
   /// The white space of ASCII. It includes CR, which ends lines on some systems.

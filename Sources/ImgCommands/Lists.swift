@@ -52,11 +52,17 @@ enum ListPlace: CustomStringConvertible {
   /// The path of a file; `-` for standard input.
   case file(String)
   case url(ImageURL)
+  /// Pictures, and directories of pictures.
+  case pictures([String])
 
-  /// - Parameter takesURLs: whether a URL names a list, and not a picture.
-  init(_ text: String, of command: CommandDescription, takesURLs: Bool) throws {
+  /// - Parameters:
+  ///   - takesURLs: whether a URL names a list, and not a picture.
+  ///   - takesFiles: whether a path may name a picture or a directory.
+  init(
+    _ text: String, of command: CommandDescription, takesURLs: Bool, takesFiles: Bool = false
+  ) throws {
     guard Self.isURL(text) else {
-      self = .file(text)
+      self = takesFiles && FileList.isNamed(by: text) ? .pictures([text]) : .file(text)
       return
     }
     guard takesURLs else {
@@ -83,6 +89,7 @@ enum ListPlace: CustomStringConvertible {
     case .file("-"): "standard input"
     case .file(let path): path
     case .url(let url): HumanText.source(url.text)
+    case .pictures(let paths): paths.joined(separator: ", ")
     }
   }
 }
@@ -94,12 +101,23 @@ struct ListSubmission: ~Copyable {
 
   private let format: ListFormat
   private let fetch: Fetch?
+  /// Whether local files may be named, and those below the directories of a directory; `nil` for no files.
+  private let files: FileOptions?
   private var places: ArraySlice<ListPlace> = []
   /// The list that is being read; `nil` between two.
   private var list: (any ListSource)?
   /// The number of lists of the job.
-  private let listCount: Int
+  private var listCount = 0
   private var batches: [ListLines] = []
+  /// Whether one of the lists so far names local files.
+  private(set) var namesFiles = false
+  private(set) var skipped = SkippedFiles()
+
+  /// How local files are named.
+  struct FileOptions {
+    /// Whether the directories in a directory are read, too.
+    let isRecursive: Bool
+  }
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
   /// coordinator.
@@ -107,37 +125,59 @@ struct ListSubmission: ~Copyable {
   /// - Parameters:
   ///   - paths: at least one; `-` for standard input.
   ///   - command: the command that reads them.
+  ///   - files: `nil` if the lists name no local files.
   ///   - fetch: `nil` if no list is at a server.
   init(
     paths: [String], of command: CommandDescription, as format: ListFormat = .text,
-    fetchingBy fetch: Fetch? = nil
+    files: FileOptions? = nil, fetchingBy fetch: Fetch? = nil
   ) throws {
     self.format = format
     self.fetch = fetch
-    listCount = paths.count
+    self.files = files
+    let paths = files == nil ? paths : FileList.expanded(paths)
     guard paths.count(where: { $0 == "-" }) < 2 else {
       throw UsageError("\(command.name): standard input can be read once")
     }
-    let places = try paths.map { try ListPlace($0, of: command, takesURLs: fetch != nil) }
+    var places: [ListPlace] = []
+    for path in paths {
+      let place = try ListPlace(
+        path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && format == .text)
+      if case .pictures(let earlier) = places.last, case .pictures(let more) = place {
+        places[places.count - 1] = .pictures(earlier + more)
+      } else {
+        places.append(place)
+      }
+    }
     for case .file(let path) in places.dropFirst() { try ListFile.check(path: path) }
     if case .picsum(_?) = format, !places.allSatisfy(\.isFetched) {
       throw UsageError("\(command.name): \(ListFormat.pages.flag) is for lists at URLs alone")
     }
     self.places = places[...]
+    listCount = places.count
     guard try fill() else {
       let names = places.map(\.description).joined(separator: ", ")
+      if namesFiles {
+        let reason = skipped.text.map { "; \($0)" } ?? ""
+        throw UsageError("\(command.name): no picture is in \(names)\(reason)")
+      }
       let verb = paths.count == 1 ? "contains" : "contain"
       let rule = format == .text ? "; a list has one URL a line" : ""
       throw UsageError("\(command.name): \(names) \(verb) no URL\(rule)")
     }
   }
 
-  consuming func submit(
+  mutating func submit(
     to client: Client, name: String? = nil, options: RequestOptions,
     order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none
   ) throws -> (job: JobID, total: Int) {
-    try client.submit(name: name, options: options, order: order, pinPolicy: pinPolicy) {
-      try fill() ? batches.removeFirst() : nil
+    let isOfOwnUser = client.isOfOwnUser
+    return try client.submit(
+      name: name, options: options, order: order, pinPolicy: pinPolicy,
+      namesFiles: files != nil && isOfOwnUser
+    ) {
+      guard try fill() else { return nil }
+      if namesFiles { try client.requireOwnUser() }
+      return batches.removeFirst()
     }
   }
 
@@ -150,15 +190,25 @@ struct ListSubmission: ~Copyable {
         guard let place = places.popFirst() else { return false }
         list = try open(place)
       }
-      if let more = try list?.next() { batches = more } else { list = nil }
+      if let more = try list?.next() { batches = more } else { try endList() }
+      if list?.namesFiles == true { namesFiles = true }
     }
     return true
+  }
+
+  private mutating func endList() throws {
+    if let files = list as? FileList { skipped = skipped + files.skipped }
+    list = nil
   }
 
   private func open(_ place: ListPlace) throws -> any ListSource {
     let position = listCount == 1 ? nil : listCount - places.count - 1
     return switch (format, place, fetch) {
-    case (.text, .file(let path), _): try ListFile(path: path, list: position)
+    case (.text, .file(let path), _):
+      try ListFile(
+        path: path, list: position, paths: files.map { _ in LocalPaths(inList: path) })
+    case (_, .pictures(let paths), _):
+      FileList(paths, isRecursive: files?.isRecursive ?? false)
     case (.text, .url(let url), let fetch?):
       ListFile(try ListInput(at: url, fetchedBy: fetch), list: position)
     case (.picsum, .file(let path), _): PicsumList(path: path)
@@ -211,6 +261,8 @@ protocol ListSource: AnyObject {
   ///
   /// - Returns: the complete batches, possibly none; `nil` at the end.
   func next() throws -> [ListLines]?
+  /// Whether the list so far names files that this command reads.
+  var namesFiles: Bool { get }
 }
 
 /// Reads a list of text.
@@ -222,20 +274,27 @@ package final class ListFile: ListSource {
   private var chunk: [UInt8] = []
   private var hasEnded = false
 
-  /// - Parameter list: see ``LinePlace/list``.
-  init(_ input: ListInput, list: Int? = nil) {
-    reader = ListReader(name: input.name, list: list)
+  /// - Parameters:
+  ///   - list: see ``LinePlace/list``.
+  ///   - paths: see ``ListReader``.
+  init(_ input: ListInput, list: Int? = nil, paths: LocalPaths? = nil) {
+    reader = ListReader(name: input.name, list: list, paths: paths)
     self.input = input
   }
+
+  var namesFiles: Bool { reader.namesFiles }
 
   /// Opens the list.
   ///
   /// - Parameters:
   ///   - path: `-` for standard input.
   ///   - list: see ``LinePlace/list``.
-  package convenience init(path: String, list: Int? = nil) throws(ListError) {
+  ///   - paths: see ``ListReader``.
+  package convenience init(
+    path: String, list: Int? = nil, paths: LocalPaths? = nil
+  ) throws(ListError) {
     do {
-      self.init(try ListInput(path: path), list: list)
+      self.init(try ListInput(path: path), list: list, paths: paths)
     } catch {
       throw .unreadable(reason: "\(error)")
     }
@@ -281,6 +340,7 @@ final class PicsumList: ListSource {
   private var readCount = 0
   private var previous: [Picture] = []
   private var pause = Duration.zero
+  let namesFiles = false
 
   /// - Parameter path: `-` for standard input.
   init(path: String) {
@@ -309,7 +369,9 @@ final class PicsumList: ListSource {
     readCount += 1
     previous = pictures
     var batcher = SubmissionBatcher()
-    let full = pictures.compactMap { batcher.add(ImageURL.shortened($0.downloadURL)) }
+    let full = pictures.compactMap {
+      batcher.add(ImageURL.shortened(FileURL.withoutVersion($0.downloadURL)))
+    }
     return full + [batcher.finish()].compactMap(\.self)
   }
 

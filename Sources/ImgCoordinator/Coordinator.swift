@@ -246,6 +246,9 @@ final class Coordinator {
     case .reportProgress(let progress, let viewer):
       requests.viewers.report(progress, to: viewer)
     case .askToFetch(let viewer, let limit): requests.viewers.askToFetch(viewer, within: limit)
+    case .askToRead(let reader, let file, let limit):
+      requests.viewers.askToFetch(reader, file, within: limit)
+    case .readingEnded(let reader): requests.viewers.endReading(reader)
     case .release(let file): files.release(file)
     case .jobEnded(let record):
       requests.jobs.jobEnded(record)

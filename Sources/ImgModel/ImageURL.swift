@@ -12,7 +12,8 @@ package struct ImageURL: Hashable, Sendable {
   /// - Scheme and host are in lower case (RFC 3986 section 6.2.2.1).
   /// - The host is encoded by ``HostName`` (RFC 3987 section 3.1, RFC 5891).
   /// - Characters that URIs do not allow are escaped (``PercentEncoding/completed(_:)``).
-  /// - There is no fragment, because servers never see it (RFC 3986 section 3.5).
+  /// - There is no fragment, because servers never see it (RFC 3986 section 3.5), but for the state of a file, see
+  ///   ``isReadByCommand``.
   package let text: String
 
   /// The host that limits and politeness apply to: in lower case, without the port and without the
@@ -31,13 +32,22 @@ package struct ImageURL: Hashable, Sendable {
   /// not apply to it and its original is not stored.
   package let isLocal: Bool
 
-  /// Whether this is a `file:` URL. The file may change while its thumbnail is in the store.
-  package var isFile: Bool { host == Self.fileHost }
+  /// Whether this is a `file:` URL.
+  package var isFile: Bool { host == Self.fileHost || isReadByCommand }
+
+  /// Whether the command that submitted it reads the file, with the rights of its user. Such a URL names the file in
+  /// one state. Any other file may change while its thumbnail is in the store.
+  package var isReadByCommand: Bool { host == Self.commandFileHost }
+
+  /// The path of a file that a command reads; `nil` of any other URL.
+  package var localPath: String? { isReadByCommand ? (try? FileURL.path(of: text)) ?? nil : nil }
 
   /// Whether the URL of an origin holds user information.
   package var hasUser: Bool { !text.hasPrefix(origin) }
 
   private static let fileHost = "file/"
+  /// The host of the files that commands read.
+  package static let commandFileHost = "command/"
 
   /// The maximum length of a URL that is fetched, in bytes of UTF-8. Many servers refuse request lines over
   /// 8 KiB (RFC 9112 section 3 recommends support for at least 8,000 bytes).
@@ -120,7 +130,9 @@ package struct ImageURL: Hashable, Sendable {
     guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
       throw invalid("the URL contains a control character")
     }
-    return try FileURL.text(of: line).map { ($0, fileHost) }
+    return try FileURL.text(of: line).map { text in
+      (text, FileURL.version(in: text) == nil ? fileHost : commandFileHost)
+    }
   }
 
   /// The scheme of an `http:` or `https:` URL, and the text between its slashes and its fragment.

@@ -24,6 +24,8 @@ package struct JobRecord: Hashable, Sendable, Fielded {
   package let order: LineOrder
   /// How long it pins what it has stored.
   package private(set) var pinPolicy: PinPolicy
+  /// Whether its lines may name files that the command reads, see ``ImageURL/isReadByCommand``.
+  package let namesFiles: Bool
   package var state: State
   package var counts: JobCounts
   package var retries: JobRetries
@@ -37,7 +39,8 @@ package struct JobRecord: Hashable, Sendable, Fielded {
 
   package init(
     id: JobID, name: String? = nil, options: RequestOptions,
-    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none, state: State = .submitting,
+    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none, namesFiles: Bool = false,
+    state: State = .submitting,
     counts: JobCounts = JobCounts(), retries: JobRetries = JobRetries(), submittedAt: WallTime,
     startedAt: WallTime? = nil, finishedAt: WallTime? = nil, lowWater: Int = 0
   ) {
@@ -46,6 +49,7 @@ package struct JobRecord: Hashable, Sendable, Fielded {
     self.options = options
     self.order = order
     self.pinPolicy = pinPolicy
+    self.namesFiles = namesFiles
     self.state = state
     self.counts = counts
     self.retries = retries
@@ -90,6 +94,7 @@ package struct JobRecord: Hashable, Sendable, Fielded {
     finishedAt = try f.optional("finished_at", value?.finishedAt)
     id = try f.field("job", value?.id)
     lowWater = try f.field("low_water", value?.lowWater)
+    namesFiles = try f.field("names_files", value?.namesFiles, default: false)
     name = try f.optional("name", value?.name)
     options = try f.field("options", value?.options)
     order = try f.field("order", value?.order)

@@ -298,10 +298,54 @@ package enum FileURL {
     let text =
       "\(scheme)//"
       + PercentEncoding.encoded(path) { $0 <= 0x20 || $0 == 0x7F || "%?#".utf8.contains($0) }
+      + (version(in: line).map { "#\($0)" } ?? "")
     guard text.utf8.count <= ImageURL.maximumByteCount else {
       throw ImageURL.tooLong(text)
     }
     return text
+  }
+
+  /// What the fragment of a URL begins with that names a file for the command that submits it.
+  private static let versionMark = "imgctl-"
+
+  /// The URL of a file that the command reads which submits it. It names the file in its present state: once the
+  /// file has changed, its URL is another one, so that a stored thumbnail is never that of an older file.
+  ///
+  /// - Parameters:
+  ///   - path: absolute. A name that is not UTF-8 makes a URL that is invalid.
+  ///   - state: numbers that differ once the file has changed.
+  package static func text(ofPath path: [UInt8], state: [Int64]) -> String {
+    let isText = String(validating: path, as: UTF8.self) != nil
+    let escaped = path.flatMap { byte -> [UInt8] in
+      let isEscaped =
+        byte <= 0x20 || byte == 0x7F || "%?#".utf8.contains(byte) || !isText && byte > 0x7F
+      guard isEscaped else { return [byte] }
+      let digits = String(byte, radix: 16, uppercase: true)
+      return Array("%\(byte < 0x10 ? "0" : "")\(digits)".utf8)
+    }
+    let numbers = state.map(String.init).joined(separator: "-")
+    return "\(scheme)//\(String(decoding: escaped, as: UTF8.self))#\(versionMark)\(numbers)"
+  }
+
+  /// The fragment of a URL that ``text(ofPath:state:)`` has made; `nil` of any other.
+  static func version(in line: String) -> Substring? {
+    guard let mark = line.utf8.firstIndex(of: UInt8(ascii: "#")) else { return nil }
+    let fragment = line[line.utf8.index(after: mark)...]
+    guard fragment.hasPrefix(versionMark), fragment.utf8.count <= 100,
+      fragment.utf8.dropFirst(versionMark.utf8.count).allSatisfy({ byte in
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: "-")
+      })
+    else { return nil }
+    return fragment
+  }
+
+  /// The same URL for a worker, which reads it below the permitted directories alone. A list cannot name a file for
+  /// the command by such a URL.
+  package static func withoutVersion(_ line: String) -> String {
+    guard line.utf8.count > scheme.utf8.count, (try? path(of: line)) != nil,
+      let version = version(in: line)
+    else { return line }
+    return String(line[..<version.startIndex].dropLast())
   }
 }
 

@@ -28,6 +28,10 @@ package enum Effect: Hashable, Sendable {
   case reportProgress(ImageProgress, to: ViewerID)
   /// Ask the viewer's client to fetch the picture, for all that wait for it. The viewer still waits for its answer.
   case askToFetch(ViewerID, within: Duration)
+  /// Ask the client of a reader to read the file of this URL, see ``Event/readerArrived(_:for:)``.
+  case askToRead(ViewerID, WantedFile, within: Duration)
+  /// The reader's job needs no further file.
+  case readingEnded(ViewerID)
   /// Close the memory file: it is sent to no further recipient.
   case release(MemoryFileID)
   /// The job has ended, by a finish or a cancel, and its end is durable.
@@ -145,10 +149,13 @@ package enum Event: Hashable, Sendable {
 
   indirect case viewerArrived(ViewerID, GetRequest)
   indirect case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)
-  /// The client of a viewer has fetched the picture that it was asked for.
+  /// A client reads local files for a job, one at a time, with the rights of its user: a *reader*.
+  case readerArrived(ViewerID, for: JobID)
+  /// The client of a viewer has fetched the picture that it was asked for, or a reader has read the file.
   indirect case viewerFetched(ViewerID, FetchedBody)
-  /// The client of a viewer could not fetch the picture that it was asked for.
+  /// The client of a viewer could not fetch the picture that it was asked for, or a reader could not read the file.
   indirect case viewerFailedToFetch(ViewerID, Failure)
+  /// A viewer or a reader has left.
   case viewerLeft(ViewerID)
   /// What is remembered of the failures of these URLs counts no more.
   case failuresForgotten(Set<String>)

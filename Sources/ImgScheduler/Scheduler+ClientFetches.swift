@@ -30,14 +30,12 @@ extension Scheduler {
   }
 
   mutating func viewerFetched(_ viewer: ViewerID, _ body: FetchedBody) {
+    if fileReads.contains(viewer) { return fileRead(by: viewer, body) }
     guard let id = clientFetches.end(viewer), let source = fetches.sources[id] else {
       return effects.append(.release(body.file))
     }
-    guard body.picture.byteCount <= limits.maxBodyByteCount else {
+    if let failure = lengthFailure(of: body) {
       effects.append(.release(body.file))
-      let failure = Failure(
-        stage: .fetch, code: .tooLarge,
-        detail: "\(body.picture.byteCount) bytes; \(limits.maxBodyByteCount) are the most")
       return endWait(of: viewer, with: failure)
     }
     let served = waitingItems(of: source).filter(\.takesClientFetches)
@@ -50,7 +48,19 @@ extension Scheduler {
     fetches.sources.noteChange(of: id)
   }
 
+  private func lengthFailure(of body: FetchedBody) -> Failure? {
+    let byteCount = body.picture.byteCount
+    guard byteCount > limits.maxBodyByteCount else { return nil }
+    return Failure(
+      stage: .fetch, code: .tooLarge,
+      detail: "\(byteCount) bytes; \(limits.maxBodyByteCount) are the most")
+  }
+
   mutating func viewerFailedToFetch(_ viewer: ViewerID, _ failure: Failure) {
+    if fileReads.contains(viewer) {
+      if let item = fileReads.answered(viewer) { fail([(item, failure)]) }
+      return
+    }
     guard clientFetches.source(fetchedBy: viewer) != nil else { return }
     endWait(of: viewer, with: failure)
   }
@@ -76,5 +86,90 @@ extension Scheduler {
   /// A viewer has its answer, or has left: its client fetches no more.
   mutating func endClientFetch(by viewer: ViewerID) {
     if let source = clientFetches.end(viewer) { fetches.sources.noteChange(of: source) }
+  }
+}
+
+/// Local files that clients read with the rights of their users, for lines of jobs.
+///
+/// A line whose picture the store lacks waits for a reader of its job. What that has read is decoded as an upload is.
+/// Few files are read at a time, because each takes up memory until it is decoded. Without a reader the lines wait,
+/// and the job goes on with its other lines.
+extension Scheduler {
+  mutating func readerArrived(_ reader: ViewerID, for job: JobID) {
+    guard !isDraining, jobs[job] != nil else { return effects.append(.readingEnded(reader)) }
+    fileReads.add(reader, for: job)
+  }
+
+  /// The store lacks the picture of a file. Only jobs have readers.
+  mutating func awaitFile(_ id: WorkID) {
+    guard !work.item(id).isOfNoJob else { return fail([(id, Self.unreadFile)]) }
+    jobs.assignStartTags(to: id, in: &work)
+    guard wait(id, in: .awaitingFile) else { return }
+    guard !isCrowded(work.item(id)) else { return sendBack(id) }
+    fileReads.wait(id)
+  }
+
+  private static var unreadFile: Failure {
+    Failure(
+      stage: .fetch, code: .unreadableFile,
+      detail: "only the command that submits it reads the file: imgctl submit PATH")
+  }
+
+  /// Files that are read at a time, or wait for a decoder: enough to keep the decoders busy.
+  private var fileReadMaximum: Int { 2 * limits.workers + 2 }
+
+  /// Asks readers for the files of the most urgent lines. Ends those whose jobs need none any more.
+  mutating func dispatchFileReads() {
+    for (reader, job) in fileReads.idle {
+      if jobs[job]?.needsNoFile ?? true {
+        fileReads.remove(reader)
+        effects.append(.readingEnded(reader))
+      } else if fileReads.begunCount < fileReadMaximum, let item = nextFile(of: job) {
+        let time = limits.transferTimeout
+        fileReads.begin(item.id, by: reader, until: now.instant + time)
+        let file = WantedFile(url: item.url.text, maximumByteCount: limits.maxBodyByteCount)
+        effects.append(.askToRead(reader, file, within: time))
+      }
+    }
+  }
+
+  private func nextFile(of job: JobID) -> WorkItem? {
+    let waiting = fileReads.waitingItems.compactMap { work[$0] }
+    return waiting.filter { $0.jobs.contains(job) }.min { $0.urgency < $1.urgency }
+  }
+
+  private mutating func fileRead(by reader: ViewerID, _ body: FetchedBody) {
+    guard let id = fileReads.answered(reader) else { return effects.append(.release(body.file)) }
+    if let failure = lengthFailure(of: body) {
+      effects.append(.release(body.file))
+      return fail([(id, failure)])
+    }
+    clientFetches.use(body.file)
+    work.change(id) { $0.body = body }
+    awaitDecode(id)
+  }
+
+  /// Readers that take too long are waited for no more.
+  mutating func endFileReads() {
+    while let item = fileReads.takeOverdue(at: now.instant) {
+      let failure = Failure(
+        stage: .fetch, code: .timeout, isRetryable: true,
+        detail: "reading the file took longer than \(limits.transferTimeout.components.seconds) s")
+      fail([(item, failure)])
+    }
+  }
+
+  /// Whether a job waits for files alone, and no client reads them.
+  func lacksReader(_ job: ActiveJob) -> Bool {
+    job.waitsForFilesAlone && !fileReads.hasReader(of: job.id)
+  }
+}
+
+extension Failure {
+  /// Of a line that names a file for the command, in a job that no command has submitted.
+  static var foreignFile: Failure {
+    Failure(
+      stage: .queue, code: .blockedPath,
+      detail: "only imgctl submit names files by such a URL")
   }
 }

@@ -152,10 +152,11 @@ extension Scheduler {
   mutating func routeMiss(_ id: WorkID) {
     let missed = work.item(id)
     // A picture in its own URL costs no request.
-    let isAtHand = missed.url.isLocal && !missed.url.isFile
+    let isAtHand = missed.url.isLocal && !missed.url.isFile || missed.body != nil
     guard isAtHand || missed.key.request.fetch.cachePolicy != .cacheOnly else {
       return fail([(id, Self.notCached)])
     }
+    guard !missed.url.isReadByCommand || missed.body != nil else { return awaitFile(id) }
     guard !missed.url.isLocal, missed.body == nil else { return awaitDecode(id) }
     if let failure = reasonNotToDecode(missed) { return fail([(id, failure)]) }
     guard !isStaleWorthAsking(of: missed) else { return awaitLookup(id) }
@@ -176,7 +177,7 @@ extension Scheduler {
   /// earlier lines of it that went back: they were taken up before it was known that the host's URLs
   /// have to wait.
   func isCrowded(_ item: WorkItem) -> Bool {
-    guard !item.wasFetched, !item.key.isRevalidation,
+    guard !item.wasFetched, item.body == nil, !item.key.isRevalidation,
       item.source.flatMap({ fetches.sources[$0]?.joinable }) == nil,
       item.waiters.allSatisfy({ $0.viewer == nil })
     else { return false }
@@ -197,6 +198,7 @@ extension Scheduler {
       // The viewer has left with whom its lines would have begun.
       if item.isOfLines, item.lacksStartTags { holdBehindEarlierLines(id) }
       item.source.map { fetches.sources.noteChange(of: $0) }
+    case .awaitingFile: awaitFile(id)
     case .awaitingDecode:
       jobs.assignStartTags(to: id, in: &work)
       work.queueDecode(id)

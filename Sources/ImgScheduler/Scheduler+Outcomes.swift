@@ -83,6 +83,7 @@ extension Scheduler {
     let item = work.remove(id)
     if let source = item.source { fetches.remove(item.id, from: source, at: now.instant) }
     if let picture = item.picture { effects.append(.release(picture.file)) }
+    fileReads.end(item.id)
     if let body = item.body, clientFetches.leave(body.file) { effects.append(.release(body.file)) }
     return item
   }
@@ -256,7 +257,8 @@ extension WorkItem.Stage {
   /// Where a picture that has come so far fails.
   fileprivate var stageOfFailures: Failure.Stage {
     switch self {
-    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingFile,
+      .awaitingDecode:
       .queue
     case .transferring: .fetch
     case .decoding: .decode

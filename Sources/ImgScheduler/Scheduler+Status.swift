@@ -95,7 +95,9 @@ extension Scheduler {
   private func waitInQueue(of job: ActiveJob, at now: Instant) -> Wait {
     var waits: [Wait] = []
     var retriedHosts: Set<String> = []
-    for (name, backlog) in job.backlogs where backlog.waiting > 0 {
+    if job.waitsForFiles { waits.append(fileWait(of: job.id)) }
+    for (name, backlog) in job.backlogs
+    where backlog.waiting > 0 && name != ImageURL.commandFileHost {
       let host = fetches.queue.host(name)
       if let wait = host.flatMap({ hostWait($0, name, urls: backlog.waiting, at: now) }) {
         waits.append(wait)
@@ -113,6 +115,14 @@ extension Scheduler {
     }
     let hosts = Set(waits.compactMap(\.host))
     return soonest.beside(moreHosts: hosts.count - (soonest.host == nil ? 0 : 1))
+  }
+
+  private func fileWait(of job: JobID) -> Wait {
+    Wait(
+      .localFiles,
+      detail: fileReads.hasReader(of: job)
+        ? "the command reads its files"
+        : "the command that reads its files has ended: imgctl wait \(job) continues")
   }
 
   private static func isSooner(_ left: Wait, _ right: Wait) -> Bool {
@@ -167,6 +177,9 @@ extension Scheduler {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
+    case .awaitingFile:
+      guard let job = item.jobs.first else { return Wait(.localFiles) }
+      return clusterWait() ?? fileWait(of: job)
     case .behindEarlierLines, .awaitingTransfer:
       return clusterWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):

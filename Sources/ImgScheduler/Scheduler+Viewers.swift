@@ -46,7 +46,7 @@ extension Scheduler {
     switch viewers.remove(viewer) {
     case .delayed: delays.remove(.viewer(viewer))
     case .waiting(_, let item): leave(item) { $0.viewer == viewer }
-    case nil: break
+    case nil: fileReads.remove(viewer)
     }
   }
 

@@ -169,7 +169,8 @@ extension Scheduler {
     case .decoding:
       max(lease.since, worker.lastAnswerAt ?? lease.since)
         + Self.decodeTime(limits) * worker.fetchCount
-    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode:
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingFile,
+      .awaitingDecode:
       lease.since
     }
   }

@@ -10,7 +10,8 @@ import ImgWire
 ///
 ///     line of a job ─┐              (uploaded: awaitingDecode at once)
 ///                    ├─► awaitingLookup ─► lookingUp ─┬─ hit ──────────────────────────► outcome
-///     viewer ────────┘        ▲                       ├─ miss ─► behindEarlierLines        ▲
+///     viewer ────────┘        ▲                       ├─ file ─► awaitingFile ─► awaitingDecode
+///                             │                       ├─ miss ─► behindEarlierLines        ▲
 ///                             │                       │            └─► awaitingTransfer    │
 ///                             │                       │              └─► transferring      │
 ///                      its worker died                │                       ▼            │
@@ -43,6 +44,7 @@ package struct Scheduler: ~Copyable {
   /// The waiters that wait for a limited time, and until when.
   package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
   package internal(set) var clientFetches = ClientFetchTable()
+  package internal(set) var fileReads = FileReadTable()
   var phase = Phase.working
   /// Results, aborted ones too, that came when the viewers they were for had left or moved on.
   package internal(set) var discardedLateCount = 0
@@ -101,6 +103,7 @@ package struct Scheduler: ~Copyable {
     endDelays()
     endTimeouts()
     endClientFetches()
+    endFileReads()
     endLookupWaits()
     fetches.noteDueRetries(at: now.instant)
     let timeout = limits.transferTimeout
@@ -128,6 +131,7 @@ package struct Scheduler: ~Copyable {
     case .viewerArrived(let viewer, let request): viewerArrived(viewer, request)
     case .viewerUploaded(let viewer, let picture, let options):
       viewerUploaded(viewer, picture, options: options)
+    case .readerArrived(let reader, let job): readerArrived(reader, for: job)
     case .viewerFetched(let viewer, let body): viewerFetched(viewer, body)
     case .viewerFailedToFetch(let viewer, let failure): viewerFailedToFetch(viewer, failure)
     case .viewerLeft(let viewer): viewerLeft(viewer)
@@ -196,16 +200,16 @@ package struct Scheduler: ~Copyable {
   /// anything.
   package var deadline: Instant? {
     workers.deadline.orLess(delays.first?.priority).orLess(timeouts.first?.priority)
-      .orLess(clientFetches.deadline)
+      .orLess(clientFetches.deadline).orLess(fileReads.deadline)
       .orLess(fetches.deadline(isDraining: isDraining))
   }
 
-  /// Whether nothing runs and nothing waits except paused jobs.
+  /// Whether nothing runs and nothing waits except paused jobs, and lines whose files no client reads.
   package var isIdle: Bool {
     // The jobs last, because this is asked several times a turn and mostly ends before.
     fetches.leases.isEmpty && viewers.isEmpty && jobs.unrecordedCount == 0
       && work.revalidationCount == 0
-      && jobs.all.allSatisfy { $0.isPaused && !$0.isEnding }
+      && jobs.all.allSatisfy { ($0.isPaused || lacksReader($0)) && !$0.isEnding }
   }
 }
 
@@ -227,6 +231,7 @@ extension Scheduler {
     // A line that was just taken up may join an item whose other line waits behind lines of another
     // job. That item may start now.
     while isHeldLineStartable, dispatchFetches() { dispatchLookups() }
+    dispatchFileReads()
   }
 
   /// Whether a line that waits behind others may begin at once.

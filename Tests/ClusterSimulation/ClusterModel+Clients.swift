@@ -9,12 +9,13 @@ extension ClusterModel {
     _ lines: [String], variant: Variant = .standard, expiry: Expiry = .standard,
     priority: Int = 0, order: LineOrder = .firstInFirstOut, delay: Duration = .zero,
     timeout: Duration? = nil, keep: Keep = .thumbnail, fetch: FetchOptions = .standard,
-    pinPolicy: PinPolicy = .none, ratePerMinute: Int = 0, attempts: Int? = nil
+    pinPolicy: PinPolicy = .none, namesFiles: Bool = false, ratePerMinute: Int = 0,
+    attempts: Int? = nil
   ) -> JobID {
     submit(
       count: lines.count, variant: variant, expiry: expiry, priority: priority,
       order: order, delay: delay, timeout: timeout, keep: keep, fetch: fetch, pinPolicy: pinPolicy,
-      ratePerMinute: ratePerMinute, attempts: attempts
+      namesFiles: namesFiles, ratePerMinute: ratePerMinute, attempts: attempts
     ) { lines[$0] }
   }
 
@@ -23,7 +24,8 @@ extension ClusterModel {
     count: Int, variant: Variant = .standard, expiry: Expiry = .standard, priority: Int = 0,
     order: LineOrder = .firstInFirstOut, delay: Duration = .zero, timeout: Duration? = nil,
     keep: Keep = .thumbnail, fetch: FetchOptions = .standard, pinPolicy: PinPolicy = .none,
-    lacksHeaders: Bool = false, ratePerMinute: Int = 0, attempts: Int? = nil,
+    namesFiles: Bool = false, lacksHeaders: Bool = false, ratePerMinute: Int = 0,
+    attempts: Int? = nil,
     line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
@@ -33,8 +35,8 @@ extension ClusterModel {
         variant: variant, expiry: expiry, priority: priority,
         delay: delay, timeout: timeout, hostRatePerMinute: ratePerMinute, attempts: attempts,
         keep: keep, fetch: fetch),
-      order: order, pinPolicy: pinPolicy, state: .queued, counts: JobCounts(total: count),
-      submittedAt: now.wall)
+      order: order, pinPolicy: pinPolicy, namesFiles: namesFiles, state: .queued,
+      counts: JobCounts(total: count), submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders
     journal.add(record, line: line)
     handle(.jobAccepted(record))
@@ -141,6 +143,41 @@ extension ClusterModel {
         viewer, Failure(stage: .fetch, code: .connectFailure, detail: "the app cannot connect")))
   }
 
+  // MARK: - Local files
+
+  /// A client reads files for a job.
+  func readFiles(of job: JobID) -> ViewerID {
+    lastViewer += 1
+    let reader = ViewerID(rawValue: lastViewer)
+    readers[reader] = job
+    handle(.readerArrived(reader, for: job))
+    return reader
+  }
+
+  /// A reader has read its file.
+  func bringFile(from reader: ViewerID, byteCount: Int = 50_000) {
+    lastFile += 1
+    askedReaders[reader] = nil
+    handle(
+      .viewerFetched(
+        reader,
+        FetchedBody(
+          file: MemoryFileID(rawValue: lastFile), picture: FetchedPicture(byteCount: byteCount))))
+  }
+
+  func failToRead(by reader: ViewerID) {
+    askedReaders[reader] = nil
+    handle(
+      .viewerFailedToFetch(
+        reader, Failure(stage: .fetch, code: .unreadableFile, detail: "no such file")))
+  }
+
+  func endReading(by reader: ViewerID) {
+    readers[reader] = nil
+    askedReaders[reader] = nil
+    handle(.viewerLeft(reader))
+  }
+
   /// A worker tells how many bytes of the store are pinned.
   func reportStore(pinned byteCount: Int64, of budgetByteCount: Int64) {
     let report = StoreReport(
@@ -176,6 +213,8 @@ extension ClusterModel {
     waitingViewers = []
     offeringViewers = []
     askedViewers = []
+    readers = [:]
+    askedReaders = [:]
     requests = [:]
     openFiles = []
     missing = [:]

@@ -83,7 +83,8 @@ extension ClusterModel {
       switch line.stage {
       case .awaitingLookup, .lookingUp, .behindEarlierLines:
         expected[line.host, default: [0, 0]][0] += 1
-      case .awaitingTransfer, .awaitingDecode: expected[line.host, default: [0, 0]][1] += 1
+      case .awaitingTransfer, .awaitingFile, .awaitingDecode:
+        expected[line.host, default: [0, 0]][1] += 1
       case .transferring, .decoding: break
       }
     }

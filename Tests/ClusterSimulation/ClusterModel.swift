@@ -62,6 +62,10 @@ final class ClusterModel {
   /// The viewers whose clients can fetch, and those of them that were asked to, in their order, and have not brought it.
   var offeringViewers: Set<ViewerID> = []
   var askedViewers: [ViewerID] = []
+  /// The clients that read files, and for which jobs.
+  var readers: [ViewerID: JobID] = [:]
+  /// The files that clients are reading.
+  var askedReaders: [ViewerID: String] = [:]
   var answers: [ViewerID: Outcome] = [:]
   /// What viewers were told that they wait for.
   var waits: [ViewerID: [Wait]] = [:]
@@ -257,6 +261,11 @@ final class ClusterModel {
       if !waitingViewers.contains(viewer) { fail("\(viewer) is asked to fetch after its answer") }
       if !offeringViewers.contains(viewer) { fail("\(viewer) did not offer to fetch") }
       askedViewers.append(viewer)
+    case .askToRead(let reader, let file, _):
+      if readers[reader] == nil { fail("\(reader) reads no files") }
+      askedReaders[reader] = file.url
+    case .readingEnded(let reader):
+      if readers.removeValue(forKey: reader) == nil { fail("\(reader) reads no files") }
     case .release(let file):
       if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")
@@ -346,6 +355,9 @@ struct TraceDigest {
     case .reportProgress(let progress, let viewer): add("progress", progress, viewer.rawValue)
     case .askToFetch(let viewer, let limit):
       add("ask to fetch", viewer.rawValue, limit.milliseconds)
+    case .askToRead(let reader, let file, let limit):
+      add("ask to read", reader.rawValue, file, limit.milliseconds)
+    case .readingEnded(let reader): add("reading ended", reader.rawValue)
     case .release(let file): add("release", file.rawValue)
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)

@@ -33,6 +33,64 @@ import Testing
     try cluster.directory.write(bytes, to: name)
   }
 
+  // MARK: - Local files of jobs
+
+  @Test func `the files of a directory are read with the rights of the user, whatever their names`()
+    throws
+  {
+    let folder = cluster.directory.file("photos")
+    try FileManager.default.createDirectory(
+      atPath: "\(folder)/a", withIntermediateDirectories: true)
+    let names = ["0100-Ünïcode #1 100%.jpg", "a/b?.heic.jpg", "a/c\n.jpg"]
+    for name in names + [".hidden.jpg", "notes.txt"] {
+      try Data(picture).write(to: URL(filePath: "\(folder)/\(name)"))
+    }
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(folder)/a/loop", withDestinationPath: "..")
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(folder)/gone.jpg", withDestinationPath: "nowhere")
+    #expect(unsafe mkfifo("\(folder)/pipe.jpg", 0o600) == 0)
+    let first = try cluster.imgctl("submit", folder, "--recursive")
+    #expect(first.exitCode == 0, "\(first.messages)")
+    #expect(first.messages.contains("skipped 2 files without the name of a picture, 1 hidden file"))
+    let job = try #require(first.lines.first.flatMap(JobID.init))
+    let status = try cluster.finished(job)
+    #expect([status.done, status.failed] == [3, 2])
+    #expect(Set(try cluster.failures(of: job).values) == ["unreadable_file"])
+
+    let export = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "\(job)", export).exitCode == 1)
+    for name in names {
+      #expect(
+        try size(of: Array(Data(contentsOf: URL(filePath: "\(export)/\(name)")))) == [256, 192])
+    }
+
+    // Only what has changed is read again.
+    try Data(picture + [0]).write(to: URL(filePath: "\(folder)/\(names[0])"))
+    let list = try cluster.list(
+      ["./photos/\(names[0])", "\(folder)/\(names[1])", "./photos/none.jpg"])
+    let second = try cluster.imgctl("submit", list, "--wait")
+    #expect(second.exitCode == 1, "\(second.messages)")
+    let again = try cluster.finished(try #require(second.lines.first.flatMap(JobID.init)))
+    #expect([again.done, again.failed, again.fromCache] == [2, 1, 1])
+  }
+
+  @Test func `files of a command that was killed wait for the next one that reads them`() throws {
+    let path = try write(picture)
+    var lines = ["submit", "-"]
+    let job = try cluster.client().submit(
+      name: nil, options: RequestOptions(variant: .standard), namesFiles: true
+    ) {
+      lines.popLast().map { _ in
+        [FileURL.text(ofPath: Array(path.utf8), state: [Int64(lines.count)])]
+      }
+    }.job
+    let waiting = try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait == nil }
+    #expect(waiting.wait?.kind == .localFiles && waiting.done == 0)
+    #expect(try cluster.imgctl("wait", "\(job)").exitCode == 0)
+    #expect(try cluster.finished(job).done == 2)
+  }
+
   // MARK: - Pictures without an origin
 
   private static let dataURL =

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Glibc
-import ImgCommands
 import ImgModel
 import ImgSystem
 import ImgWire
 import Testing
+
+@testable import ImgCommands
 
 /// What a person is told whose list was under way when its coordinator left.
 @Suite(.timeLimit(.minutes(20))) struct SubmitCommandTests {
@@ -243,5 +244,52 @@ import Testing
       let byteCount = batch.texts.map(\.utf8.count).reduce(0, +)
       #expect(byteCount <= Submission.maximumByteCount)
     }
+  }
+}
+
+/// Lines of lists that name local files.
+@Suite struct LocalPathTests {
+  private func lines(_ list: String, _ paths: LocalPaths?) throws -> [String] {
+    var reader = ListReader(name: "list", paths: paths)
+    return try (reader.feed(Array(list.utf8)) + reader.finish()).flatMap(\.self)
+  }
+
+  @Test func `a path in a list is the whole line, relative to the list`() throws {
+    let paths = LocalPaths(inList: "/nowhere/lists/today.txt")
+    let read = try lines(
+      "./a #1 100%.jpg\n../b?.jpg\n/c/./d.jpg\n//host.org/e.jpg\nf.org/g.jpg", paths)
+    #expect(
+      read == [
+        "file:///nowhere/lists/a%20%231%20100%25.jpg#imgctl-0", "file:///nowhere/b%3F.jpg#imgctl-0",
+        "file:///c/d.jpg#imgctl-0", "//host.org/e.jpg", "f.org/g.jpg",
+      ])
+    #expect(try read.prefix(3).map { try ImageURL(line: $0).text } == Array(read.prefix(3)))
+    #expect(try ImageURL(line: read[0]).localPath == "/nowhere/lists/a #1 100%.jpg")
+  }
+
+  @Test(arguments: [nil, LocalPaths()])
+  func `a URL in a list names no file for the command`(paths: LocalPaths?) throws {
+    #expect(
+      try lines("file:///etc/a.jpg#imgctl-1-2\nFILE:/b.jpg#imgctl-", paths)
+        == ["file:///etc/a.jpg", "FILE:/b.jpg"])
+    if paths == nil { #expect(try lines("/etc/a.jpg", paths) == ["/etc/a.jpg"]) }
+  }
+
+  @Test func `a name that is not UTF-8 is a URL that is refused`() throws {
+    let url = FileURL.text(ofPath: Array("/a".utf8) + [0xFF], state: [1])
+    #expect(throws: Failure.self) { try ImageURL(line: url) }
+  }
+
+  @Test func `exported files keep their names below their common directory`() {
+    func line(_ path: String) -> String { FileURL.text(ofPath: Array(path.utf8), state: [1]) }
+    let lines = [
+      line("/home/p/x.jpg"), line("/home/p/a/b.c.heic"), "https://h/1.jpg", line("/home/p/x.png"),
+      line("/home/p/\(String(repeating: "n", count: 230)).png"),
+    ]
+    var names = ExportNames()
+    lines.forEach { names.add($0) }
+    let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
+    #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
+    #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
   }
 }

@@ -97,3 +97,98 @@ import Testing
     #expect(narrow.askedViewers == [viewer])
   }
 }
+
+/// Local files that the commands of users read.
+@Suite struct FileReadTests {
+  private let cluster = ClusterModel.started()
+
+  private func file(_ number: Int, state: Int64 = 1) -> String {
+    FileURL.text(ofPath: Array("/home/100% \(number).jpg".utf8), state: [state, 2, 3])
+  }
+
+  private func submit(_ lines: [String]) -> JobID {
+    cluster.answeringLookups { $0.submit(lines, namesFiles: true) }
+  }
+
+  @Test func `files are read one at a time by each reader, and decoded without a transfer`() {
+    let job = submit([file(1), file(2), file(3)])
+    let (first, second) = (cluster.readFiles(of: job), cluster.readFiles(of: job))
+    #expect(cluster.askedReaders == [first: file(1), second: file(2)])
+    cluster.bringFile(from: first)
+    #expect(cluster.askedReaders == [first: file(3), second: file(2)])
+    for reader in [second, first] { cluster.bringFile(from: reader) }
+    #expect(cluster.readers.isEmpty, "what is left is for decoders")
+    #expect(cluster.finished().counts(job)?.done == 3)
+    #expect(cluster.fetchStarts.isEmpty && cluster.openFiles.isEmpty)
+    #expect(cluster.scheduler.fileReads.isEmpty && cluster.isIdle)
+  }
+
+  @Test func `a file is read again once it has changed, and not before`() {
+    let first = submit([file(1)])
+    cluster.bringFile(from: cluster.readFiles(of: first))
+    _ = cluster.finished()
+    let same = submit([file(1)])
+    #expect(cluster.counts(same)?.fromCache == 1)
+    let changed = submit([file(1, state: 9)])
+    #expect(cluster.askedReaders[cluster.readFiles(of: changed)] == file(1, state: 9))
+  }
+
+  @Test func `few files are in memory before their decodes`() {
+    let job = submit((0..<100).map { file($0) })
+    let readers = (0..<100).map { _ in cluster.readFiles(of: job) }
+    let maximum = 2 * cluster.scheduler.limits.workers + 2
+    #expect(cluster.askedReaders.count == maximum)
+    readers.forEach { if cluster.askedReaders[$0] != nil { cluster.bringFile(from: $0) } }
+    #expect(cluster.askedReaders.isEmpty && cluster.openFiles.count == maximum)
+  }
+
+  @Test
+  func `without a reader the files wait, the other lines go on, and nothing keeps the coordinator`()
+  {
+    let job = submit([file(1), url(1), file(2)])
+    #expect(cluster.finished().counts(job)?.done == 1)
+    #expect(cluster.isIdle)
+    cluster.advance(by: .seconds(10))
+    #expect(
+      cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait?.detail
+        == "the command that reads its files has ended: imgctl wait \(job) continues")
+    let lost = cluster.readFiles(of: job)
+    cluster.endReading(by: lost)
+    let reader = cluster.readFiles(of: job)
+    for _ in 0..<2 { cluster.bringFile(from: reader) }
+    #expect(cluster.finished().counts(job)?.done == 3)
+  }
+
+  @Test func `a file that cannot be read, is too long or is not read in time is one failed line`() {
+    let job = submit([file(1), file(2), file(3), file(4)])
+    let reader = cluster.readFiles(of: job)
+    cluster.failToRead(by: reader)
+    cluster.bringFile(from: reader, byteCount: .max)
+    cluster.advance(by: cluster.scheduler.limits.transferTimeout)
+    cluster.bringFile(from: reader)
+    #expect(cluster.counts(job)?.failed == 3 && cluster.openFiles.isEmpty)
+    #expect(cluster.askedReaders == [reader: file(4)], "after its late answer it reads on")
+    cluster.change(job, .cancel)
+    cluster.bringFile(from: reader)
+    #expect(cluster.openFiles.isEmpty && cluster.readers.isEmpty && cluster.isIdle)
+  }
+
+  @Test func `a paused job reads nothing, and its readers stay`() {
+    let job = submit([file(1), file(2)])
+    let reader = cluster.readFiles(of: job)
+    cluster.change(job, .pause)
+    cluster.bringFile(from: reader)
+    #expect(cluster.openFiles.isEmpty && cluster.askedReaders.isEmpty)
+    cluster.answeringLookups { $0.change(job, .resume) }
+    #expect(cluster.askedReaders == [reader: file(1)])
+  }
+
+  @Test func `jobs of other programs, and viewers, name no files for commands`() {
+    let job = cluster.answeringLookups { $0.submit([file(1)]) }
+    #expect(cluster.counts(job)?.failed == 1)
+    let viewer = cluster.answeringLookups { $0.view(file(2)) }
+    #expect(cluster.answers[viewer]?.failureCode == .unreadableFile)
+    let reader = cluster.readFiles(of: JobID(rawValue: 77))
+    #expect(cluster.readers[reader] == nil, "there is no such job")
+  }
+}

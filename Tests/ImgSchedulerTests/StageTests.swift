@@ -151,7 +151,7 @@ extension StageTests {
         case .awaitingLookup: .awaitingLookup
         case .lookingUp: .lookingUp
         // Behind other lines or not: without a viewer, it is that again.
-        case .behindEarlierLines, .awaitingTransfer: .awaitingTransfer
+        case .behindEarlierLines, .awaitingTransfer, .awaitingFile: .awaitingTransfer
         case .awaitingDecode: .awaitingDecode
         case .transferring: .transferring
         case .decoding: .decoding
@@ -186,7 +186,8 @@ extension StageTests {
       case nil: break
       case .awaitingLookup: readyWorkers()
       case .lookingUp: cluster.answerLookups()
-      case .behindEarlierLines, .awaitingTransfer, .awaitingDecode: cluster.finish(blocker)
+      case .behindEarlierLines, .awaitingTransfer, .awaitingFile, .awaitingDecode:
+        cluster.finish(blocker)
       case .transferring: cluster.transferred(url)
       case .decoding: cluster.finish(url)
       }

@@ -374,6 +374,7 @@ enum GoldenMessages {
           byteCount: 2_345_678,
           fields: try HeaderFields([HeaderField(name: "ETag", value: "\"a\"")]))),
       "fetch_failed": .fetchFailed(request, failure),
+      "read_files": .readFiles(request, JobID(rawValue: 17)),
     ]
   }
 
@@ -430,6 +431,13 @@ enum GoldenMessages {
         request, ImageProgress(receivedByteCount: 16_384, expectedByteCount: 81_920)),
       "progress_unknown_length": .progress(request, ImageProgress(receivedByteCount: 16_384)),
       "fetch": .fetch(request, FetchWanted(limit: .seconds(60))),
+      "fetch_file": .fetch(
+        request,
+        FetchWanted(
+          limit: .seconds(60),
+          file: WantedFile(
+            url: "file:///srv/a%20%23.jpg#imgctl-3-2-1", maximumByteCount: 104_857_600))),
+      "files_read": .filesRead(request),
       "waiting": .waiting(request, wait),
       "forgotten": .forgotten(request),
       "detached": .detached(request),

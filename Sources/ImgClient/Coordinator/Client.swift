@@ -14,6 +14,8 @@ package final class Client {
   let storeDirectory: String
   /// The coordinator's process.
   package let coordinatorProcessID: Int32
+  /// Whether the coordinator runs as this process's user, as the kernel tells it.
+  package let isOfOwnUser: Bool
   /// For a loop; others use ``answer(_:onUpdate:)``.
   let channel: Channel<CoordinatorReply, ClientMessage>
   private var lastRequest: UInt64 = 0
@@ -27,6 +29,8 @@ package final class Client {
   package init(socketPath: String) throws(ClientError) {
     let socket = try CoordinatorSocket.connect(path: socketPath)
     do throws(SystemError) {
+      isOfOwnUser =
+        try UnixSocket.credentials(of: socket.rawValue).userID == ThisProcess.userID
       channel = try Channel(socket)
     } catch {
       throw .unreachable(socketPath: socketPath, reason: error.description)
@@ -71,6 +75,17 @@ package final class Client {
     throw .otherStore(
       socketPath: socketPath, theirs: storeDirectory, ours: directory,
       status: try? answer(.status))
+  }
+
+  /// Makes sure that local files are read for a coordinator of this process's user: another one could ask for any.
+  package func requireOwnUser() throws(ClientError) {
+    guard isOfOwnUser else {
+      throw .refused(
+        .blockedPath,
+        message:
+          "the coordinator at \(socketPath) runs as another user, and this command reads no files for it; "
+          + "start one of your own, or name files below its --allow-directory as file:///srv/a.jpg")
+    }
   }
 
   // MARK: - Requests
@@ -245,6 +260,7 @@ extension Client {
   /// - Parameters:
   ///   - order: in which the lines are fetched.
   ///   - pinPolicy: how long the job pins what it stores.
+  ///   - namesFiles: whether lines may name files that this user's commands read, see ``JobFileReader``.
   ///   - nextLines: the list's next lines, within ``Submission/maximumLineCount`` and
   ///     ``Submission/maximumByteCount``; `nil` at its end.
   /// - Returns: the job and the number of its lines, once it is durable.
@@ -252,14 +268,17 @@ extension Client {
   ///   the coordinator said why before.
   package func submit(
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
-    pinPolicy: PinPolicy = .none, nextLines: () throws -> ListLines?
+    pinPolicy: PinPolicy = .none, namesFiles: Bool = false, nextLines: () throws -> ListLines?
   ) throws -> (job: JobID, total: Int) {
     let id = newRequest()
     var isComplete = false
     do {
       try send(
         .submit(
-          id, Submission(name: name, options: options, order: order, pinPolicy: pinPolicy)))
+          id,
+          Submission(
+            name: name, options: options, order: order, pinPolicy: pinPolicy,
+            namesFiles: namesFiles)))
       while let lines = try nextLines() { try send(.submitLines(id, lines)) }
       try send(.submitEnd(id))
       isComplete = true

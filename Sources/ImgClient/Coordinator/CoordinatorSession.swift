@@ -75,7 +75,7 @@ final class CoordinatorSession: Sendable {
   @discardableResult
   func answer<Answer>(
     _ request: CoordinatorRequest<Answer>, until deadline: ContinuousClock.Instant? = nil,
-    fetchingBy fetch: (@Sendable (Duration) async -> BroughtPicture)? = nil,
+    fetchingBy fetch: (@Sendable (FetchWanted) async -> BroughtPicture)? = nil,
     onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
   ) async throws(SessionError) -> Answer {
     let fetches = fetch.map { AskedFetches($0, commands) }

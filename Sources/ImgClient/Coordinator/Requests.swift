@@ -60,6 +60,15 @@ extension CoordinatorRequest where Answer == Void {
 
 // MARK: - Jobs
 
+extension CoordinatorRequest where Answer == Void {
+  /// Reads files for a job, one at a time, until it needs none any more.
+  static func readFiles(of job: JobID) -> Self {
+    Self(Exchange(isPrompt: false, updates: .ofPicture) { .readFiles($0, job) }) {
+      if case .filesRead = $0 { () } else { nil }
+    }
+  }
+}
+
 extension CoordinatorRequest where Answer == ImageJob {
   package static func job(_ job: JobID) -> Self {
     Self(Exchange { .job($0, job, isWatching: false) }) { $0.job }
@@ -213,7 +222,7 @@ struct Exchange: Sendable {
   /// The replies that may come before the answer. Any other reply ends the request.
   enum Updates: Sendable {
     case none
-    /// Why a picture is not there yet, how much of it has arrived, and what it looks like.
+    /// Why a picture is not there yet, how much of it has arrived, and what it looks like; what to fetch or read.
     case ofPicture
     /// The job after each change, until it has ended.
     case ofJob

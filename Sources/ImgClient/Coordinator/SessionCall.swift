@@ -13,15 +13,14 @@ final class SessionCall: Sendable {
 
   let exchange: Exchange
   private let onUpdate: (@Sendable (ReceivedReply) -> Void)?
-  private let onFetch: (@Sendable (SessionCall, Duration) -> Void)?
+  private let onFetch: (@Sendable (SessionCall, FetchWanted) -> Void)?
   private let state = Mutex(State.created)
 
   /// - Parameters:
-  ///   - onFetch: is called when the coordinator asks for the picture, with the time that is left for it, on the
-  ///     session's thread. A later call replaces an earlier one: the coordinator is another one.
+  ///   - onFetch: is called when the coordinator asks for the picture, or for a file, on the session's thread. A later call replaces an earlier one: the coordinator is another one.
   ///   - onUpdate: takes the other replies before the answer. It runs on the session's thread, so it is quick.
   init(
-    _ exchange: Exchange, onFetch: (@Sendable (SessionCall, Duration) -> Void)? = nil,
+    _ exchange: Exchange, onFetch: (@Sendable (SessionCall, FetchWanted) -> Void)? = nil,
     onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
   ) {
     self.exchange = exchange
@@ -56,7 +55,7 @@ final class SessionCall: Sendable {
     case .more:
       guard !hasEnded else { return .more(nil) }
       if case .fetch(_, let wanted) = reply.message {
-        onFetch?(self, wanted.limit)
+        onFetch?(self, wanted)
       } else {
         onUpdate?(reply)
       }

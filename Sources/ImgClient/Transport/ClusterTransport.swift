@@ -161,12 +161,12 @@ public final class ClusterTransport: BoundedTransport {
   /// What fetches the picture if the coordinator asks for it; `nil` if the cluster does.
   private func fetch(
     _ asked: ClusterRequest, as request: ImageRequest
-  ) -> (@Sendable (Duration) async -> BroughtPicture)? {
+  ) -> (@Sendable (FetchWanted) async -> BroughtPicture)? {
     guard let fetching else { return nil }
-    return { limit in
+    return { wanted in
       let fetch = ImageFetch(
         url: asked.url.text, cachePolicy: request.cachePolicy, headers: request.headers,
-        timeout: min(limit, request.timeout ?? limit))
+        timeout: min(wanted.limit, request.timeout ?? wanted.limit))
       return await fetching.bring(fetch)
     }
   }
@@ -384,11 +384,14 @@ extension ClusterTransport {
   ) throws(ImageError) {
     let socketPath = client.socketPath
     let storeDirectory = client.storeDirectory
+    let isOfOwnUser = client.isOfOwnUser
     let first = FirstClient(client)
     try self.init(ClusterPlaces(settings)) { () throws(ClientError) in
       if let client = first.take() { return client }
       let next = try Client(socketPath: socketPath)
       try next.requireStore(in: storeDirectory)
+      // Files are read for a coordinator of this user alone.
+      if isOfOwnUser { try next.requireOwnUser() }
       return next
     }
   }

@@ -129,12 +129,12 @@ final class AskedFetches: Sendable {
     case ended
   }
 
-  private let fetch: @Sendable (Duration) async -> BroughtPicture
+  private let fetch: @Sendable (FetchWanted) async -> BroughtPicture
   private let commands: Mailbox<SessionCommand>
   private let state = Mutex(State.none)
 
   init(
-    _ fetch: @escaping @Sendable (Duration) async -> BroughtPicture,
+    _ fetch: @escaping @Sendable (FetchWanted) async -> BroughtPicture,
     _ commands: Mailbox<SessionCommand>
   ) {
     self.fetch = fetch
@@ -142,17 +142,17 @@ final class AskedFetches: Sendable {
   }
 
   /// Begins each.
-  var handler: @Sendable (SessionCall, Duration) -> Void {
-    { [self] call, limit in begin(for: call, within: limit) }
+  var handler: @Sendable (SessionCall, FetchWanted) -> Void {
+    { [self] call, wanted in begin(wanted, for: call) }
   }
 
-  private func begin(for call: SessionCall, within limit: Duration) {
+  private func begin(_ wanted: FetchWanted, for call: SessionCall) {
     state.withLock { state in
       if case .ended = state { return }
       if case .underWay(let former) = state { former.cancel() }
       state = .underWay(
         Task { [fetch, commands] in
-          let brought = await fetch(limit)
+          let brought = await fetch(wanted)
           if !Task.isCancelled { commands.post(.bring(brought, call)) }
         })
     }

@@ -56,7 +56,10 @@ package struct ExportCommand: Command {
         if !isJSON { context.note($0) }
       }
     }
-    let export = try JobExport(of: status, to: directory, from: context.store, making: missing)
+    var names = ExportNames()
+    try jobs.results(of: job, isFailedOnly: false) { names.add($0.url) }
+    let export = try JobExport(
+      of: status, to: directory, from: context.store, named: names, making: missing)
     if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
@@ -141,6 +144,7 @@ final class JobExport {
   private let directory: String
   private let request: ThumbnailRequest
   private let results: LineResults
+  private var names: ExportNames
   /// Makes again what the store no longer has; `nil` leaves it out.
   private let missing: MissingResults?
   private let manifestFile: ReplacementFile
@@ -172,11 +176,14 @@ final class JobExport {
 
   /// - Parameters:
   ///   - store: without a store, every file is missing.
+  ///   - names: of the files.
   ///   - missing: makes again what the store no longer has.
   init(
-    of job: ImageJob, to directory: String, from store: LocalStore, making missing: MissingResults?
+    of job: ImageJob, to directory: String, from store: LocalStore, named names: ExportNames,
+    making missing: MissingResults?
   ) throws {
     self.directory = directory
+    self.names = names
     self.missing = missing
     self.job = job
     request = job.request
@@ -275,8 +282,11 @@ final class JobExport {
     var files: [ManifestLine.File] = []
     for result in found {
       let thumbnail = result.record.thumbnail
-      let name = fileName(of: entry.index, thumbnail)
+      let name = fileName(of: entry, thumbnail)
       let content = try content(of: result, entry)
+      if let slash = name.lastIndex(of: "/") {
+        try Directory.create("\(directory)/\(name[..<slash])")
+      }
       try FileIO.replaceRegular(path: "\(directory)/\(name)", with: content)
       files.append(
         ManifestLine.File(
@@ -311,7 +321,7 @@ final class JobExport {
     guard case .done(let thumbnail, _, _) = entry.outcome, keep.includesResult,
       request.otherVariants.isEmpty
     else { return nil }
-    let name = fileName(of: entry.index, thumbnail)
+    let name = fileName(of: entry, thumbnail)
     guard let status = try? FileStatus(at: "\(directory)/\(name)"), status.isRegularFile,
       // A file of facts also says where they are from.
       keep.isFacts
@@ -322,13 +332,13 @@ final class JobExport {
       origin: nil)
   }
 
-  /// The line's number: a unique name that sorts like the list and needs no escaping. Of a job with
-  /// several sizes also the size, which differs from file to file unless the pictures are equal.
-  private func fileName(of index: Int, _ thumbnail: Thumbnail) -> String {
-    let digits = String(index)
+  /// Of a job with several sizes, the name has the size, which differs from file to file unless the pictures are
+  /// equal.
+  private func fileName(of entry: LineResult, _ thumbnail: Thumbnail) -> String {
     let size = request.otherVariants.isEmpty ? "" : "-\(thumbnail.width)x\(thumbnail.height)"
-    return String(repeating: "0", count: max(0, 7 - digits.count)) + digits + size
-      + ".\(keep.isFacts ? "json" : thumbnail.format.fileExtension)"
+    return names.name(
+      of: entry.url, at: entry.index,
+      ending: "\(size).\(keep.isFacts ? "json" : thumbnail.format.fileExtension)")
   }
 }
 

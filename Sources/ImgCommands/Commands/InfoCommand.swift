@@ -271,7 +271,7 @@ struct FactsList {
   }
 
   func run() throws -> ExitCode {
-    let list = try ListSubmission(paths: [path], of: InfoCommand.description)
+    var list = try ListSubmission(paths: [path], of: InfoCommand.description)
     let client = try context.coordinatorOfStore()
     let submitted = try list.submit(to: client, options: options)
     context.note("job \(submitted.job)\n")

@@ -93,7 +93,7 @@ package struct WatchCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let end = try JobFollower(in: context, isJSON: isJSON).follow(
-      job, continuing: try context.runningCoordinator())
+      job, continuing: try context.runningCoordinator(), readsFiles: false)
     return end == .someFailed ? .success : end
   }
 }
@@ -160,7 +160,7 @@ package struct FailuresCommand: Command {
       switch format {
       case .plain:
         let status = failure.httpStatus.map(String.init) ?? "-"
-        let texts = [line.url, failure.detail].map(HumanText.printable)
+        let texts = [HumanText.listed(line.url), failure.detail].map(HumanText.printable)
         let cells = [failure.code.rawValue, status] + texts
         try context.output.write(cells.joined(separator: "\t") + "\n")
       case .table(let separator):

@@ -4,10 +4,12 @@ package import ImgModel
 package import ImgSettings
 import ImgSystem
 
-/// `imgctl submit`: submits lists of URLs as one job.
+/// `imgctl submit`: submits lists of URLs, and local pictures, as one job.
 package struct SubmitCommand: Command {
   /// In the order of their lines; `-` for standard input.
   package let listPaths: [String]
+  /// Whether directories in directories are read.
+  package let isRecursive: Bool
   /// `nil` if none is named. Then lists are text, and none is at a server.
   package let format: ListFormat?
   package let options: RequestOptions
@@ -20,11 +22,13 @@ package struct SubmitCommand: Command {
   package let isJSON: Bool
 
   private static let list = OperandDescription(
-    "FILE|-", .many,
+    "FILE|DIR|-", .many,
     help:
       "The lists, one URL a line; - reads standard input. With --input-format a list may be a URL. Several "
       + "lists are one job, in their order. Empty lines and lines that begin with # are ignored. A URL without a scheme, such as "
-      + "example.org/a.jpg, is https.")
+      + "example.org/a.jpg, is https. A line that begins with /, ./ or ../ is the path of a picture, as it is, relative to the "
+      + "directory of the list. A picture by its extension, or a directory of pictures, may be in place of a list."
+  )
   private static let name = OptionDescription(
     "--name", "TEXT", help: "The name of the job in lists.")
   private static let pin = OptionDescription(
@@ -52,17 +56,24 @@ package struct SubmitCommand: Command {
     operands: [list],
     options: StorageOptions.jobOptions + FetchArguments.listOptions
       + [
-        ListFormat.option, ListFormat.pages, infoOnly, RequestOptions.timeoutOption, priority,
-        order, pin, noPin, name, .wait, .verbose, .json,
+        FileList.recursive, ListFormat.option, ListFormat.pages, infoOnly,
+        RequestOptions.timeoutOption, priority, order, pin, noPin, name, .wait, .verbose, .json,
       ]
       + RequestOptions.jobLimitOptions + OptionDescription.startingPlaces,
-    notes: ["Prints the number of the job, which other commands take as JOB."],
+    notes: [
+      "Prints the number of the job, which other commands take as JOB.",
+      "The command reads local pictures with the rights of its user, as decoders take them, and returns when all are "
+        + "read. If it ends before, the others wait until imgctl wait JOB reads them. A file that has not changed since "
+        + "its thumbnail was stored is not read again.",
+    ],
     examples: [
       .init("imgctl submit urls.txt", "Thumbnails that fit into 256x256."),
       .init(
         "imgctl submit - --size 640x480 --crop --wait < urls.txt",
         "Thumbnails of exactly 640x480, cropped; returns when the job has ended."),
       .init("imgctl submit monday.txt tuesday.txt", "Two lists as one job."),
+      .init(
+        "imgctl submit photos --recursive --wait", "All pictures of a directory and those in it."),
       .init(
         "imgctl submit --input-format picsum https://picsum.photos --pages 3",
         "The first 90 pictures of Lorem Picsum."),
@@ -74,6 +85,7 @@ package struct SubmitCommand: Command {
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     listPaths = Array(arguments.texts(of: Self.list))
+    isRecursive = arguments.contains(FileList.recursive)
     format = try ListFormat(in: arguments)
     if listPaths.contains(where: ListPlace.isURL),
       let option = FetchArguments.headerForEveryHost(in: arguments)
@@ -109,16 +121,22 @@ package struct SubmitCommand: Command {
       context.note("reading URLs, one a line; end with Ctrl-D\n")
     }
     let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)
-    let list = try ListSubmission(
+    var list = try ListSubmission(
       paths: listPaths, of: Self.description, as: format ?? .text,
+      files: ListSubmission.FileOptions(isRecursive: isRecursive),
       fetchingBy: isFetched ? try context.listFetch() : nil)
     let client = try context.coordinator()
     let submitted = try list.submit(
       to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
+    if !isJSON, let skipped = list.skipped.text { context.note(skipped + "\n") }
     guard isWaiting else {
       try isJSON
         ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))
         : context.output.write("\(submitted.job)\n")
+      if list.namesFiles {
+        try context.output.flush()
+        return try FileReading(in: context).run(submitted.job, over: client)
+      }
       if !isJSON { noteNextSteps(of: submitted.job, client, in: context) }
       return .success
     }

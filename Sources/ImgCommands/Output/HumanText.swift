@@ -67,6 +67,9 @@ package enum HumanText {
   /// URLs.
   package static func printable(_ text: String) -> String { text.withoutPasswords.printable }
 
+  /// A line of a list: the path of a file that a command reads, or the URL.
+  static func listed(_ line: String) -> String { (try? ImageURL(line: line))?.localPath ?? line }
+
   /// The URL or path of a picture, for a sentence. A long one, such as a `data:` URL, is truncated.
   package static func source(_ text: String) -> String {
     let shown = printable(text == "-" ? "standard input" : text)
@@ -185,6 +188,7 @@ package struct WaitText: Sendable {
     case .reading: "the list is being read"
     case .storePinned:
       "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
+    case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"

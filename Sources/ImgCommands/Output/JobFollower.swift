@@ -25,12 +25,20 @@ struct JobFollower {
 
   /// Follows the job until it has ended or the user presses Ctrl-C, and prints a summary.
   ///
-  /// - Parameter client: its connection is used first.
-  func follow(_ job: JobID, continuing client: sending Client) throws -> ExitCode {
+  /// - Parameters:
+  ///   - client: its connection is used first.
+  ///   - readsFiles: whether the job's local files are read meanwhile.
+  func follow(
+    _ job: JobID, continuing client: sending Client, readsFiles: Bool = true
+  ) throws -> ExitCode {
     // From here on, Ctrl-C is an event and does not end the process. The threads of the library inherit
     // that.
     let signals = try SignalSource([SIGINT])
-    let jobs = ImageJobs(try ClusterTransport(context.settings, continuing: client))
+    let isReading = readsFiles && client.isOfOwnUser
+    let transport = try ClusterTransport(context.settings, continuing: client)
+    let jobs = ImageJobs(transport)
+    let reader = isReading ? try JobFileReader(of: job, over: transport) : nil
+    defer { withExtendedLifetime(reader) {} }
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
     var looks = ClusterLooks(in: context)
     let last =

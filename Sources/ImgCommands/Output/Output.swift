@@ -173,22 +173,27 @@ extension JSONObject {
 struct RequestedURL: Encodable {
   private let url: String
   private let normalized: String?
+  /// Of a file that the command has read.
+  private let path: String?
 
   private enum CodingKeys: String, CodingKey {
-    case url
+    case url, path
     case normalized = "normalized_url"
   }
 
   /// - Parameter line: the text in a list or command line.
   init(_ line: String) {
     url = line.withoutPasswords
-    let text = try? ImageURL(line: line).text
+    let parsed = try? ImageURL(line: line)
+    let text = parsed?.text
     normalized = text == line ? nil : text?.withoutPasswords
+    path = parsed?.localPath
   }
 
   /// - Parameter name: a text that is not normalized: a path, or the name of a record.
   init(verbatim name: String) {
     url = name.withoutPasswords
     normalized = nil
+    path = nil
   }
 }

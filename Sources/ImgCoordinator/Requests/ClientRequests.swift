@@ -65,6 +65,7 @@ final class ClientRequests {
     case .get(let id, let request): viewers.get(request, id, for: client)
     case .nextPreview(let id): viewers.sendNextPreview(of: id, to: client)
     case .upload(let id, let request): viewers.upload(request, id, delivery.file, for: client)
+    case .readFiles(let id, let job): viewers.readFiles(of: job, id, for: client)
     case .fetched(let id, let picture):
       viewers.takeFetched(picture, id, delivery.file, from: client)
     case .fetchFailed(let id, let failure): viewers.takeFailedFetch(failure, id, from: client)

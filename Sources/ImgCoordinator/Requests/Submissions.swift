@@ -47,7 +47,7 @@ final class Submissions {
     submitters[job] = client.id
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
-      pinPolicy: submission.pinPolicy, submittedAt: .now)
+      pinPolicy: submission.pinPolicy, namesFiles: submission.namesFiles, submittedAt: .now)
     submit(.createJob(record), of: client)
   }
 

@@ -73,9 +73,21 @@ final class Viewers {
 
   // MARK: - Fetches by clients
 
-  func askToFetch(_ viewer: ViewerID, within limit: Duration) {
+  /// - Parameter file: for a reader; `nil` for a viewer.
+  func askToFetch(_ viewer: ViewerID, _ file: WantedFile? = nil, within limit: Duration) {
     guard let requester = table[viewer], let client = clients[requester.client] else { return }
-    clients.send(.fetch(requester.request, FetchWanted(limit: limit)), to: client)
+    clients.send(.fetch(requester.request, FetchWanted(limit: limit, file: file)), to: client)
+  }
+
+  /// The client reads files for a job.
+  func readFiles(of job: JobID, _ id: RequestID, for client: ClientConnection) {
+    if let refusal = client.refusalToWait(id) { return clients.send(refusal, to: client) }
+    scheduler.handle(.readerArrived(add(id, of: client), for: job))
+  }
+
+  func endReading(_ reader: ViewerID) {
+    guard let (client, request) = takeRequester(of: reader) else { return }
+    clients.send(.filesRead(request), to: client)
   }
 
   /// Takes a picture that a client has fetched. Drops one that comes too late, and one that was not asked for.

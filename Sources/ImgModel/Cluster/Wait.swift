@@ -28,6 +28,8 @@ package struct Wait: Hashable, Sendable, Fielded {
     case backoff
     /// Pinned thumbnails use up the store, and the job pins its own, see ``PinPolicy``.
     case storePinned = "store_pinned"
+    /// The command that submitted the job is to read its files. ``Wait/detail`` says what to do.
+    case localFiles = "local_files"
     /// All transfer slots of the cluster are in use.
     case transfersFull = "transfers_full"
     /// No worker has credits left.

@@ -348,9 +348,31 @@ package struct ActiveJob {
       index: line.index, position: position(of: line.index),
       url: Result { () throws(Failure) in
         guard let text = line.text else { throw .damagedList }
-        return try ImageURL(line: text)
+        let url = try ImageURL(line: text)
+        guard !url.isReadByCommand || record.namesFiles else { throw .foreignFile }
+        return url
       })
   }
+
+  // MARK: - Files that commands read
+
+  private var fileBacklog: HostBacklog { backlogs[ImageURL.commandFileHost] ?? HostBacklog() }
+
+  /// Whether none of its lines waits for a file, or will.
+  var needsNoFile: Bool {
+    !record.namesFiles || isEnding
+      || cursor.ticket == nil && cursor.lines.isEmpty && cursor.next >= record.counts.total
+        && !deferred.contains(ImageURL.commandFileHost) && fileBacklog.isEmpty
+  }
+
+  /// Whether lines of it wait for files, and none for anything else.
+  var waitsForFilesAlone: Bool {
+    let waiting = fileBacklog.waiting
+    return record.namesFiles && waiting > 0 && waiting == inHand.count && leasedCount == 0
+      && unrecordedCount == 0 && cursor.ticket == nil && deferredTicket == nil
+  }
+
+  var waitsForFiles: Bool { fileBacklog.waiting > 0 }
 }
 
 /// Which of a job's numbers a line at a stage counts in.
@@ -373,7 +395,7 @@ struct StageNumbers: Equatable {
     case .behindEarlierLines:
       backlog.beforeTransfer = 1
       behindEarlierLines = 1
-    case .awaitingTransfer, .awaitingDecode: backlog.waiting = 1
+    case .awaitingTransfer, .awaitingFile, .awaitingDecode: backlog.waiting = 1
     case .transferring, .decoding: break
     }
   }

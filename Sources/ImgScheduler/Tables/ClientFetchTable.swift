@@ -62,3 +62,107 @@ package struct ClientFetchTable {
     return count == 1
   }
 }
+
+/// The clients that read local files for jobs, and which file each is reading.
+package struct FileReadTable {
+  private enum Reading: Equatable {
+    case none
+    /// The file of an item, which may have ended.
+    case item(WorkID)
+    /// The client takes too long. The item has failed.
+    case overdue
+  }
+
+  private struct Reader {
+    let job: JobID
+    var reading = Reading.none
+  }
+
+  private var readers: [ViewerID: Reader] = [:]
+  /// The items that wait until their file is read.
+  private var waiting: Set<WorkID> = []
+  /// The items whose file is being read, or was read and is not decoded yet.
+  private var begun: Set<WorkID> = []
+  private var deadlines = PriorityQueue<ViewerID, Instant>()
+
+  package var isEmpty: Bool { readers.isEmpty && waiting.isEmpty && begun.isEmpty }
+  /// How many files are being read, or were read and are not decoded yet.
+  package var begunCount: Int { begun.count }
+  package var readerCount: Int { readers.count }
+
+  func hasReader(of job: JobID) -> Bool { readers.values.contains { $0.job == job } }
+
+  // MARK: - Readers
+
+  mutating func add(_ reader: ViewerID, for job: JobID) { readers[reader] = Reader(job: job) }
+
+  func contains(_ reader: ViewerID) -> Bool { readers[reader] != nil }
+
+  /// A reader leaves. What it was reading waits again.
+  mutating func remove(_ reader: ViewerID) {
+    deadlines.remove(reader)
+    guard case .item(let item) = readers.removeValue(forKey: reader)?.reading,
+      begun.remove(item) != nil
+    else { return }
+    waiting.insert(item)
+  }
+
+  /// The readers that read nothing, in the order in which they came, and their jobs.
+  var idle: [(reader: ViewerID, job: JobID)] {
+    readers.filter { $0.value.reading == .none }.map { ($0.key, $0.value.job) }
+      .sorted { $0.0 < $1.0 }
+  }
+
+  // MARK: - Items
+
+  /// The item waits until its file is read, unless it is being read.
+  mutating func wait(_ item: WorkID) {
+    if !begun.contains(item) { waiting.insert(item) }
+  }
+
+  /// The items that wait until their file is read.
+  var waitingItems: Set<WorkID> { waiting }
+
+  mutating func begin(_ item: WorkID, by reader: ViewerID, until end: Instant) {
+    precondition(waiting.remove(item) != nil, "\(item) waits for no reader")
+    begun.insert(item)
+    readers[reader]?.reading = .item(item)
+    deadlines.set(reader, to: end)
+  }
+
+  /// The reader has an answer, and takes the next file.
+  ///
+  /// - Returns: the item whose file was read; `nil` if it has ended.
+  mutating func answered(_ reader: ViewerID) -> WorkID? {
+    guard case .item(let item) = endReading(by: reader, as: .none), begun.contains(item) else {
+      return nil
+    }
+    return item
+  }
+
+  /// When the next reader has taken too long; `nil` while none reads.
+  var deadline: Instant? { deadlines.first?.priority }
+
+  /// Takes the item of a reader that has taken too long. The reader gets no further file before it answers.
+  mutating func takeOverdue(at now: Instant) -> WorkID? {
+    while let (reader, end) = deadlines.first, end <= now {
+      if case .item(let item) = endReading(by: reader, as: .overdue), begun.contains(item) {
+        return item
+      }
+    }
+    return nil
+  }
+
+  private mutating func endReading(by reader: ViewerID, as next: Reading) -> Reading {
+    deadlines.remove(reader)
+    guard let former = readers[reader]?.reading else { return .none }
+    readers[reader]?.reading = next
+    return former
+  }
+
+  /// An item ends.
+  mutating func end(_ item: WorkID) {
+    waiting.remove(item)
+    begun.remove(item)
+  }
+}

@@ -102,6 +102,8 @@ package struct WorkItem {
     /// The store does not have it. It waits behind earlier lines of its job, and then for a slot.
     case behindEarlierLines
     case awaitingTransfer
+    /// The store does not have it. It waits until a client has read its file.
+    case awaitingFile
     /// The picture is at hand, be it the original in the store: it waits for a decoder.
     case awaitingDecode
     case transferring(LeaseID)
@@ -110,7 +112,8 @@ package struct WorkItem {
 
     package var lease: LeaseID? {
       switch self {
-      case .awaitingLookup, .behindEarlierLines, .awaitingTransfer, .awaitingDecode: nil
+      case .awaitingLookup, .behindEarlierLines, .awaitingTransfer, .awaitingFile, .awaitingDecode:
+        nil
       case .lookingUp(let lease), .transferring(let lease), .decoding(let lease): lease
       }
     }
@@ -157,7 +160,7 @@ package struct WorkItem {
   var hasAskedForStale = false
   /// What the worker that has the lease was told, for all requests that waited when it began.
   private(set) var granted = Retention()
-  /// The picture that a client has fetched for it; `nil` where none has.
+  /// The picture that a client has fetched or read for it; `nil` where none has.
   package internal(set) var body: FetchedBody?
   /// Bytes of bodies that no outcome has reported yet.
   var unreportedByteCount = 0
@@ -219,7 +222,7 @@ package struct WorkItem {
   var competes: Bool {
     switch stage {
     case .awaitingLookup, .lookingUp, .behindEarlierLines: false
-    case .awaitingTransfer, .awaitingDecode, .transferring, .decoding: true
+    case .awaitingTransfer, .awaitingFile, .awaitingDecode, .transferring, .decoding: true
     }
   }
 
@@ -227,7 +230,9 @@ package struct WorkItem {
   package var isBegun: Bool {
     switch stage {
     case .transferring, .decoding: true
-    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingDecode: false
+    case .awaitingLookup, .lookingUp, .behindEarlierLines, .awaitingTransfer, .awaitingFile,
+      .awaitingDecode:
+      false
     }
   }
 

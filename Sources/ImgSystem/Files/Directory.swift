@@ -314,3 +314,64 @@ extension OpenDirectory {
     return file
   }
 }
+
+/// The entries of a directory, read part by part: a directory may have millions.
+@safe package final class DirectoryListing {
+  /// What an entry is, as far as the directory says.
+  package enum Kind: Sendable {
+    case directory, other, unknown
+  }
+
+  package struct Entry: Sendable {
+    /// Any bytes but zero and a slash.
+    package let name: [UInt8]
+    package let kind: Kind
+  }
+
+  private let stream: OpaquePointer
+
+  /// Follows symbolic links.
+  package init(_ path: String) throws(SystemError) {
+    guard let stream = unsafe opendir(path) else { throw .last("open \(path)") }
+    unsafe self.stream = stream
+  }
+
+  deinit {
+    unsafe closedir(stream)
+  }
+
+  /// The next entries in the order of their names, without those of the directory itself and its parent. Larger
+  /// directories are sorted part by part.
+  ///
+  /// - Returns: at most `maximumCount`; none at the end.
+  package func next(upTo maximumCount: Int) -> [Entry] {
+    var entries: [Entry] = []
+    // An error while reading is seldom, and cannot be told from the end (readdir(3)).
+    while entries.count < maximumCount, let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        unsafe Array(bytes.prefix { $0 != 0 })
+      }
+      guard name != Array(".".utf8), name != Array("..".utf8) else { continue }
+      let kind: Kind =
+        switch unsafe Int(entry.pointee.d_type) {
+        case Int(DT_DIR): .directory
+        case Int(DT_UNKNOWN): .unknown
+        default: .other
+        }
+      entries.append(Entry(name: name, kind: kind))
+    }
+    return entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+  }
+}
+
+extension Directory {
+  /// The paths that match a pattern of glob(7), sorted; none if nothing does.
+  package static func matches(_ pattern: String) -> [String] {
+    var found = unsafe glob_t()
+    defer { unsafe globfree(&found) }
+    guard unsafe glob(pattern, 0, nil, &found) == 0 else { return [] }
+    return unsafe (0..<Int(found.gl_pathc)).compactMap { index in
+      unsafe found.gl_pathv[index].map { unsafe String(cString: $0) }
+    }
+  }
+}

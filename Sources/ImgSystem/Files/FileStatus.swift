@@ -48,6 +48,16 @@ package struct FileStatus: Sendable {
   package var permissions: UInt32 { value.st_mode & 0o7777 }
   package var byteCount: Int { value.st_size }
 
+  /// Numbers that differ once the contents have changed: the size, when they changed last, in nanoseconds, and the
+  /// inode, which a file has that replaces another.
+  package var state: [Int64] {
+    let changed = value.st_mtim
+    return [
+      Int64(value.st_size), Int64(changed.tv_sec) &* 1_000_000_000 &+ Int64(changed.tv_nsec),
+      Int64(truncatingIfNeeded: value.st_ino),
+    ].map { $0 & .max }
+  }
+
   /// Whether both are the same file (inode), not only equal ones.
   package func isSameFile(as other: FileStatus) -> Bool {
     value.st_dev == other.value.st_dev && value.st_ino == other.value.st_ino

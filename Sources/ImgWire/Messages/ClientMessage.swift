@@ -38,10 +38,13 @@ package indirect enum ClientMessage: Hashable, WireMessage {
   case nextPreview(RequestID)
   /// Requests a thumbnail of the picture in the file beside this message. The reply is `got`.
   case upload(RequestID, UploadRequest)
-  /// The client has fetched the picture of its `get` by itself, as a `fetch` asked it to. The file beside this message
-  /// has it. There is no reply but that of the `get`. Too late, it changes nothing.
+  /// The client reads local files of the job with its own rights, one at a time: each that a `fetch` names. The reply
+  /// is `files_read`, once the job needs no further file.
+  case readFiles(RequestID, JobID)
+  /// The client has fetched the picture of its `get` by itself, or read the file, as a `fetch` asked it to. The file
+  /// beside this message has it. There is no reply but that of the `get`. Too late, it changes nothing.
   case fetched(RequestID, FetchedPicture)
-  /// The client could not fetch the picture of its `get`, which ends with this failure.
+  /// The client could not fetch the picture of its `get`, which ends with this failure, or could not read the file.
   case fetchFailed(RequestID, Failure)
   /// The client no longer waits for the `get`, `upload` or watched `job` of this number. The reply is the
   /// `got` of that request, as cancelled, or `detached` for a job. There is none if the request has ended.
@@ -81,6 +84,7 @@ extension ClientMessage {
     case .get(let id, let payload): try f.message("get", id, payload)
     case .nextPreview(let id): try f.message("next_preview", id)
     case .upload(let id, let payload): try f.message("upload", id, payload)
+    case .readFiles(let id, let job): try f.message("read_files", id, "job", job)
     case .fetched(let id, let payload): try f.message("fetched", id, payload)
     case .fetchFailed(let id, let failure): try f.message("fetch_failed", id, "failure", failure)
     case .detach(let id): try f.message("detach", id)
@@ -108,6 +112,7 @@ extension ClientMessage {
     case "get": .get(try f.id(), try f.payload())
     case "next_preview": .nextPreview(try f.id())
     case "upload": .upload(try f.id(), try f.payload())
+    case "read_files": .readFiles(try f.id(), try f.member("job"))
     case "fetched": .fetched(try f.id(), try f.payload())
     case "fetch_failed": .fetchFailed(try f.id(), try f.member("failure"))
     case "detach": .detach(try f.id())

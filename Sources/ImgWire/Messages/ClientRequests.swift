@@ -87,6 +87,8 @@ package struct Submission: Hashable, Sendable, Fielded {
   package let options: RequestOptions
   package let order: LineOrder
   package let pinPolicy: PinPolicy
+  /// Whether its lines may name files that the client reads, see ``ImageURL/isReadByCommand``.
+  package let namesFiles: Bool
 
   /// The maximum number of lines in one frame, and the maximum size of their text. JSON may need six bytes
   /// for one.
@@ -95,17 +97,19 @@ package struct Submission: Hashable, Sendable, Fielded {
 
   package init(
     name: String?, options: RequestOptions, order: LineOrder,
-    pinPolicy: PinPolicy = .none
+    pinPolicy: PinPolicy = .none, namesFiles: Bool = false
   ) {
     self.name = name
     self.options = options
     self.order = order
     self.pinPolicy = pinPolicy
+    self.namesFiles = namesFiles
   }
 
   /// Reads and validates: a job does not bypass the store.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     name = try f.optional("name", value?.name)
+    namesFiles = try f.field("names_files", value?.namesFiles, default: false)
     options = try f.field("options", value?.options)
     guard !options.bypassesStore else {
       throw f.invalid("options", "a job stores its results, so it cannot bypass the store")

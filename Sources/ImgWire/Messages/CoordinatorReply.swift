@@ -23,8 +23,10 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   /// beside this message has its bytes. The next one follows after a `next_preview`.
   case preview(RequestID, number: Int, Thumbnail)
   /// The client is to fetch the picture of its `get` by itself, as it offered: for all requests that wait for it. It has
-  /// so long; then the others get it otherwise, and the `get` ends.
+  /// so long; then the others get it otherwise, and the `get` ends. Of a `read_files`, the client is to read a file.
   case fetch(RequestID, FetchWanted)
+  /// The job of a `read_files` needs no further file, or has ended.
+  case filesRead(RequestID)
   /// How much has arrived of the picture that a `get` waits for. A client that is behind with reading is
   /// sent fewer.
   case progress(RequestID, ImageProgress)
@@ -52,7 +54,8 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
     case .hello: nil
     case .refused(let id, _, _), .submitted(let id, _, _), .status(let id, _), .jobs(let id, _),
       .job(let id, _), .results(let id, _), .got(let id, _), .preview(let id, _, _),
-      .progress(let id, _), .fetch(let id, _), .waiting(let id, _), .detached(let id),
+      .progress(let id, _), .fetch(let id, _), .filesRead(let id), .waiting(let id, _),
+      .detached(let id),
       .forgotten(let id), .memoryShare(let id, _),
       .sweeping(let id), .stopping(let id):
       id
@@ -78,6 +81,7 @@ extension CoordinatorReply {
       try f.message("preview", id, "number", number, "thumbnail", thumbnail)
     case .progress(let id, let payload): try f.message("progress", id, payload)
     case .fetch(let id, let payload): try f.message("fetch", id, payload)
+    case .filesRead(let id): try f.message("files_read", id)
     case .waiting(let id, let wait): try f.message("waiting", id, "wait", wait)
     case .detached(let id): try f.message("detached", id)
     case .forgotten(let id): try f.message("forgotten", id)
@@ -103,6 +107,7 @@ extension CoordinatorReply {
       .preview(try f.id(), number: try f.member("number"), try f.member("thumbnail"))
     case "progress": .progress(try f.id(), try f.payload())
     case "fetch": .fetch(try f.id(), try f.payload())
+    case "files_read": .filesRead(try f.id())
     case "waiting": .waiting(try f.id(), try f.member("wait"))
     case "detached": .detached(try f.id())
     case "forgotten": .forgotten(try f.id())
@@ -141,13 +146,35 @@ package struct GotReply: Hashable, Sendable, Fielded {
 package struct FetchWanted: Hashable, Sendable, Fielded {
   /// How long the coordinator waits for the picture.
   package let limit: Duration
+  /// The file to read; `nil` for the picture of a `get`.
+  package let file: WantedFile?
 
-  package init(limit: Duration) {
+  package init(limit: Duration, file: WantedFile? = nil) {
     self.limit = limit
+    self.file = file
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    file = try f.optional("file", value?.file)
     limit = try f.field("within_ms", value?.limit)
+  }
+}
+
+/// A file that a client is to read.
+package struct WantedFile: Hashable, Sendable, Fielded {
+  /// See ``ImageURL/isReadByCommand``.
+  package let url: String
+  /// A longer file is not read.
+  package let maximumByteCount: Int64
+
+  package init(url: String, maximumByteCount: Int64) {
+    self.url = url
+    self.maximumByteCount = maximumByteCount
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    maximumByteCount = try f.field("max_bytes", value?.maximumByteCount)
+    url = try f.field("url", value?.url)
   }
 }
 

@@ -82,14 +82,14 @@ struct StoreQueries {
     var staleKeys: [ContentKey]
   }
 
-  /// Looks a batch up. A line that is no URL is a miss, whose fetch says why. So is a file: what the
-  /// store has of it is for clients that read the store, but the file may have changed since, and
+  /// Looks a batch up. A line that is no URL is a miss, whose fetch says why. So is a file that a worker reads: what
+  /// the store has of it is for clients that read the store, but the file may have changed since, and
   /// reading it again costs no request.
   func lookUp(_ batch: Batch, at now: WallTime) -> Lookup {
     var wanted: [(lease: LeaseID, name: PictureName)] = []
     var misses: [LeaseID] = []
     for item in batch.items {
-      if let url = try? ImageURL(parsing: item.url), !url.isFile {
+      if let url = try? ImageURL(parsing: item.url), !url.isFile || url.isReadByCommand {
         wanted.append((item.lease, batch.request.fetch.name(of: url)))
       } else {
         misses.append(item.lease)
