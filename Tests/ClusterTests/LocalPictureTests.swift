@@ -1,4 +1,6 @@
 import FoundationEssentials
+import Glibc
+import ImgClient
 import ImgDecode
 import ImgModel
 import ImgSystem

@@ -417,7 +417,10 @@ extension InvocationTests {
     #expect(report.line(isJSON: false).hasPrefix("imgctl: ftp://h/b: unsupported_scheme"))
     #expect(report.line(isJSON: true).contains(#""code":"unsupported_scheme""#))
   }
+}
 
+/// Mistakes.
+extension InvocationTests {
   /// What new users type, and what helps them.
   @Test(arguments: [
     ("urls.txt", "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"),

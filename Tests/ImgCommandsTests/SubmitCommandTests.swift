@@ -251,7 +251,7 @@ import Testing
 @Suite struct LocalPathTests {
   private func lines(_ list: String, _ paths: LocalPaths?) throws -> [String] {
     var reader = ListReader(name: "list", paths: paths)
-    return try (reader.feed(Array(list.utf8)) + reader.finish()).flatMap(\.self)
+    return try (reader.feed(Array(list.utf8)) + reader.finish()).flatMap(\.texts)
   }
 
   @Test func `a path in a list is the whole line, relative to the list`() throws {
