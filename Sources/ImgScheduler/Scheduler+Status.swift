@@ -217,8 +217,7 @@ extension Scheduler {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
       return Wait(.hostFull, host: name, urls: urls)
     }
-    let rate = fetches.queue.rate(for: host.mostUrgent(at: now))
-    if let token = rate.flatMap(host.bucket.nextToken), token > now {
+    if let token = fetches.queue.nextToken(of: name, at: now), token > now {
       return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
     }
     return nil

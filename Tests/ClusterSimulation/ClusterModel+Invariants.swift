@@ -435,7 +435,7 @@ extension ClusterModel {
       let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
-      let token = scheduler.fetches.queue.rate.flatMap { host?.bucket.nextToken(at: $0) }
+      let token = scheduler.fetches.queue.nextToken(of: source.key.host, at: now.instant)
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown =

@@ -109,7 +109,6 @@ extension Raster.Pixel {
         unknown, "imgctl get: --output: there is no directory \"/no/such/place\"; mkdir -p makes it"
       ),
       (protected, "imgctl: write /proc/a.jpg: "),
-      (cluster.directory.path, "imgctl: write \(cluster.directory.path): "),
       ("a.tif", "imgctl get: --output: \"a.tif\": thumbnails are not tiff"),
     ]
     for (path, reason) in reasons {

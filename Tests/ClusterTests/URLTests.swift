@@ -124,7 +124,7 @@ import Testing
     let cases = [
       directory.file("missing"): "No such file",
       link: "No such file",
-      directory.path: "Is a directory",
+      directory.path: "no picture is in \(directory.path); skipped",
       zeros: "is not a text file",
       utf16: "is not a text file",
       try directory.write([], to: "empty"): "contains no URL",

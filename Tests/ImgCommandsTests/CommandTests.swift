@@ -99,7 +99,10 @@ import Testing
   private static let commands: [(String, [String], ImageJobChange, JobRecord.State, String)] = [
     ("pause", [], .pause, .paused, "job 7 paused after 0 of 20; continue with: imgctl resume 7\n"),
     ("resume", [], .resume, .queued, "job 7 continues after 0 of 20\n"),
-    ("cancel", [], .cancel, .cancelled, "job 7 cancelled: 0 done, 0 failed, 0 cancelled\n"),
+    (
+      "cancel", [], .cancel, .cancelled,
+      "job 7 cancelled: 0 done, 0 failed, 0 cancelled; to continue it: imgctl retry 7\n"
+    ),
     ("priority", ["2"], .setPriority(.veryHigh), .queued, "job 7 has priority 0\n"),
   ]
 

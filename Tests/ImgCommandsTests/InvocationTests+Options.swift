@@ -444,7 +444,7 @@ extension InvocationTests {
     ("cancel all", "\"all\" is not a job number; see imgctl list"),
     ("cancel #3", "see imgctl list"), ("priority 3", "P is missing"),
     ("export thumbs 3", "\"thumbs\" is not a job number"),
-    ("limits --store-budget 1G", "it is an option of imgctl start"),
+    ("limits --store-budget 1G", "imgctl config set --store-budget"),
     ("limits --rate-per-host 1/sec", "with /s, /m or /h"),
     ("start --store-budget 80%", "is not a size"),
     ("submit a --expire-after 7days", "with ms, s, m, h, d or w"),

@@ -307,7 +307,7 @@ import Testing
     ("cache", "imgctl cache: no command given; see imgctl help cache"),
     ("cache lst", "imgctl cache: there is no command \"lst\"; did you mean ls?"),
     ("help statsu", "imgctl: there is no command \"statsu\"; did you mean status?"),
-    ("submit", "imgctl submit: FILE|- is missing: imgctl submit FILE|-... [options]"),
+    ("submit", "imgctl submit: FILE|DIR|- is missing: imgctl submit FILE|DIR|-... [options]"),
     ("export 7 a b", "imgctl export: unexpected argument \"b\": imgctl export JOB DIR [options]"),
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
     (

@@ -395,7 +395,7 @@ extension ProgressBar {
     #expect(
       table().rendered(within: 40) == """
         job  state     cached  name
-          1  running       12  a list of picture…
+          1  running       12  a list of pictur…
          12  finished       0  b
 
         """)

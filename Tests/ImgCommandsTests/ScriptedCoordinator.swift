@@ -74,10 +74,13 @@ final class ScriptedCoordinator: Sendable {
     }
     defer { thread.join() }
     let hello = Hello(processID: 1, storeDirectory: directory + "/store/thumbnails")
-    let requests = try listener.serve(hello: .hello(hello), replies)
+    let requests = try listener.serve(hello: .hello(hello)) { request in
+      // No job has local files.
+      if case .readFiles(let id, _) = request { [.filesRead(id)] } else { replies(request) }
+    }
     thread.join()
     var result = ending.get()
-    result.requests = requests
+    result.requests = requests.filter { if case .readFiles = $0 { false } else { true } }
     result.output = try String(contentsOfFile: directory + "/output", encoding: .utf8)
     result.messages = try String(contentsOfFile: directory + "/messages", encoding: .utf8)
     return result

@@ -291,7 +291,7 @@ enum GoldenMessages {
   static func clientMessages() throws -> [String: ClientMessage] {
     let options = RequestOptions(
       variant: try variant, expiry: Expiry(.after(.seconds(604_800)), isSliding: true),
-      priority: -1)
+      priority: -1, hostRatePerMinute: 60, attempts: 2)
     let delayed = RequestOptions(
       variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
       delay: .milliseconds(250), keep: .original)
@@ -341,8 +341,7 @@ enum GoldenMessages {
         request,
         GetRequest(
           url: "https://example.com/a.jpg",
-          options: RequestOptions(
-            variant: .standard, timeout: .milliseconds(1_500), hostRatePerMinute: 60, attempts: 2),
+          options: RequestOptions(variant: .standard, timeout: .milliseconds(1_500)),
           maximumRetryAfter: .seconds(2))),
       "next_preview": .nextPreview(request),
       "upload": .upload(

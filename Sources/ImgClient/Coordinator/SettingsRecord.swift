@@ -31,7 +31,8 @@ package struct SettingsRecord: Sendable {
       }
       bytes = try FileIO.contents(of: path, upTo: Self.maximumByteCount)
     } catch {
-      if error.code == ENOENT { return .none }
+      // Without the data directory, there is no file either.
+      if [ENOENT, ENOTDIR].contains(error.code) { return .none }
       throw SettingsRecordError(
         "the settings kept in \(path) cannot be read (\(error)); remove the file, or run imgctl start "
           + "--defaults, which replaces it")

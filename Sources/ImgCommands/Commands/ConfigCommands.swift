@@ -63,7 +63,7 @@ package struct ConfigShowCommand: Command {
       table.addRow(
         [report.key, text(of: report.texts), report.source] + (hasRunning ? [running] : []))
     }
-    return table.rendered(within: Terminal.columns(1))
+    return table.rendered(within: Output.columnCount)
   }
 
   private static func text(of texts: [String]) -> String {
@@ -326,7 +326,7 @@ package struct LimitsCommand: Command {
     for row in Setting.rows(of: settings) where changedFlags.contains(row.flag) {
       table.addRow([row.name, row.flag, row.value])
     }
-    try context.output.write(table.rendered(within: Terminal.columns(1)))
+    try context.output.write(table.rendered(within: Output.columnCount))
     let typed = Setting.keepable.filter { changedFlags.contains($0.option.flag) }
       .flatMap { $0.typed(in: settings) }.joined(separator: " ")
     let object = changedFlags.count == 1 ? "it" : "them"
@@ -360,6 +360,6 @@ enum LimitTable {
     for row in Setting.rows(of: settings) {
       table.addRow([row.name, row.flag, row.value, row.defaultText])
     }
-    return table.rendered(within: Terminal.columns(1))
+    return table.rendered(within: Output.columnCount)
   }
 }

@@ -27,7 +27,7 @@ package struct ListCommand: Command {
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
     if !isJSON {
-      try context.output.write(table.rendered(within: Terminal.columns(1)))
+      try context.output.write(table.rendered(within: Output.columnCount))
       if !jobs.isServed { context.note(resting.note) }
     }
     return .success

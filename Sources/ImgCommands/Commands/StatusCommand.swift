@@ -76,7 +76,7 @@ package struct StatusCommand: Command {
     table.add(status)
     let failures = FailureReport(status)
     try context.output.write(
-      table.rendered(within: Terminal.columns(1)) + failures.counts.map { $0 + "\n" }.joined())
+      table.rendered(within: Output.columnCount) + failures.counts.map { $0 + "\n" }.joined())
     if let shortage = ShortageText(status) { context.note(shortage.warning) }
     if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
     if !isServed { context.note(RestingJobs([status]).note) }
@@ -143,7 +143,7 @@ struct ClusterScreen {
       if isJSON {
         try showChange(since: &last)
       } else {
-        try context.output.write(Terminal.obeysControls(1) ? Self.clearScreen : "\n")
+        try context.output.write(Output.obeysControls ? Self.clearScreen : "\n")
         try show()
       }
     } while try !UnixSocket.waitReadable(
@@ -176,7 +176,7 @@ struct ClusterScreen {
     if let error = status.journalError { facts.addRow(["ERROR", error]) }
     if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
-    return facts.rendered(within: Terminal.columns(1)) + "\n" + workers(status.workers)
+    return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
       + hosts(status.waitingHosts)
       + (try jobs())
   }
@@ -246,7 +246,7 @@ struct ClusterScreen {
         "\(worker.decoderProcessIDs.count)", "\(worker.decoderDeaths)",
       ])
     }
-    return table.rendered(within: Terminal.columns(1))
+    return table.rendered(within: Output.columnCount)
   }
 
   /// The hosts for which URLs wait.
@@ -256,7 +256,7 @@ struct ClusterScreen {
     for wait in waits {
       table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
     }
-    return "\n" + table.rendered(within: Terminal.columns(1))
+    return "\n" + table.rendered(within: Output.columnCount)
   }
 
   private func jobs() throws -> String {
@@ -264,7 +264,7 @@ struct ClusterScreen {
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now)
     for status in active { table.add(status) }
-    return "\n" + table.rendered(within: Terminal.columns(1))
+    return "\n" + table.rendered(within: Output.columnCount)
   }
 
   // MARK: - JSON

@@ -143,7 +143,7 @@ package struct CacheStatCommand: Command {
     table.addRow(["reclaimable by compact", HumanText.size(statistics.freeByteCount)])
     table.addRow(["file", HumanText.size(statistics.fileByteCount)])
     table.addRow(["map", HumanText.size(statistics.mapByteCount)])
-    return table.rendered(within: Terminal.columns(1))
+    return table.rendered(within: Output.columnCount)
   }
 }
 

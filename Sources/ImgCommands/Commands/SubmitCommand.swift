@@ -117,7 +117,7 @@ package struct SubmitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
-    if listPaths.contains("-"), Terminal.isTerminal(0) {
+    if listPaths.contains("-"), Output.isInputTyped {
       context.note("reading URLs, one a line; end with Ctrl-D\n")
     }
     let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)

@@ -197,3 +197,15 @@ struct RequestedURL: Encodable {
     path = nil
   }
 }
+
+/// The terminal of a command.
+extension Output {
+  /// The columns of the terminal that standard output is; `nil` if it is none.
+  static var columnCount: Int? { Terminal.columns(1) }
+
+  /// Whether standard output is a terminal that obeys control sequences.
+  static var obeysControls: Bool { Terminal.obeysControls(1) }
+
+  /// Whether standard input is a terminal, so that a person has to type it.
+  static var isInputTyped: Bool { Terminal.isTerminal(0) }
+}

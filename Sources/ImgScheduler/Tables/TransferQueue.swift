@@ -290,6 +290,11 @@ package struct TransferQueue {
     changeKnown(host, at: now) { $0.endRobotsProbe(source) }
   }
 
+  /// When there is a token for the most urgent URL of a host; `nil` if nothing limits its rate.
+  package func nextToken(of host: String, at now: Instant) -> Instant? {
+    read(host) { host in rate(for: host.mostUrgent(at: now)).flatMap(host.bucket.nextToken) } ?? nil
+  }
+
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: Instant) {
     guard let rate else { return }
