@@ -264,7 +264,7 @@ package struct Host {
 
 /// Whether a host is asked at all: a circuit breaker. A host that fails again and again gets a
 /// cooldown and is then asked once; every answer that shows it alive closes the breaker. What counts as a
-/// failure of the host is ``Failure/isOfHost``: an error page or a broken-off picture is that of its URL.
+/// failure of the host is `Failure.isOfHost`: an error page or a broken-off picture is that of its URL.
 ///
 ///     closed ── failures in a row ──► open ── cooldown ──► half-open ── an answer ──► closed
 ///                                      ▲                       │

@@ -76,7 +76,7 @@ package struct RetryAfter: Equatable {
     urgency.viewer > 0 ? untilForViewers : until
   }
 
-  /// See ``Failure/isOfHost(httpStatus:)``.
+  /// See `Failure.isOfHost(httpStatus:)`.
   var isOfHost: Bool { Failure.isOfHost(httpStatus: httpStatus) }
 }
 
