@@ -32,7 +32,7 @@ enum LineChunk {
     index / lineCount * lineCount
   }
 
-  /// The record of lines in the format of ``append(_:to:)``.
+  /// The record of lines in the format of `append`.
   static func encode(_ lines: [UInt8], for key: [UInt8]) -> [UInt8] {
     JournalRecord.encode([JournalRecord.Layout.placedLines.rawValue] + lines, for: key)
   }
