@@ -13,7 +13,7 @@ import Testing
     try Settings(
       ArgumentReader(arguments, for: CoordinatorInvocation.description),
       environment: Self.home.merging(variables) { $1 }, userID: 1_000, startedBy: starter
-    ).resolved(in: "/work")
+    ).resolved(in: "/home/u")
   }
 
   private func kept(
@@ -46,7 +46,7 @@ import Testing
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let json = String(decoding: try encoder.encode(kept), as: UTF8.self)
     #expect(
-      json == #"{"allow-directory":["/work/pictures"],"allow-network":["10.0.0.0/8","::1/128"],"#
+      json == #"{"allow-directory":["/home/u/pictures"],"allow-network":["10.0.0.0/8","::1/128"],"#
         + #""contact":["me@example.org"],"rate-per-host":["1/s"],"require-sandbox":["yes"],"#
         + #""store-budget":["auto"]}"#)
     #expect(try decoded(json) == kept)
@@ -165,15 +165,15 @@ import Testing
         $1
       },
       userID: 7, startedBy: .command
-    ).resolved(in: "/work").socketPath
+    ).resolved(in: "/home/u").socketPath
   }
 
   @Test func `it is in the data directory, unless a socket is named, too`() throws {
     #expect(try socket([]) == "/run/user/7/imgctl/control.sock")
     #expect(try socket(["--data-dir=/d/"]) == "/d/control.sock")
-    #expect(try socket(["--data-dir=d"]) == "/work/d/control.sock")
+    #expect(try socket(["--data-dir=d"]) == "/home/u/d/control.sock")
     #expect(try socket([], ["IMGCTL_DATA_DIR": "/d"]) == "/d/control.sock")
-    #expect(try socket(["--data-dir=/d", "--socket=s"]) == "/work/s")
+    #expect(try socket(["--data-dir=/d", "--socket=s"]) == "/home/u/s")
     #expect(try socket(["--data-dir=/d"], ["IMGCTL_SOCKET": "/s"]) == "/s")
     #expect(try socket(["--cache-dir=/c"]) == "/run/user/7/imgctl/control.sock")
   }
