@@ -131,11 +131,19 @@ package struct CommandContext {
   }
 
   /// The same with the data directory of the coordinator at a socket, if the socket alone is named.
+  ///
+  /// - Throws: ``UsageError`` if that coordinator is one of another user, who could name any directory.
   func withDataDirectoryOfSocket() throws -> CommandContext {
     guard settings.isNamed(.socket), !settings.isNamed(.dataDirectory),
       let client = try coordinatorIfRunning()
     else { return self }
-    return try withStore(of: client)
+    let status = try client.answer(.status)
+    guard client.isOfOwnUser else {
+      throw UsageError(
+        "the coordinator at \(settings.socketPath) runs as another user; "
+          + "name its data directory: --data-dir \(status.dataDirectory)")
+    }
+    return withPlaces(of: status)
   }
 
   /// These settings with those that are kept.
@@ -257,22 +265,25 @@ package struct CommandContext {
     }
   }
 
-  /// The same with the store of a coordinator, if that is named by its socket or its data directory alone.
+  /// The same with the store of a coordinator, if the user named its data directory and not its store.
   func withStore(of client: Client) throws(ClientError) -> CommandContext {
     do throws(ClientError) {
       try client.requireStore(in: settings.storeDirectory)
       return self
     } catch .otherStore(_, _, _, let status?)
-      where !settings.isStoreNamed
-      && (!settings.isNamed(.dataDirectory)
-        || DirectorySpelling.areSame(status.dataDirectory, settings.dataDirectory))
+      where !settings.isStoreNamed && settings.isNamed(.dataDirectory)
+      && DirectorySpelling.areSame(status.dataDirectory, settings.dataDirectory)
     {
-      var other = self
-      other.settings.dataDirectory = status.dataDirectory
-      other.settings.cacheDirectory = status.cacheDirectory
-      other.settings.storeName = status.storeName
-      return other
+      return withPlaces(of: status)
     }
+  }
+
+  private func withPlaces(of status: ClusterStatus) -> CommandContext {
+    var other = self
+    other.settings.dataDirectory = status.dataDirectory
+    other.settings.cacheDirectory = status.cacheDirectory
+    other.settings.storeName = status.storeName
+    return other
   }
 
   /// The store, without a coordinator.
