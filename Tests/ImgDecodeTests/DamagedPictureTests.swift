@@ -142,11 +142,15 @@ import Testing
       (Array(webp[..<(webp.count / 2)]), "of \(webp.count) bytes"),
     ]
     for (index, (file, words)) in files.enumerated() {
-      let failure = #expect(throws: Failure.self) {
-        try fixture.thumbnailer.thumbnail(of: file, as: .standard)
+      // Other tests use the one error buffer of libvips, too, so one try may be disturbed.
+      let isNamed = try (0..<20).contains { _ in
+        let failure = #expect(throws: Failure.self) {
+          try fixture.thumbnailer.thumbnail(of: file, as: .standard)
+        }
+        #expect(failure?.code == .corruptImage)
+        return try #require(failure).detail.contains(words)
       }
-      #expect(failure?.code == .corruptImage)
-      #expect(failure?.detail.contains(words) == true, "\(index): \(failure?.detail ?? "")")
+      #expect(isNamed, "\(index)")
     }
   }
 
