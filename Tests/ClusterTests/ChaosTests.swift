@@ -73,6 +73,7 @@ import Testing
       before = position
       worker.signal(Self.kill)
       #expect(try worker.hasEnded())
+      #expect(origin.origin.waitUntilRead())
     case .coordinator:
       let coordinator = try cluster.runningCoordinator()
       let workers = childProcessIDs(of: coordinator.processID).compactMap(WatchedProcess.init)
@@ -80,6 +81,7 @@ import Testing
       try cluster.killCoordinator()
       // Until they have ended, what they transfer is beyond the next coordinator's knowledge.
       for worker in workers { #expect(try worker.hasEnded()) }
+      #expect(origin.origin.waitUntilRead())
       try cluster.start()
     }
     return KillRecord(victim: planned.victim, positions: before...position)

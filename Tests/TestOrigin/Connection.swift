@@ -143,10 +143,14 @@ private let onEnd: MHD_RequestCompletedCallback = { context, _, slot, _ in
   ended.end(byShutdown: server.isStopping)
 }
 
-private let onConnection: MHD_NotifyConnectionCallback = { context, _, _, event in
-  guard event == .CONNECTION_NOTIFY_STARTED, let context = unsafe context else { return }
+private let onConnection: MHD_NotifyConnectionCallback = { context, connection, _, event in
+  guard let context = unsafe context, let connection = unsafe connection else { return }
   let server = unsafe Unmanaged<OriginServer>.fromOpaque(context).takeUnretainedValue()
-  server.ledger.record { $0.totals.connectionsOpened += 1 }
+  if event == .CONNECTION_NOTIFY_STARTED {
+    unsafe server.opened(Connection(connection))
+  } else {
+    unsafe server.closed(Connection(connection))
+  }
 }
 
 /// One request from its first line to the end of its answer, and what the ledger says of it.

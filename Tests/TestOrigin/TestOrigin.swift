@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Synchronization
 
 /// Why an origin could not start.
@@ -89,6 +90,18 @@ package final class TestOrigin: Sendable {
   package func waitUntil(seconds: Double = 240, _ condition: (OriginSnapshot) -> Bool) -> Bool {
     server.ledger.wait(seconds: seconds, until: condition)
   }
+
+  /// Blocks until what clients have sent so far is read: the requests of a client that has ended are counted then.
+  ///
+  /// - Returns: False when it was not within `seconds`.
+  package func waitUntilRead(seconds: Double = 240) -> Bool {
+    var unread = server.connections
+    return server.ledger.wait(seconds: seconds) { _ in
+      // A client that has ended leaves its end to read until its connection is closed.
+      unread.formIntersection(server.connections.filter(\.hasInput))
+      return unread.isEmpty
+    }
+  }
 }
 
 /// What the connections' threads share: the behaviours, the latches of held paths, the ledger.
@@ -113,6 +126,7 @@ final class OriginServer: Sendable {
   let ledger = Ledger()
   private let stopping = Latch()
   private let routes: Mutex<Routes>
+  private let open = Mutex<Set<OpenSocket>>([])
 
   init(fallback: @escaping Fallback) {
     routes = Mutex(Routes(fallback: fallback))
@@ -134,6 +148,20 @@ final class OriginServer: Sendable {
 
   func release(_ path: String, step: Int) {
     routes.withLock { $0.latches(of: path, count: step + 1) }[step].open()
+  }
+
+  /// The sockets of the open connections.
+  var connections: Set<OpenSocket> { open.withLock { $0 } }
+
+  func opened(_ connection: Connection) {
+    _ = open.withLock { $0.insert(OpenSocket(descriptor: connection.descriptor)) }
+    ledger.record { $0.totals.connectionsOpened += 1 }
+  }
+
+  func closed(_ connection: Connection) {
+    _ = open.withLock { $0.remove(OpenSocket(descriptor: connection.descriptor)) }
+    // Wakes those that wait for it.
+    ledger.record { _ in }
   }
 
   /// Ends every wait of every connection, now and from now on.
@@ -174,6 +202,17 @@ final class OriginServer: Sendable {
       let count = response.delivery.releaseCount
       return (response, count > 0 ? routes.latches(of: request.path, count: count) : [])
     }
+  }
+}
+
+/// The socket of a connection.
+struct OpenSocket: Hashable {
+  let descriptor: CInt
+
+  /// Whether bytes of the client, or its end, are not read.
+  var hasInput: Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&entry, 1, 0) > 0
   }
 }
 
