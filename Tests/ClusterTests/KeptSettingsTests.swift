@@ -184,12 +184,16 @@ import Testing
     let job = try cluster.imgctl("submit", "--wait", list, "--data-dir", second)
     #expect(job.exitCode == 0, "\(job.messages)")
     let environment = ["HOME": cluster.directory.path, "PATH": "/usr/bin:/bin"]
-    let export = try ProgramRun(
-      Programs.path(of: "imgctl"),
-      ["export", "1", cluster.directory.file("out"), "--socket", elsewhere],
-      environment: environment, in: cluster.directory
-    ).wait()
-    #expect(export.exitCode == 0, "the socket alone names the store: \(export.messages)")
+    func export(_ place: String...) throws -> ProgramResult {
+      try ProgramRun(
+        Programs.path(of: "imgctl"), ["export", "1", cluster.directory.file("out")] + place,
+        environment: environment, in: cluster.directory
+      ).wait()
+    }
+    #expect(try export("--data-dir", second).exitCode == 0)
+    let bySocket = try export("--socket", elsewhere)
+    #expect(bySocket.exitCode == 2, "the store that a socket leads to is not opened")
+    #expect(bySocket.messages.contains("give its --data-dir \(second)"), "\(bySocket.messages)")
 
     // The directory moves while nothing runs, and takes its jobs and settings along.
     #expect(try cluster.imgctl("stop", "--data-dir", second).exitCode == 0)
