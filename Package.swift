@@ -131,6 +131,7 @@ let package = Package(
     .target(
       name: "ImgSettings",
       dependencies: [
+        "ImgCrypto",
         "ImgModel",
         "ImgSystem",
       ],

@@ -231,6 +231,7 @@ package enum CommandTable {
     CacheVerifyCommand.self,
     CacheCompactCommand.self,
     ServeCommand.self,
+    SignCommand.self,
     LimitsCommand.self,
     StartCommand.self,
     StopCommand.self,

@@ -393,6 +393,12 @@ extension CommandContext {
     return parts.isEmpty ? "" : " with \(parts.joined(separator: "; and with "))"
   }
 
+  /// The signatures that a gateway with the same key file requires.
+  func signatures(of arguments: ArgumentReader) throws(UsageError) -> RequestSignatures {
+    let settings = try GatewaySettings(signingBy: arguments, environment: ThisProcess.environment)
+    return try RequestSignatures(settings) { note("\($0)\n") }
+  }
+
   /// Replaces this process by a gateway.
   func becomeGateway(_ arguments: [String]) throws(SystemError) -> Never {
     try ThisProcess.replace(

@@ -68,6 +68,9 @@ enum VariantOptions {
   /// The options that select thumbnails of several sizes.
   static let optionsOfSeveral = [sizes] + othersThanSize
 
+  /// Those that a path of the gateway has words for.
+  static let optionsOfPath = [size, crop, enlarge, format, quality]
+
   private static let othersThanSize =
     [PixelRatio.option, mode, crop, enlarge, format, quality, depth] + FrameOptions.options
     + EffectOptions.options
@@ -156,6 +159,46 @@ enum VariantOptions {
       throw UsageError("--size: at most \(ImageVariant.maximumCount) sizes")
     }
     return Array(variants.dropFirst())
+  }
+
+  /// The path of a picture at the gateway, in imgproxy's words.
+  ///
+  /// - Parameters:
+  ///   - url: of the picture.
+  ///   - arguments: the arguments of a command that lists ``optionsOfPath``.
+  static func gatewayPath(
+    of url: ImageURL, in arguments: ArgumentReader
+  ) throws(UsageError) -> String {
+    let standard = ImageVariant.standard
+    let box =
+      try boxes(in: arguments).first
+      ?? RequestedBox(width: standard.width, height: standard.height)
+    let crop = try arguments.value(of: crop, ImageVariant.Crop.init(parsing:))
+    guard box.isWhole || crop == nil else {
+      throw UsageError("\(Self.crop.flag) needs a box with both sides, such as 600x400")
+    }
+    var words = [
+      "rs:\(crop == nil ? "fit" : "fill"):\(box.width ?? 0):\(box.height ?? 0)"
+        + (arguments.contains(enlarge) ? ":1" : "")
+    ]
+    switch crop {
+    case nil, .centre: break
+    case .attention: words.append("g:sm")
+    case .point(let x, let y): words.append("g:fp:\(x):\(y)")
+    case .entropy:
+      throw UsageError("\(Self.crop.flag)=entropy: the gateway's paths have no word for it")
+    }
+    let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
+      try Int(parsing: text, in: ImageVariant.qualityRange)
+    }
+    if let quality { words.append("q:\(quality)") }
+    let format = try arguments.value(of: format, ImageVariant.Format.init(named:)) ?? .auto
+    guard format != .compatible else {
+      throw UsageError("\(Self.format.flag) compatible: the gateway's paths have no word for it")
+    }
+    // Without an extension, the gateway asks the client which formats it accepts.
+    let end = format == .auto ? "" : "@\(format.rawValue)"
+    return "/" + words.joined(separator: "/") + SignedTarget.plainAddress(url.text) + end
   }
 
   private static func boxes(

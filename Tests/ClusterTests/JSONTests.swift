@@ -35,6 +35,7 @@ import Testing
     let file = try cluster.directory.write(
       try cluster.imgctl("get", origin.url("/p/7")).outputBytes, to: "p")
     let out = cluster.directory.file("out")
+    let keys = try cluster.directory.write(Array("00112233445566ff".utf8), to: "keys")
     let put = ["put", "http://127.0.0.1/put", file]
     let commands: [(String, [String])] = [
       ("submit", [list, "--name", "first", "--pin"]), ("submit", [list, "--wait"]),
@@ -54,6 +55,7 @@ import Testing
       ("start", ["--workers", "3"]), ("stop", []), ("stop", []),
       ("recover", ["\(cluster.dataDirectory)/journal", out]), ("cache reset", []),
       ("start", []), ("stop", []), ("version", []),
+      ("sign", ["--key-file", keys, "https://h.example/a.jpg"]),
     ]
     for (command, arguments) in commands {
       let words = command.split(separator: " ").map(String.init)

@@ -153,6 +153,20 @@ struct SignatureTests {
     let signed = "\(query)&s=\(Self.signature(of: query))"
     #expect(try await fixture.gateway.response(signed).status == 200)
     #expect(try await fixture.gateway.response("\(query)&s=\(signature)").status == 403)
+
+    // What imgctl signs is accepted.
+    let printed = try fixture.cluster.imgctl(
+      "sign", "--key-file", keys, "/unsafe\(path)", query)
+    #expect(printed.lines == ["/\(signature)\(path)", signed])
+    let picture = "\(fixture.origin.baseURL)/a"
+    let made = try fixture.cluster.imgctl(
+      "sign", "--key-file", keys, picture, "--size", "60x40", "--crop", "--format", "png")
+    let target = try #require(made.lines.first)
+    let cropped = try await fixture.gateway.response(target)
+    #expect(cropped.status == 200)
+    #expect(cropped["Content-Type"] == "image/png")
+    #expect(
+      try await fixture.gateway.response(target.replacing("60:40", with: "60:41")).status == 403)
   }
 
   /// Base64 for URLs of HMAC-SHA256 of the salt and the text.

@@ -70,6 +70,44 @@ extension InvocationTests {
     ) { try invocation("submit - --no-cache") }
   }
 
+  @Test(arguments: [
+    ("http://h/a", "/rs:fit:256:256/plain/http://h/a"),
+    ("h.example/a --size 600x", "/rs:fit:600:0/plain/https://h.example/a"),
+    ("http://h/a?b@c --size 30x20 --crop --enlarge", "/rs:fill:30:20:1/plain/http://h/a%3Fb%40c"),
+    (
+      "http://h/a --size 30 --crop=attention --quality 70 --format jpg",
+      "/rs:fill:30:30/g:sm/q:70/plain/http://h/a@jpeg"
+    ),
+    ("http://h/a --crop=0.5,0.25", "/rs:fill:256:256/g:fp:0.5:0.25/plain/http://h/a"),
+    ("/rs:fit:3:2/plain/http://h/a", "/rs:fit:3:2/plain/http://h/a"),
+  ])
+  func `sign makes the path of a picture`(words: String, path: String) throws {
+    #expect(try command("sign --key-file k \(words)", as: SignCommand.self).targets == [path])
+  }
+
+  @Test(arguments: [
+    ("http://h/ --crop=entropy", "--crop=entropy: the gateway's paths have no word for it"),
+    (
+      "http://h/ --format compatible",
+      "--format compatible: the gateway's paths have no word for it"
+    ),
+    ("http://h/ --size 9x --crop", "--crop needs a box with both sides, such as 600x400"),
+    ("file:///a", "file:///a: the gateway serves no files; a path begins with a slash"),
+    (
+      "/plain/http://h/ --size 9",
+      "--size is for the URL of a picture; \"/plain/http://h/\" has its own options"
+    ),
+    (
+      "http://h/ --gateway h",
+      "--gateway: \"h\" is no address of a gateway; write it as https://img.example.org"
+    ),
+  ])
+  func `sign says what no path can say`(words: String, error: String) throws {
+    #expect(throws: UsageError("imgctl sign: \(error)")) {
+      try invocation("sign --key-file k \(words)")
+    }
+  }
+
   @Test func `get writes to a file or to standard output`() throws {
     #expect(try command("get http://h/", as: GetCommand.self).outputPath == nil)
     #expect(try command("get http://h/ -o -", as: GetCommand.self).outputPath == nil)

@@ -17,7 +17,7 @@ struct LayeringTests {
 
     "ImgSystem": platform.union(["CLinux"]),
     "ImgSandbox": platform.union(["CLinux", "CSeccomp", "ImgModel", "ImgSystem"]),
-    "ImgSettings": platform.union(["ImgModel", "ImgSystem"]),
+    "ImgSettings": platform.union(["ImgCrypto", "ImgModel", "ImgSystem"]),
     "ImgWire": platform.union(["ImgModel", "ImgSystem"]),
     "ImgCrypto": ["CSodium"],
     "ImgHTTP": platform.union(["CLinux", "CMicroHTTPD", "ImgSystem"]),

@@ -213,6 +213,108 @@ package struct ServeCommand: Command {
   }
 }
 
+/// `imgctl sign`: prints signed targets for a gateway with `--key-file`.
+package struct SignCommand: Command {
+  /// Paths and URLs, as targets that are not signed yet.
+  package let targets: [String]
+  /// What targets begin with in the output; empty for paths alone.
+  package let gateway: String
+  package let isJSON: Bool
+  private let arguments: ArgumentReader
+
+  private static let target = OperandDescription(
+    "PATH|URL", .many,
+    help:
+      "What the gateway is asked for: a path without its signature, such as /rs:fit:300:200/plain/https://example.org/a.jpg "
+      + "or '/image?url=https://example.org/a.jpg&w=300'; or the URL of a picture, whose path has the options."
+  )
+  private static let gateway = OptionDescription(
+    "--gateway", "URL",
+    help:
+      "Print whole URLs, which begin with this address of the gateway, such as https://img.example.org. Default: "
+      + "paths.")
+
+  package static let description = CommandDescription(
+    name: "imgctl sign", summary: "sign requests for a gateway with --key-file",
+    operands: [target],
+    options: GatewayOptions.signing + [gateway] + VariantOptions.optionsOfPath + [.json]
+      + OptionDescription.places,
+    notes: [
+      "Prints one line for each operand. A signature in a path, or unsafe in its place, is replaced.",
+      "Options of thumbnails are for URLs of pictures. A path has its own.",
+    ],
+    examples: [
+      .init(
+        "imgctl sign --key-file keys /rs:fit:300:200/plain/https://example.org/a.jpg",
+        "The same path with its signature."),
+      .init(
+        "imgctl sign --key-file keys https://example.org/a.jpg --size 300x200 --crop --format webp "
+          + "--gateway https://img.example.org", "The whole URL of a thumbnail."),
+    ])
+
+  package init(_ arguments: ArgumentReader) throws(UsageError) {
+    let texts = arguments.texts(of: Self.target)
+    if let option = VariantOptions.optionsOfPath.first(where: arguments.contains),
+      let path = texts.first(where: { $0.hasPrefix("/") })
+    {
+      throw UsageError(
+        "\(option.flag) is for the URL of a picture; \(Spelling.quotedWhole(path)) has its own options"
+      )
+    }
+    targets = try texts.map { (text) throws(UsageError) in
+      guard !text.hasPrefix("/") else { return text }
+      return try VariantOptions.gatewayPath(of: Self.url(text), in: arguments)
+    }
+    let gateway = try arguments.value(of: Self.gateway, Self.address(parsing:)) ?? ""
+    self.gateway = gateway
+    isJSON = arguments.contains(.json)
+    self.arguments = arguments
+  }
+
+  private static func url(_ text: String) throws(UsageError) -> ImageURL {
+    do throws(Failure) {
+      let url = try ImageURL(line: text)
+      guard try FileURL.path(of: url.text) == nil else {
+        throw Failure(
+          stage: .queue, code: .unsupportedScheme, detail: "the gateway serves no files")
+      }
+      return url
+    } catch {
+      throw UsageError(
+        "\(HumanText.source(text)): \(error.detail); a path begins with a slash")
+    }
+  }
+
+  private static func address(parsing text: String) throws(InvalidValue) -> String {
+    guard ListPlace.isURL(text), !text.contains(where: { "?#".contains($0) }) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is no address of a gateway; write it as https://img.example.org")
+    }
+    return text.hasSuffix("/") ? String(text.dropLast()) : text
+  }
+
+  package func run(in context: CommandContext) throws -> ExitCode {
+    let signatures = try rethrowing(try context.signatures(of: arguments)) {
+      (error: UsageError) in UsageError("\(Self.description.name): \(error)")
+    }
+    for text in targets {
+      let target: SignedTarget
+      do {
+        target = try SignedTarget(text, by: signatures)
+      } catch {
+        throw UsageError("\(Self.description.name): \(Spelling.quotedWhole(text))", error)
+      }
+      if isJSON {
+        try context.output.write(
+          json: JSONObject(["signature": target.signature, "url": gateway + target.text]))
+      } else {
+        try context.output.write("\(gateway)\(target.text)\n")
+      }
+    }
+    return .success
+  }
+}
+
 /// The result of `imgctl start`, with the settings that differ from the requested ones.
 struct StartReport: Encodable {
   let processID: Int32

@@ -3,6 +3,7 @@ import ImgClient
 import ImgCrypto
 import ImgHTTP
 import ImgModel
+import ImgSettings
 
 /// The thumbnails that were sent last, so that a hit costs neither a look-up in the store nor a hash.
 ///

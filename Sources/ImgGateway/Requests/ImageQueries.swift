@@ -1,4 +1,5 @@
 package import ImgClient
+import ImgCrypto
 package import ImgHTTP
 package import ImgModel
 package import ImgSettings
@@ -60,6 +61,37 @@ package struct ImageQueries: Sendable {
     query.request.kept = kept
     query.request.variant = sides.bounding(query.request.variant, of: query.box)
     return query
+  }
+}
+
+/// The check of requests.
+extension RequestSignatures {
+  /// - Parameter texts: the text as sent, and as its client may have signed it.
+  /// - Throws: 403 if signatures are required, and this is none of a text.
+  func require(_ signature: String, of texts: [String]) throws(RequestRejection) {
+    guard areRequired else { return }
+    let given = Array(signature.utf8)
+    // All keys are tried, so that the time does not tell which one has signed.
+    let matchCount = texts.reduce(0) { count, text in
+      count
+        + keys.count { key in
+          ConstantTime.isEqual(given, Array(self.signature(of: text, by: key).utf8))
+        }
+    }
+    guard matchCount > 0 else {
+      throw RequestRejection(
+        .forbidden, code: "invalid_signature",
+        "the signature is missing or does not match; sign the request with the server's key")
+    }
+  }
+
+  /// Checks the signature of the query form.
+  ///
+  /// - Throws: 403 as ``require(_:of:)``.
+  func requireParameter(of target: RequestTarget) throws(RequestRejection) {
+    guard areRequired else { return }
+    let query = SignedQuery(path: target.path, query: target.query)
+    try require(query.signature, of: [query.text])
   }
 }
 

@@ -132,14 +132,7 @@ package struct RequestTarget: Hashable, Sendable {
   /// - Parameter text: letters outside ASCII may stand for themselves, as some programs send them.
   /// - Throws: 400 for a target that is no path, or has a space, a control character or a fragment.
   package init(_ text: String) throws(RequestRejection) {
-    guard text.utf8.first == UInt8(ascii: "/") else {
-      throw .malformedTarget("the request target must begin with a slash")
-    }
-    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "#") }) else {
-      throw .malformedTarget(
-        "the request target contains #, a space or a control character; escape it: %23 for #, %20 for a "
-          + "space")
-    }
+    if let fault = SignedTarget.fault(in: text) { throw .malformedTarget(fault) }
     self.text = text
     let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     path = String(parts[0])

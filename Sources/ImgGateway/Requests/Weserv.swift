@@ -1,5 +1,6 @@
 import ImgClient
 import ImgModel
+import ImgSettings
 
 /// The value of weserv's option `maxage`.
 enum WeservAge {

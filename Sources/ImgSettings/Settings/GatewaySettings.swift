@@ -13,6 +13,10 @@ package enum GatewayOptions {
     help: "Accept signed requests for pictures alone. Each line of the file has a key and a salt "
       + "in hexadecimal digits, separated by a space; a signature by any of them counts. A key has at least 8 "
       + "bytes. Only its owner and its group may be able to change it. Default: none.")
+  /// For a program that signs.
+  static let signingKeyFile = OptionDescription(
+    keyFile.flag, "FILE",
+    help: "The file of the gateway's \(keyFile.flag). The key and the salt of its first line sign.")
   static let signatureSize = OptionDescription(
     "--signature-size", "N",
     help: "How many bytes of a signature requests have, from 8 to 32. Default: 32.")
@@ -78,6 +82,9 @@ package enum GatewayOptions {
     crossSite, keep, maximumSide, requests, requestTimeout, connections, mock,
   ]
 
+  /// The options of a program that signs.
+  package static let signing = [signingKeyFile, signatureSize]
+
   /// Where the cluster is.
   package static let places = ([Setting.socket] + Setting.directories + [.autostart]).map(\.option)
 }
@@ -128,10 +135,6 @@ package struct GatewaySettings: Sendable {
     }
     typealias Options = GatewayOptions
     if let texts = given(Options.listen) { listen = try texts.value(ListenAddress.init(parsing:)) }
-    keyFile = given(Options.keyFile)?.texts.last
-    if let texts = given(Options.signatureSize) {
-      signatureByteCount = try texts.value(Self.count(in: 8...32))
-    }
     if let texts = given(Options.allowUnsigned) { allowsUnsigned = try texts.value(Self.isOn) }
     allowedOrigins = given(Options.allowOrigin)?.texts ?? []
     presets = given(Options.preset)?.texts ?? []
@@ -156,6 +159,30 @@ package struct GatewaySettings: Sendable {
     isJSON = arguments.contains(GatewayInvocation.json)
     if let texts = given(Options.connections) {
       maximumConnections = try texts.value(Self.count(in: 1...65_536))
+    }
+    try readSignatures(Options.keyFile, in: arguments, environment)
+  }
+
+  /// The settings of signatures alone, for a program that signs.
+  ///
+  /// - Parameter arguments: read with ``GatewayOptions/signing``.
+  package init(
+    signingBy arguments: ArgumentReader, environment: [String: String]
+  ) throws(UsageError) {
+    try readSignatures(GatewayOptions.signingKeyFile, in: arguments, environment)
+    guard keyFile != nil else {
+      throw UsageError(
+        "\(GatewayOptions.keyFile.flag) is missing; give the file that the gateway has")
+    }
+  }
+
+  private mutating func readSignatures(
+    _ keyFileOption: OptionDescription, in arguments: ArgumentReader,
+    _ environment: [String: String]
+  ) throws(UsageError) {
+    keyFile = GivenTexts(of: keyFileOption, in: arguments, environment)?.texts.last
+    if let texts = GivenTexts(of: GatewayOptions.signatureSize, in: arguments, environment) {
+      signatureByteCount = try texts.value(Self.count(in: 8...32))
     }
     unreadVariables = environment.filter { $0.key.hasPrefix("IMGPROXY_") && !$0.value.isEmpty }
       .keys.sorted()

@@ -139,6 +139,57 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("/rs:fit:3:2/plain/https://h/a", "/rs:fit:3:2/plain/https://h/a"),
+    ("/unsafe/rs:fit:3:2/plain/https://h/a@png", "/rs:fit:3:2/plain/https://h/a@png"),
+    ("/OLD/rs%3Afit:3:2/plain/https://h/a", "/rs%3Afit:3:2/plain/https://h/a"),
+    ("/OLD/plain/https://h/a%3Fb", "/plain/https://h/a%3Fb"),
+    ("/plain/https://h/a", "/plain/https://h/a"),
+    ("/_/aHR0cHM6Ly9oL2E", "/aHR0cHM6Ly9oL2E"), ("/aHR0cHM6/Ly9oL2E.png", "/aHR0cHM6/Ly9oL2E.png"),
+  ])
+  func `a path that was signed is accepted, whatever stood for its signature`(
+    text: String, unsigned: String
+  ) throws {
+    let signatures = RequestSignatures(keys: [try exampleKey(), secretHello()], byteCount: 16)
+    let signed = try SignedTarget(text, by: signatures)
+    #expect(signed.text == "/\(signed.signature)\(unsigned)")
+    #expect(try imgproxy(signed.text, signatures).request.url.hasPrefix("https://h/a"))
+    #expect(throws: RequestRejection.self) { try imgproxy(signed.text + "x", signatures) }
+  }
+
+  @Test(arguments: [
+    "/image?url=h.example%2Fa.jpg&w=300", "/image?s=old&url=h.example%2Fa.jpg&w=300",
+    "/?w=300&url=h.example/a.jpg&s=", "/image?url=h.example%2Fa.jpg&",
+  ])
+  func `a query that was signed is accepted`(text: String) throws {
+    let signatures = RequestSignatures(keys: [try exampleKey()])
+    let signed = try SignedTarget(text, by: signatures)
+    #expect(try weserv(signed.text, signatures).request.url == "http://h.example/a.jpg")
+  }
+
+  @Test(arguments: [
+    ("", "slash"), ("rs:fit:3:2/plain/https://h/a", "slash"), ("/a b", "space"), ("/a#b", "%23"),
+    ("/", "/image?url="), ("/image", "/image?url="), ("/image?w=3", "/image?url="),
+    ("/id/3-0/300", "needs no signature"), ("/v2/list", "needs no signature"),
+    ("/rs:fit:3:2/plain/https://h/a?b", "%3F"), ("/rs:fit:3:2", "/plain/"),
+    ("/etc/passwd", "/plain/"), ("//plain/https://h/a", "needs no signature"),
+  ])
+  func `a target that the gateway would refuse is not signed`(
+    text: String, remedy: String
+  ) throws {
+    let signatures = RequestSignatures(keys: [try exampleKey()])
+    let error = try #require(throws: InvalidValue.self) { try SignedTarget(text, by: signatures) }
+    #expect(error.reason.contains(remedy), "\(error)")
+  }
+
+  @Test func `the address of a picture is read as it was written`() throws {
+    let url = "https://h.example/a%20b.jpg?x=1&y=%C3%BC@2"
+    let signatures = RequestSignatures(keys: [try exampleKey()])
+    let path = "/rs:fit:3:2\(SignedTarget.plainAddress(url))@webp"
+    let signed = try SignedTarget(path, by: signatures)
+    #expect(try imgproxy(signed.text, signatures).request.url == url)
+  }
+
   @Test func `a signature that is not required is not checked`() throws {
     _ = try weserv("/image?url=h.example&s=x", RequestSignatures())
     #expect(!RequestSignatures().areRequired)
