@@ -221,6 +221,7 @@ package enum CommandTable {
     GetCommand.self,
     InfoCommand.self,
     ExportCommand.self,
+    SheetCommand.self,
     CacheStatCommand.self,
     CacheLsCommand.self,
     CacheGetCommand.self,

@@ -58,9 +58,15 @@ enum ListPlace: CustomStringConvertible {
   /// - Parameters:
   ///   - takesURLs: whether a URL names a list, and not a picture.
   ///   - takesFiles: whether a path may name a picture or a directory.
+  ///   - takesPictureURLs: whether a URL names a picture.
   init(
-    _ text: String, of command: CommandDescription, takesURLs: Bool, takesFiles: Bool = false
+    _ text: String, of command: CommandDescription, takesURLs: Bool, takesFiles: Bool = false,
+    takesPictureURLs: Bool = false
   ) throws {
+    if takesPictureURLs, Self.isURL(text) {
+      self = .pictures([try ImageURL(argument: text).text])
+      return
+    }
     guard Self.isURL(text) else {
       self = takesFiles && FileList.isNamed(by: text) ? .pictures([text]) : .file(text)
       return
@@ -117,6 +123,8 @@ struct ListSubmission: ~Copyable {
   struct FileOptions {
     /// Whether the directories in a directory are read, too.
     let isRecursive: Bool
+    /// Whether a URL names a picture, and not a list.
+    var takesURLs = false
   }
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
@@ -141,7 +149,8 @@ struct ListSubmission: ~Copyable {
     var places: [ListPlace] = []
     for path in paths {
       let place = try ListPlace(
-        path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && format == .text)
+        path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && format == .text,
+        takesPictureURLs: files?.takesURLs == true)
       if case .pictures(let earlier) = places.last, case .pictures(let more) = place {
         places[places.count - 1] = .pictures(earlier + more)
       } else {

@@ -92,7 +92,7 @@ final class FileList: ListSource {
   /// Directories in each other. Each that is being read is open.
   private static let maximumDepth = 128
 
-  /// - Parameter operands: pictures and directories.
+  /// - Parameter operands: pictures, URLs of pictures, and directories.
   init(_ operands: [String], isRecursive: Bool) {
     self.operands = operands[...]
     self.isRecursive = isRecursive
@@ -132,6 +132,7 @@ final class FileList: ListSource {
   private func nextLine() throws -> String?? {
     guard var level = levels.popLast() else {
       guard let operand = operands.popFirst() else { return nil }
+      if ListPlace.isURL(operand) { return operand }
       guard try FileStatus(following: operand).isDirectory else {
         return Self.paths.url(of: operand)
       }

@@ -38,7 +38,7 @@ enum VariantOptions {
       "auto, compatible, jpeg (or jpg), png, webp, avif or gif; auto is WebP for animations and for "
       + "pictures with transparency, else JPEG; compatible is GIF, PNG and JPEG for the same. "
       + "Default: auto.")
-  private static let quality = OptionDescription(
+  static let quality = OptionDescription(
     "--quality", "Q",
     help: "The quality of the encoder, from 1 to 100; PNG and GIF ignore it. Default: 80.")
   private static let depth = OptionDescription(
@@ -214,7 +214,7 @@ enum VariantOptions {
 }
 
 /// The box of `--size`.
-private struct RequestedBox {
+struct RequestedBox {
   /// In pixels; `nil` leaves the side to the proportions of the picture.
   let width: Int?
   /// The same.
@@ -333,7 +333,7 @@ enum EffectOptions {
 }
 
 extension RGBColour {
-  fileprivate init(parsing text: String) throws(InvalidValue) {
+  init(parsing text: String) throws(InvalidValue) {
     guard let colour = RGBColour(named: text) else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is not a colour; write a name of CSS such as orange, or digits such as ff8800"

@@ -47,6 +47,7 @@ import Testing
       ("get", [origin.url("/p/5")]), ("get", [origin.url("/p/5"), "--no-cache"]),
       ("get", [origin.url("/missing/2")]), ("get", [file]), ("info", [origin.url("/p/5")]),
       ("info", [file, "--full", "--gps"]), ("info", ["--list", list]), ("export", ["2", out]),
+      ("sheet", ["2", "-o", cluster.directory.file("sheet.jpg")]),
       ("cache put", Array(put.dropFirst())), ("cache put", ["http://127.0.0.1/put", list]),
       ("cache get", ["http://127.0.0.1/put"]), ("cache ls", []), ("cache stat", []),
       ("cache rm", ["http://127.0.0.1/put"]), ("cache clean", []), ("cache verify", []),

@@ -2,18 +2,14 @@ import FoundationEssentials
 import Glibc
 import TestOrigin
 
-// The origin of the demonstration and of measurements: see `ToolInvocation.usage`.
+// The origin of the demonstration and of measurements: see `ServeOptions.usage`.
 
 let ending = EndSignal()
 do {
-  switch try ToolInvocation(Array(CommandLine.arguments.dropFirst())) {
-  case .serve(let options):
-    try OriginTool(options).run(until: ending)
-  case .contactSheet(let directory, let output):
-    try Data(ContactSheet(directory: directory).encoded()).write(to: URL(filePath: output))
-  }
+  let options = try ServeOptions(Array(CommandLine.arguments.dropFirst()))
+  try OriginTool(options).run(until: ending)
 } catch let error as UsageError {
-  complain("\(error.message)\n\(ToolInvocation.usage)")
+  complain("\(error.message)\n\(ServeOptions.usage)")
   exit(2)
 } catch OriginError.cannotListen(let port) {
   complain("cannot listen on port \(port): another program may listen there")
