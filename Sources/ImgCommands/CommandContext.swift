@@ -203,6 +203,12 @@ package struct CommandContext {
     return { [running] in try FetchedList(at: $0, under: running) }
   }
 
+  /// Reads the local files of a job, over a connection of its own, until the reader is released.
+  func fileReader(of job: JobID) throws -> JobFileReader {
+    let client = try runningCoordinator()
+    return try JobFileReader(of: job, over: ClusterTransport(settings, continuing: client))
+  }
+
   /// The jobs, for a command that only reads them. It starts no coordinator, because that would
   /// start their downloads.
   func jobs() throws -> JobSource {

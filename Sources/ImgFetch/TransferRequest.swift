@@ -195,7 +195,8 @@ struct ConnectionAttempt {
     }
     refusedAddress =
       "\(IPAddress.text(bytes) ?? "the address") is refused: \(reason); "
-      + "imgctl stop, then imgctl start --allow-network CIDR allows a network"
+      + "imgctl stop, then imgctl start --allow-network CIDR allows a network, and imgctl config set "
+      + "--allow-network CIDR does for later starts"
     return false
   }
 

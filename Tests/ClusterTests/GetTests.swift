@@ -165,6 +165,13 @@ extension Raster.Pixel {
     #expect(!FileManager.default.fileExists(atPath: path))
     _ = try write(["get", opaque], to: "b.png")
     #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
+    // Several, of which one is not there.
+    let directory = cluster.directory.file("several")
+    let both = try cluster.imgctl("cache", "get", opaque, transparent, "-o", "\(directory)/")
+    #expect(both.exitCode == 1)
+    #expect(both.messages.contains("\(transparent) is not stored in this size"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["opaque.jpg"])
+    #expect(try cluster.imgctl("cache", "get", opaque, opaque).exitCode == 2)
   }
 
   @Test func `cache get without a format writes the stored one`() throws {

@@ -67,30 +67,65 @@ import Testing
         try size(of: Array(Data(contentsOf: URL(filePath: "\(export)/\(name)")))) == [256, 192])
     }
 
+    // What the store has lost is read again, too.
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    let fetched = cluster.directory.file("fetched")
+    let again = try cluster.imgctl("export", "\(job)", fetched, "--fetch")
+    #expect(again.exitCode == 0, "\(again.messages)")
+    for name in names {
+      #expect(FileManager.default.fileExists(atPath: "\(fetched)/\(name)"))
+    }
+
     // Only what has changed is read again.
     try Data(picture + [0]).write(to: URL(filePath: "\(folder)/\(names[0])"))
     let list = try cluster.list(
       ["./photos/\(names[0])", "\(folder)/\(names[1])", "./photos/none.jpg"])
     let second = try cluster.imgctl("submit", list, "--wait")
     #expect(second.exitCode == 1, "\(second.messages)")
-    let again = try cluster.finished(try #require(second.lines.first.flatMap(JobID.init)))
-    #expect([again.done, again.failed, again.fromCache] == [2, 1, 1])
+    let last = try cluster.finished(try #require(second.lines.first.flatMap(JobID.init)))
+    #expect([last.done, last.failed, last.fromCache] == [2, 1, 1])
+
+    let facts = try cluster.imgctl("info", "--list", list)
+    #expect(facts.exitCode == 1, "\(facts.messages)")
+    #expect(facts.lines.count { $0.contains("\"width\":640") } == 2)
+    #expect(facts.lines.count { $0.contains("unreadable_file") } == 1)
   }
 
-  @Test func `files of a command that was killed wait for the next one that reads them`() throws {
-    let path = try write(picture)
-    var lines = ["submit", "-"]
-    let job = try cluster.client().submit(
-      name: nil, options: RequestOptions(variant: .standard), namesFiles: true
-    ) {
-      lines.popLast().map { _ in
-        [FileURL.text(ofPath: Array(path.utf8), state: [Int64(lines.count)])]
-      }
-    }.job
-    let waiting = try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait == nil }
-    #expect(waiting.wait?.kind == .localFiles && waiting.done == 0)
-    #expect(try cluster.imgctl("wait", "\(job)").exitCode == 0)
-    #expect(try cluster.finished(job).done == 2)
+  // MARK: - Contact sheets
+
+  @Test func `a sheet has a tile for each picture, and an empty one for what cannot be decoded`()
+    throws
+  {
+    let maker = try PictureMaker.start()
+    let origin = TestOrigin()
+    let colours = [Raster.Pixel(255, 0, 0), Raster.Pixel(0, 255, 0), Raster.Pixel(0, 0, 255)]
+    for (index, colour) in colours.enumerated() {
+      let file = try maker.encode(Raster(width: 60, height: 60) { _, _ in colour }, as: .png)
+      origin.serve("/\(index).png", .body(index == 1 ? Array(file.dropLast(30)) : file))
+    }
+    let urls = (0..<4).map { "\(origin.baseURL)/\($0).png" }
+    let submitted = try cluster.imgctl(
+      "submit", try cluster.list(urls), "--decode", "lazy", "--wait")
+    let job = try #require(submitted.lines.first)
+
+    let path = cluster.directory.file("sheet.png")
+    let sheet = try cluster.imgctl(
+      "sheet", job, "-o", path, "--tile", "50", "--columns", "2", "--background", "black")
+    #expect(sheet.exitCode == 1)
+    #expect(sheet.messages.contains("1.png: no tile: corrupt_image"), "\(sheet.messages)")
+    #expect(sheet.messages.contains("3 tiles of 50x50 in 2 columns: 106x106 png"))
+    #expect(sheet.messages.contains("1 line without a thumbnail: imgctl failures \(job)"))
+    #expect(sheet.messages.contains("1 line with an empty tile"))
+    let bytes = Array(try Data(contentsOf: URL(filePath: path)))
+    let raster = try PictureReader(runtime: VipsRuntime.start()).raster(of: bytes)
+    let black = Raster.Pixel(0, 0, 0)
+    #expect([raster[27, 27], raster[79, 27], raster[27, 79]] == [colours[0], black, colours[2]])
+    #expect([raster[1, 27], raster[53, 27], raster[79, 79]] == [black, black, black])
+
+    // The pictures themselves become a job first.
+    let again = try cluster.imgctl("sheet", urls[0], urls[1], urls[2], "-o", path, "--json")
+    #expect(again.exitCode == 1, "\(again.messages)")
+    #expect(try #require(again.lines.last).contains("\"tiles\":2"), "\(again.lines)")
   }
 
   // MARK: - Pictures without an origin

@@ -221,7 +221,8 @@ import Testing
            1 http_status, temporary: the origin answered 503
            1 opted_out: noai
           and 2 of 2 other kinds
-        to permit a network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all
+        to permit a network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all; imgctl config \
+        set --allow-network CIDR does it for later starts
         to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient
         opted_out: their origins do not permit this use; see --respect-opt-out and --respect-robots in imgctl \
         submit --help

@@ -2,9 +2,10 @@ import ImgClient
 package import ImgModel
 package import ImgSettings
 
-/// `imgctl cache get`: returns one thumbnail if it is stored.
+/// `imgctl cache get`: returns thumbnails that are stored.
 package struct CacheGetCommand: Command {
-  package let url: String
+  /// Several are for a directory, or for descriptions.
+  package let urls: [String]
   package let fetch: FetchOptions
   private let choice: VariantChoice
   private let picture: PictureOutput
@@ -12,7 +13,8 @@ package struct CacheGetCommand: Command {
   package var variant: Variant { choice.variant }
   package var isLenient: Bool { choice.isLenient }
 
-  private static let source = OperandDescription("URL", help: "The URL of the picture.")
+  private static let source = OperandDescription(
+    "URL", .many, help: "The URL of the picture. Several are for -o DIR/, or for --json alone.")
 
   package static let description = CommandDescription(
     name: "imgctl cache get", summary: "write a stored thumbnail; fetch nothing",
@@ -29,24 +31,39 @@ package struct CacheGetCommand: Command {
       .init(
         "imgctl cache get https://example.org/a.jpg --size 64 --json",
         "Describes the thumbnail of that size."),
+      .init(
+        "imgctl cache get example.org/a.jpg example.org/b.jpg -o thumbs/",
+        "Files named as the pictures, such as thumbs/a.jpg."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    url = arguments.text(of: Self.source)
-    fetch = try FetchArguments.fetchOptions(in: arguments, for: [url])
+    urls = Array(arguments.texts(of: Self.source))
+    fetch = try FetchArguments.fetchOptions(in: arguments, for: urls)
     picture = try PictureOutput(arguments)
     choice = try VariantOptions.choice(in: arguments, for: picture)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    guard let files = try picture.files(of: urls, for: Self.description.name) else {
+      return try deliver(urls[0], to: picture, in: context)
+    }
+    var code = ExitCode.success
+    for (url, file) in zip(urls, files) where try deliver(url, to: file, in: context) != .success {
+      code = .someFailed
+    }
+    return code
+  }
+
+  private func deliver(
+    _ text: String, to picture: PictureOutput, in context: CommandContext
+  ) throws -> ExitCode {
     try picture.check(for: Self.description.name)
-    let url = try ImageURL(argument: self.url)
-    let name = fetch.name(of: url)
-    switch try context.store.thumbnail(of: name, choice) {
+    let url = try ImageURL(argument: text)
+    switch try context.store.thumbnail(of: fetch.name(of: url), choice) {
     case .found(let found):
       try picture.deliver(
         found.bytes, found.record.thumbnail,
-        JSONObject.picture(RequestedURL(self.url), found.record), in: context)
+        JSONObject.picture(RequestedURL(text), found.record), in: context)
       return .success
     case .damaged:
       return absent(

@@ -52,7 +52,10 @@ package struct ExportCommand: Command {
     let status = try jobs.status(of: job)
     var missing: MissingResults?
     if isFetching, case .coordinator(let client) = jobs {
-      missing = MissingResults(of: status, over: client, try context.runningCoordinator()) {
+      missing = MissingResults(
+        of: status, over: client, try context.runningCoordinator(),
+        readingFiles: context.fileReader(of:)
+      ) {
         if !isJSON { context.note($0) }
       }
     }
@@ -365,6 +368,7 @@ final class MissingResults {
   private let client: Client
   /// For the results, while the other connection follows a job.
   private let resultsClient: Client
+  private let readFiles: (JobID) throws -> JobFileReader
   private let report: (String) -> Void
   /// The number of lines of the next part.
   private var partCount = MissingResults.firstPartCount
@@ -376,14 +380,17 @@ final class MissingResults {
   /// - Parameters:
   ///   - client: a connection on which no reply is awaited meanwhile.
   ///   - resultsClient: another one.
+  ///   - readFiles: reads the local files of a job.
   ///   - report: is told for people what a job waits for.
   init(
     of original: ImageJob, over client: Client, _ resultsClient: Client,
+    readingFiles readFiles: @escaping (JobID) throws -> JobFileReader,
     report: @escaping (String) -> Void
   ) {
     self.original = original
     self.client = client
     self.resultsClient = resultsClient
+    self.readFiles = readFiles
     self.report = report
   }
 
@@ -410,8 +417,13 @@ final class MissingResults {
   private func makePart(
     _ lines: [LineResult], _ write: (LineResult) throws -> Bool
   ) throws -> [LineResult] {
-    let job = try submit(lines)
+    let namesFiles =
+      client.isOfOwnUser
+      && lines.contains { (try? ImageURL(line: $0.url))?.isReadByCommand == true }
+    let job = try submit(lines, namesFiles: namesFiles)
     do {
+      let reader = namesFiles ? try readFiles(job) : nil
+      defer { withExtendedLifetime(reader) {} }
       let lost = try follow(job, of: lines, write)
       _ = try client.answer(.change(job, .remove))
       return lost
@@ -449,7 +461,7 @@ final class MissingResults {
     return lost
   }
 
-  private func submit(_ lines: [LineResult]) throws -> JobID {
+  private func submit(_ lines: [LineResult], namesFiles: Bool) throws -> JobID {
     var batcher = SubmissionBatcher()
     var batches = lines.compactMap { batcher.add($0.url) }
     if let last = batcher.finish() { batches.append(last) }
@@ -457,7 +469,9 @@ final class MissingResults {
     let options = RequestOptions(
       original.request, priority: original.priority.rawValue,
       hostRatePerMinute: original.hostRatePerMinute, attempts: original.attempts)
-    return try client.submit(name: "export of job \(original.job)", options: options) {
+    return try client.submit(
+      name: "export of job \(original.job)", options: options, namesFiles: namesFiles
+    ) {
       rest.popFirst()
     }.job
   }

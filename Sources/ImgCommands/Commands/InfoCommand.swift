@@ -27,8 +27,9 @@ package struct InfoCommand: Command {
   private static let list = OptionDescription(
     "--list", "FILE|-",
     help:
-      "Read a list of URLs, one a line, in place of one picture; - reads standard input. Prints "
-      + "one JSON object a line as the results come, in any order.")
+      "Read a list of URLs, one a line, in place of one picture; - reads standard input. A line that begins with /, ./ or "
+      + "../ is the path of a picture, as it is, relative to the directory of the list. Prints one JSON object a "
+      + "line as the results come, in any order.")
   private static let place = OptionDescription(
     "--gps", help: "Tell where the picture was taken, and print the whole XMP packet.")
   static let full = OptionDescription(
@@ -271,13 +272,18 @@ struct FactsList {
   }
 
   func run() throws -> ExitCode {
-    var list = try ListSubmission(paths: [path], of: InfoCommand.description)
+    var list = try ListSubmission(
+      paths: [path], of: InfoCommand.description,
+      files: ListSubmission.FileOptions(isRecursive: false))
     let client = try context.coordinatorOfStore()
     let submitted = try list.submit(to: client, options: options)
     context.note("job \(submitted.job)\n")
     // Replies to other requests would be lost on the connection that follows the job.
     let results = FinishedLines(of: submitted.job, from: try context.runningCoordinator())
     let signals = try SignalSource([SIGINT])
+    // Its threads inherit that Ctrl-C is an event.
+    let reader = list.namesFiles ? try context.fileReader(of: submitted.job) : nil
+    defer { withExtendedLifetime(reader) {} }
     let status = try client.watch(submitted.job, every: Self.interval) { status in
       try results.forEachNew(hasEnded: status.hasEnded) { try print($0) }
       try context.output.flush()

@@ -137,7 +137,9 @@ extension ImageError.Code {
   /// How failures that a retry alone does not cure can be cured; `nil` where the list or its origins are at fault.
   fileprivate func remedy(for job: JobID) -> String? {
     switch self {
-    case .blockedAddress: Self.restart("permit a network", "--allow-network CIDR", job)
+    case .blockedAddress:
+      Self.restart("permit a network", "--allow-network CIDR", job)
+        + "; imgctl config set --allow-network CIDR does it for later starts"
     case .blockedPath: Self.restart("permit a directory", "--allow-directory DIR", job)
     case .tooLarge: Self.restart("fetch larger pictures", "--max-body SIZE", job)
     case .tooManyPixels: Self.restart("decode larger pictures", "--max-pixels N", job)
