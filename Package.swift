@@ -577,7 +577,6 @@ let package = Package(
     .executableTarget(
       name: "testorigin",
       dependencies: [
-        "ImgDecode",
         "ImgModel",
         "TestOrigin",
         "TestPictures",

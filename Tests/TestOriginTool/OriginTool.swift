@@ -1,7 +1,6 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
-import ImgDecode
 import ImgModel
 import TestOrigin
 import TestPictures
