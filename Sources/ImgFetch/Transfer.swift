@@ -373,7 +373,10 @@ final class Transfer {
         content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
         facts: record, declaredByteCount: nil, mediaType: head.mediaType)
       return .finished(finished(.success(body)))
-    case .failed(let failure): return .finished(finished(.failure(failure)))
+    case .failed(let failure):
+      var end = finished(.failure(failure))
+      end.sign = ending(with: code).sign(of: end.result)
+      return .finished(end)
     }
   }
 
@@ -417,9 +420,16 @@ final class Transfer {
     // No callback has seen a response without a byte of body.
     if code == CURLE_OK, let head = reader.head, head.isSuccess { _ = beginBody(of: head) }
     do throws(SystemError) { try body.flush() } catch { stop(because: .spoolFailed(error)) }
-    let result = ending(with: code).result(reuse: reuse)
-    return finished(
+    let ending = ending(with: code)
+    let result = ending.result(reuse: reuse)
+    var finished = finished(
       result, leftover: leftover(after: result), notModified: notModified(after: code))
+    finished.sign = ending.sign(of: result)
+    finished.peer = ending.peer
+    if case .failure(let failure) = result, failure.code == .dnsFailure {
+      finished.unresolvedHost = request.host
+    }
+    return finished
   }
 
   private func finished(

@@ -253,6 +253,19 @@ extension Failure {
   }
 }
 
+/// What the end of a transfer says of the network of this machine, beside what it says of its URL.
+package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
+  /// Neither the resolver nor the host answered, nor the host that had answered last.
+  case silent
+  /// The same, and this machine has no route to any network.
+  case unrouted
+  /// The resolver said that there is no such name, the host refused the connection, or the host that had answered
+  /// last still does.
+  case answered
+  /// A web page came where a picture was expected.
+  case page
+}
+
 extension Failure: CustomStringConvertible {
   package var description: String { "\(code.rawValue): \(detail)" }
 }

@@ -350,10 +350,18 @@ package struct Fetches {
   ) -> Bool {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
     let isRetried = scheduleRetry(of: source, after: failure, upTo: attempts, at: now)
-    transfers.setRetried(isRetried, id)
+    transfers.setVerdict(RetryVerdict(isRetried), id)
     stopJoining(id)
     remember(failure, of: source, at: now)
     return isRetried
+  }
+
+  /// A transfer has failed because of the network: its source waits, without an attempt less.
+  mutating func hold(_ id: TransferID, because failure: Failure, at now: Instant) {
+    guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
+    sources.hold(source, because: failure, at: now)
+    transfers.setVerdict(.held, id)
+    stopJoining(id)
   }
 
   mutating func scheduleRetry(

@@ -66,6 +66,7 @@ extension Scheduler {
         let lease = fetches.begin(
           of: source, by: worker, for: next.id, at: next.url, now: now.instant)
         batches.add(grant(lease, to: worker, as: .transfer, for: next))
+        noteBegin(of: TransferID(startedBy: lease), host: next.host, isForViewer: isForViewer)
         begun.append(source)
         continue
       }
@@ -347,6 +348,7 @@ extension Scheduler {
   /// the decoder, also those that the worker did not know of when it said so.
   mutating func transferred(_ ended: [LeaseID], by worker: WorkerID) {
     for lease in ended {
+      if let id = fetches.leases[lease]?.transfer { noteNetwork(.answer, of: id) }
       for (id, item) in fetches.endReceiving(ofLease: lease, by: worker, at: now.instant) {
         workers.bodyArrived(for: id, at: worker)
         move(item, to: .decoding(id))

@@ -15,6 +15,7 @@ extension Scheduler {
         continue
       }
       workers.setSlow(false, id, of: worker)
+      noteNetwork(.answer, of: id)
       let until = now.instant + limits.transferTimeout
       if let cancel = fetches.redirect(id, by: redirection, until: until, at: now.instant) {
         effects.append(cancel)
@@ -42,6 +43,61 @@ extension Scheduler {
     for (worker, transfers) in followed.sorted(by: { $0.key < $1.key }) {
       effects.append(.send(.followRedirects(transfers), to: worker))
     }
+  }
+}
+
+/// The network of this machine, see ``NetworkHealth``.
+extension Scheduler {
+  /// Ends a trial whose transfer is over, and a wait that was long enough. Says what may begin.
+  mutating func reviewNetwork() {
+    if let trial = network.outage?.trial, fetches.transfers[trial] == nil {
+      network.endTrial(at: now.instant)
+    }
+    network.endWait(at: now.instant)
+    updateGate()
+  }
+
+  private mutating func updateGate() {
+    fetches.queue.gate =
+      switch network.outage {
+      case nil: .open
+      case .some where network.isTrialDue(at: now.instant): .trial(after: network.lastTried)
+      case .some: .viewersOnly
+      }
+  }
+
+  /// A transfer has begun, which tries a host if that is due.
+  mutating func noteBegin(of transfer: TransferID, host: String, isForViewer: Bool) {
+    guard !isForViewer, network.isTrialDue(at: now.instant) else { return }
+    network.beginTrial(transfer, of: host)
+    updateGate()
+  }
+
+  /// Takes in what a transfer shows of the network.
+  ///
+  /// - Returns: whether its failure is that of the network.
+  @discardableResult
+  mutating func noteNetwork(_ evidence: NetworkEvidence, of id: TransferID) -> Bool {
+    guard let transfer = fetches.transfers[id] else { return false }
+    // The page of a network that wants a login may come from one host for all.
+    let urlHost = fetches.sources[transfer.source]?.key.host ?? transfer.host
+    let host = evidence == .page ? urlHost : transfer.host
+    let isOfNetwork = network.note(evidence, of: HostGroup.name(of: host), at: now.instant)
+    updateGate()
+    return isOfNetwork
+  }
+
+  /// What a viewer is told whose picture fails because of the network.
+  func networkFailure(_ failure: Failure) -> Failure {
+    let reason =
+      switch network.outage?.kind {
+      case .offline: " (offline: no host can be resolved or connected to)"
+      case .captive: " (many hosts answer with web pages; the network may want a login first)"
+      case nil: ""
+      }
+    return Failure(
+      stage: failure.stage, code: failure.code, httpStatus: failure.httpStatus, isRetryable: true,
+      detail: failure.detail + reason)
   }
 }
 

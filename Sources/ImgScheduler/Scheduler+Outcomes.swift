@@ -16,7 +16,7 @@ extension Scheduler {
 
   private mutating func finished(_ answer: FetchResults.Result, by worker: WorkerID) {
     let result = answer.outcome == .cancelled ? fetches.refusedResult(answer) : answer
-    let isRetried = transferFailed(result, by: worker)
+    let verdict = transferFailed(result, by: worker)
     transferFailedBehind(result, by: worker)
     let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
     guard let item = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
@@ -27,8 +27,14 @@ extension Scheduler {
     case .failed(let failure, let byteCount):
       if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
-      guard isRetried, !work.item(item).waiters.isEmpty else {
-        let last = lastFailure(failure, of: work.item(item), by: transfer)
+      if verdict == .held {
+        dismissViewers(of: item, with: networkFailure(failure)) { _ in true }
+        if work.item(item).waiters.isEmpty { discard(item) } else { routeMiss(item) }
+        return
+      }
+      guard verdict == .retried, !work.item(item).waiters.isEmpty else {
+        var last = lastFailure(failure, of: work.item(item), by: transfer)
+        if result.sign == .page { last = pageFailure(last, at: work.item(item).host) }
         return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)
@@ -282,40 +288,59 @@ extension Outcome {
 ///
 /// A URL that waits for its retry holds no slot of the cluster or of its host.
 extension Scheduler {
-  /// A lease may have failed because of its transfer, or because its picture cannot be read.
+  /// A lease may have failed because of its transfer, or because its picture cannot be read. Or its picture came.
   ///
-  /// - Returns: whether every lease of the transfer tries the URL again.
+  /// - Returns: what that means for the URL, for every lease of the transfer.
   private mutating func transferFailed(
     _ result: FetchResults.Result, by worker: WorkerID
-  ) -> Bool {
-    guard case .failed(let failure, _) = result.outcome,
-      let lease = fetches.leases[result.lease], lease.worker == worker
-    else {
-      return false
+  ) -> RetryVerdict {
+    guard let lease = fetches.leases[result.lease], lease.worker == worker else { return .final }
+    guard case .failed(let failure, _) = result.outcome else {
+      if let id = lease.transfer, case .done = result.outcome, result.failureBehind == nil {
+        noteNetwork(.response, of: id)
+      }
+      return .final
+    }
+    guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
+      guard failure.stage == .fetch, let source = work[lease.item]?.source else { return .final }
+      return RetryVerdict(
+        fetches.scheduleRetry(
+          of: source, after: failure, upTo: attempts(permittedFor: source), at: now.instant))
+    }
+    if let verdict = transfer.verdict { return verdict }
+    // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
+    if failure.code == .blockedOrigin, transfer.leases.count > 1 { return .final }
+    let evidence = NetworkEvidence(failure, result.sign)
+    // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
+    // transfer goes on for the others. It is not tried again by itself.
+    let isOfLease = failure.code == .optedOut || failure.code == .blockedOrigin
+    let isOfURL = isOfLease || evidence == .none && !failure.isRetryable
+    if noteNetwork(evidence, of: id), !isOfURL, mayHold(transfer) {
+      fetches.hold(id, because: failure, at: now.instant)
+      return .held
     }
     guard failure.stage == .fetch else {
       // What the host sent is no picture, by its first bytes.
-      lease.transfer.map { fetches.noteEarlyAnswer(of: $0, at: now.instant) }
-      return false
+      fetches.noteEarlyAnswer(of: id, at: now.instant)
+      return .final
     }
-    guard let id = lease.transfer, let transfer = fetches.transfers[id] else {
-      let source = work[lease.item]?.source
-      return source.map {
-        fetches.scheduleRetry(
-          of: $0, after: failure, upTo: attempts(permittedFor: $0), at: now.instant)
-      } ?? false
-    }
-    if let isRetried = transfer.isRetried { return isRetried }
-    // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
-    if failure.code == .blockedOrigin, transfer.leases.count > 1 { return false }
     noteHealth(of: id, result, failure, begunAt: lease.since)
-    // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
-    // transfer goes on for the others. It is not tried again by itself.
-    if failure.code == .optedOut || failure.code == .blockedOrigin { return false }
-    let isRetried = fetches.fail(
-      id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant)
+    if isOfLease { return .final }
+    let verdict = RetryVerdict(
+      fetches.fail(
+        id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant))
     failWaiting(forDown: transfer.host)
-    return isRetried
+    return verdict
+  }
+
+  /// Whether the URL of a transfer waits for the network, and does not lose an attempt. While that only seems
+  /// to be the reason, URLs of viewers go on as ever.
+  private func mayHold(_ transfer: LeasedTransfer) -> Bool {
+    network.outage != nil
+      || transfer.leases.allSatisfy { lease in
+        fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
+          ?? true
+      }
   }
 
   /// How many attempts the requests for a source permit: as many as the one that permits the most; `nil` for as
@@ -332,6 +357,7 @@ extension Scheduler {
     guard let failure = result.failureBehind, let lease = fetches.leases[result.lease],
       lease.worker == worker, let id = lease.transfer, let host = fetches.transfers[id]?.host
     else { return }
+    if noteNetwork(NetworkEvidence(failure, result.sign), of: id) { return }
     noteHealth(of: id, result, failure, begunAt: lease.since)
     failWaiting(forDown: host)
   }
@@ -371,6 +397,15 @@ extension Scheduler {
       last.retryAt = timeline.wall(pause.until)
     }
     return last
+  }
+}
+
+extension Scheduler {
+  /// The failure of a URL that has a web page in place of a picture. A host with pages for errors has many.
+  private mutating func pageFailure(_ failure: Failure, at host: String) -> Failure {
+    let count = pageCounts.note(host)
+    return count == 1
+      ? failure : failure.explained("\(failure.detail), one of \(count) such pages of \(host)")
   }
 }
 

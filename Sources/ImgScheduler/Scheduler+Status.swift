@@ -16,6 +16,21 @@ extension Scheduler {
 
   /// Why no work of any job moves; `nil` when some may.
   package func clusterWait(journalError: String? = nil) -> Wait? {
+    processWait(journalError: journalError) ?? networkWait
+  }
+
+  /// Why no host is asked for jobs, see ``NetworkHealth``; `nil` if they may be.
+  private var networkWait: Wait? {
+    guard let outage = network.outage else { return nil }
+    let kind: Wait.Kind = outage.kind == .offline ? .offline : .captive
+    let since = timeline.wall(outage.since)
+    guard outage.trial == nil else { return Wait(kind, host: network.lastTried, since: since) }
+    let next = fetches.queue.nextForTrial(after: network.lastTried)?.name
+    return Wait(kind, host: next, since: since, until: timeline.wall(outage.nextTrial))
+  }
+
+  /// Why no work of any client moves, for reasons of this machine.
+  private func processWait(journalError: String? = nil) -> Wait? {
     if let journalError { return Wait(.journal, detail: journalError) }
     if jobs.unrecordedCount >= Self.unrecordedMaximum { return Wait(.recording) }
     if isDraining { return Wait(.draining) }
@@ -48,9 +63,10 @@ extension Scheduler {
     if job.leasedCount > 0 { return slowest(of: job, at: now) }
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
-    if let wait = clusterWait() { return wait }
+    if let wait = processWait() { return wait }
     if job.isHeld { return Wait(pinRoom.isKnown ? .storePinned : .lookingUp) }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
+    if let wait = networkWait, !job.waitsForFiles { return wait }
     return waitInQueue(of: job, at: now)
   }
 
@@ -83,6 +99,7 @@ extension Scheduler {
     switch transfer.state {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
     case .receiving:
+      if let wait = networkWait { return wait }
       let isAskingRobots = host?.robotsProbe == transfer.source
       return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
     case .redirected, .refused:
@@ -147,8 +164,8 @@ extension Scheduler {
   private func backoffWait(of source: Source, _ until: Instant) -> Wait {
     Wait(
       .backoff, host: source.key.host, detail: source.lastFailure?.detail,
-      httpStatus: source.lastFailure?.httpStatus, attempt: source.attempts + 1,
-      until: timeline.wall(until))
+      code: source.lastFailure?.code, httpStatus: source.lastFailure?.httpStatus,
+      attempt: source.attempts + 1, until: timeline.wall(until))
   }
 
   // MARK: - Viewers
@@ -176,12 +193,12 @@ extension Scheduler {
   private func itemWait(_ item: WorkItem, at now: Instant) -> Wait {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
-    case .awaitingLookup, .awaitingDecode: return clusterWait() ?? Wait(.workersBusy)
+    case .awaitingLookup, .awaitingDecode: return processWait() ?? Wait(.workersBusy)
     case .awaitingFile:
       guard let job = item.jobs.first else { return Wait(.localFiles) }
-      return clusterWait() ?? fileWait(of: job)
+      return processWait() ?? fileWait(of: job)
     case .behindEarlierLines, .awaitingTransfer:
-      return clusterWait() ?? slotWait(item, at: now)
+      return processWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):
       guard let held = fetches.leases[lease] else { preconditionFailure("\(lease) has ended") }
       return leaseWait(held, since: held.since, at: now)
@@ -226,8 +243,8 @@ extension Scheduler {
   private func failing(_ host: Host, _ name: String, urls: Int, until: WallTime? = nil) -> Wait {
     let failure = host.health.lastFailure
     return Wait(
-      .hostFailing, host: name, detail: failure?.detail, httpStatus: failure?.httpStatus,
-      urls: urls, until: until)
+      .hostFailing, host: name, detail: failure?.detail, code: failure?.code,
+      httpStatus: failure?.httpStatus, urls: urls, until: until)
   }
 
   /// Why a transfer that could start at its host does not.

@@ -125,6 +125,9 @@ extension Scheduler {
   mutating func madeUncached(_ result: UncachedResult, in file: MemoryFileID, by worker: WorkerID) {
     defer { effects.append(.release(file)) }
     workers.answered(worker, at: now.instant)
+    if let lease = fetches.leases[result.lease], lease.worker == worker, let id = lease.transfer {
+      noteNetwork(.response, of: id)
+    }
     guard let id = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
       return
     }

@@ -11,11 +11,16 @@ struct TransferDriver {
   private var bodies: [TransferID: HeldBody] = [:]
   /// The origins of transfers that fetch a robots.txt.
   private var robotsOrigins: [TransferID: String] = [:]
+  private let networkCheck: ServiceThread<NetworkCheck.Job>
+  /// What has answered last.
+  private var peer: PeerAddress?
   /// Transfers of robots.txt have numbers that no lease has.
   private var lastRobotsNumber = UInt64(1) << 63
 
-  init(_ pool: TransferPool) {
+  /// - Parameter inbox: gets the ends of transfers that nothing answered.
+  init(_ pool: TransferPool, inbox: Mailbox<Input>) throws(SystemError) {
     self.pool = pool
+    networkCheck = try NetworkCheck.thread(inbox: inbox)
   }
 
   mutating func fetchRobots(of url: ImageURL) {
@@ -70,14 +75,94 @@ struct TransferDriver {
   }
 
   /// The end of a transfer. What it left is held from here on.
-  mutating func input(of transfer: FinishedTransfer) -> Input {
+  ///
+  /// - Returns: `nil` if it comes by the inbox, when it is known whether the network is the reason.
+  mutating func input(of transfer: FinishedTransfer) -> Input? {
+    peer = transfer.peer ?? peer
     if let origin = robotsOrigins.removeValue(forKey: transfer.id) {
-      return Input(.robotsFetched(origin: origin, RobotsAnswer(transfer)))
+      return checked(transfer) { [answer = RobotsAnswer(transfer)] sign in
+        Input(.robotsFetched(origin: origin, answer.saying(sign)))
+      }
     }
     bodies[transfer.id] = HeldBody(leftBy: transfer, of: pool)
-    return Input(
-      .transferEnded(transfer.id, TransferEnd(transfer)),
-      with: transfer.notModified.map(Input.Payload.notModified) ?? .none)
+    if let notModified = transfer.notModified {
+      return Input(
+        .transferEnded(transfer.id, TransferEnd(transfer)), with: .notModified(notModified))
+    }
+    return checked(transfer) { [id = transfer.id, end = TransferEnd(transfer)] sign in
+      Input(.transferEnded(id, end.saying(sign)))
+    }
+  }
+
+  /// The end of a transfer with what it says of the network.
+  ///
+  /// - Returns: `nil` if that has to be found out first.
+  private func checked(
+    _ transfer: FinishedTransfer, _ input: @escaping @Sendable (NetworkSign?) -> Input
+  ) -> Input? {
+    guard transfer.unresolvedHost != nil || transfer.sign == .silent,
+      networkCheck.queue.push(
+        NetworkCheck.Job(name: transfer.unresolvedHost, peer: peer, input: input))
+    else { return input(transfer.sign) }
+    return nil
+  }
+}
+
+/// Finds out on a thread of its own why nothing answered a transfer: because of its host, or because of the network.
+///
+/// libcurl does not tell a name that does not exist from a resolver that does not answer. So the resolver is asked
+/// once more; one that answers has the answer at hand. If it is silent, or if a host is, the host that has answered
+/// last is connected to: nothing is sent.
+private struct NetworkCheck {
+  struct Job: Sendable {
+    /// That could not be resolved; `nil` if the host itself did not answer.
+    let name: String?
+    /// What has answered last; `nil` if nothing has.
+    let peer: PeerAddress?
+    /// The end of the transfer with what it says of the network.
+    let input: @Sendable (NetworkSign?) -> Input
+  }
+
+  /// A resolver that takes longer does not answer.
+  private static let longestLookup = Duration.seconds(2)
+  private static let longestConnect = Duration.seconds(3)
+  /// For so long a finding holds for other transfers.
+  private static let memory = Duration.seconds(2)
+
+  /// Until when the resolver is not asked.
+  private var resolverSilentUntil = ContinuousClock.now
+  private var lastPeer: (answers: Bool, until: ContinuousClock.Instant)?
+
+  /// - Parameter inbox: gets the ends of transfers.
+  static func thread(inbox: Mailbox<Input>) throws(SystemError) -> ServiceThread<Job> {
+    try ServiceThread(name: "network", capacity: Worker.credits.leases) { queue in
+      var check = NetworkCheck()
+      while let jobs = queue.take(upTo: 1) {
+        for job in jobs { inbox.post(job.input(check.sign(of: job))) }
+      }
+    }
+  }
+
+  private mutating func sign(of job: Job) -> NetworkSign {
+    if let name = job.name, resolverAnswers(name) { return .answered }
+    if let peer = job.peer, answers(peer) { return .answered }
+    return Network.hasRoute ? .silent : .unrouted
+  }
+
+  private mutating func resolverAnswers(_ name: String) -> Bool {
+    let start = ContinuousClock.now
+    guard start >= resolverSilentUntil else { return false }
+    if Network.resolverAnswers(name) { return true }
+    let end = ContinuousClock.now
+    if start.duration(to: end) > Self.longestLookup { resolverSilentUntil = end + Self.memory }
+    return false
+  }
+
+  private mutating func answers(_ peer: PeerAddress) -> Bool {
+    if let lastPeer, ContinuousClock.now < lastPeer.until { return lastPeer.answers }
+    let answers = Network.answers(peer, within: Self.longestConnect)
+    lastPeer = (answers, .now + Self.memory)
+    return answers
   }
 }
 
@@ -92,6 +177,13 @@ extension TransferEnd {
     self.init(
       Result(transfer), freshByteCount: transfer.freshByteCount,
       wasRedirected: transfer.wasRedirected, timings: transfer.timings, leftover: leftover)
+  }
+
+  /// The same with what it says of the network.
+  fileprivate func saying(_ sign: NetworkSign?) -> TransferEnd {
+    var end = self
+    end.sign = sign
+    return end
   }
 }
 
@@ -125,6 +217,12 @@ extension RobotsAnswer {
     case .failure(let failure) where failure.meansNoRobots: self = .rules(RobotsRules.none)
     case .failure(let failure): self = .unavailable(failure, isDeferred: transfer.isDeferred)
     }
+  }
+
+  /// The same with what its transfer says of the network.
+  fileprivate func saying(_ sign: NetworkSign?) -> RobotsAnswer {
+    guard case .unavailable(let failure, let isDeferred, _) = self else { return self }
+    return .unavailable(failure, isDeferred: isDeferred, sign: sign)
   }
 }
 

@@ -77,8 +77,8 @@ final class Worker {
       report: { WorkerLog.note("\($0)") })
     poller = try Poller()
     inbox = try Mailbox()
-    transfers = TransferDriver(
-      try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat))
+    transfers = try TransferDriver(
+      try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat), inbox: inbox)
     records = try StoreDriver(
       store, credits: Self.credits, autoOriginalPercent: limits.autoOriginalPercent, inbox: inbox)
     decoderCommands = try Mailbox()
@@ -196,7 +196,7 @@ final class Worker {
       let target = Redirect(url: redirect.url, leavesHost: redirect.leavesHost)
       try feed(Input(.redirected(redirect.id, target)))
     }
-    for transfer in pool.takeFinished() { try feed(transfers.input(of: transfer)) }
+    for input in pool.takeFinished().compactMap({ transfers.input(of: $0) }) { try feed(input) }
     for id in machine.watchedTransfers {
       guard let progress = pool.progress(of: id) else { continue }
       try feed(Input(.bodyGrew(id, to: progress)))

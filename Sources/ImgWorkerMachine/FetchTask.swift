@@ -109,6 +109,7 @@ struct FetchTask {
   struct TransferFailure {
     let failure: Failure
     let wasRedirected: Bool
+    let sign: NetworkSign?
   }
 
   let order: FetchOrder
@@ -152,6 +153,8 @@ struct SourceBody: Hashable {
   var byteCount = 0
   /// What the origin says of its reuse; `nil` if no origin was asked.
   var reuse: AnswerReuse?
+  /// What its transfer says of the network.
+  var sign: NetworkSign?
 
   /// A picture that was not fetched.
   static func local(byteCount: Int) -> SourceBody {

@@ -15,6 +15,8 @@ struct SharedTransfer {
     let timings: Timings
     /// Whether it comes from where a redirect led.
     let wasRedirected: Bool
+    /// What it says of the network.
+    var sign: NetworkSign?
   }
 
   /// What one lease is decoded from.

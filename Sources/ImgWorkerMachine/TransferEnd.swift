@@ -27,16 +27,19 @@ package struct TransferEnd: Hashable, Sendable {
   package let wasRedirected: Bool
   package let timings: Timings
   package let leftover: Leftover
+  /// What it says of the network; `nil` if that is nothing out of the ordinary.
+  package var sign: NetworkSign?
 
   package init(
     _ result: Result, freshByteCount: Int = 0, wasRedirected: Bool = false,
-    timings: Timings = Timings(), leftover: Leftover = .unchanged
+    timings: Timings = Timings(), leftover: Leftover = .unchanged, sign: NetworkSign? = nil
   ) {
     self.result = result
     self.freshByteCount = freshByteCount
     self.wasRedirected = wasRedirected
     self.timings = timings
     self.leftover = leftover
+    self.sign = sign
   }
 }
 

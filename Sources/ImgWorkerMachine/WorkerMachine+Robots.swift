@@ -61,12 +61,12 @@ extension WorkerMachine {
     case .rules(let rules):
       effects.append(
         .storeRobots(robots.receive(rules, of: origin, at: now.wall), origin: origin))
-    case .unavailable(let failure, let isDeferred):
+    case .unavailable(let failure, let isDeferred, let sign):
       for check in robots.takeWaiting(for: origin) where isStillWanted(check) {
         if isDeferred {
           requeue(check, because: failure.ofRobots(of: origin))
         } else {
-          refuse(check, because: failure.ofRobots(of: origin))
+          refuse(check, because: failure.ofRobots(of: origin), sign: sign)
         }
       }
     }
@@ -102,13 +102,15 @@ extension WorkerMachine {
     }
   }
 
-  private mutating func refuse(_ check: RobotsCache.Check, because failure: Failure) {
+  private mutating func refuse(
+    _ check: RobotsCache.Check, because failure: Failure, sign: NetworkSign? = nil
+  ) {
     switch check.step {
-    case .start(let transfer): fail(transfer, with: failure) { $0.respectsRobots }
+    case .start(let transfer): fail(transfer, with: failure, sign: sign) { $0.respectsRobots }
     case .follow(let transfer, _, _):
       effects.append(.cancelTransfer(transfer))
-      fail(transfer, with: failure, wasRedirected: true) { $0.respectsRobots }
-    case .attach(let lease): finish(lease, with: .failed(failure))
+      fail(transfer, with: failure, wasRedirected: true, sign: sign) { $0.respectsRobots }
+    case .attach(let lease): finish(lease, with: .failed(failure), sign: sign)
     }
   }
 
@@ -273,5 +275,6 @@ package enum RobotsAnswer: Sendable {
   /// The file is not available, which closes the origin for now (RFC 9309 section 2.3.1.4).
   ///
   /// - isDeferred: whether nothing was sent, because the host is in a cooldown.
-  case unavailable(Failure, isDeferred: Bool)
+  /// - sign: what its transfer says of the network.
+  case unavailable(Failure, isDeferred: Bool, sign: NetworkSign? = nil)
 }

@@ -7,7 +7,9 @@ extension WorkerMachine {
     tasks.update(lease) { $0.timings.decode = time }
     switch end {
     case .picture(let picture): store(picture, for: lease)
-    case .failed(let failure): finish(lease, with: .failed(failure))
+    case .failed(let failure):
+      let sign = failure.code == .notAnImage ? tasks[lease].sourceBody.sign : nil
+      finish(lease, with: .failed(failure), sign: sign)
     case .cancelled: finish(lease, with: .cancelled)
     case .sourceMissing: release(lease)
     }

@@ -126,7 +126,7 @@ extension WorkerMachine {
       reportWhole(facts, of: id)
       let body = SharedTransfer.Body(
         facts: facts, freshByteCount: end.freshByteCount, timings: end.timings,
-        wasRedirected: end.wasRedirected)
+        wasRedirected: end.wasRedirected, sign: end.sign)
       let shares = transfers.receive(body, by: id)
       report.transferred += shares.map(\.lease)
       shares.forEach { decode($0) }
@@ -151,7 +151,7 @@ extension WorkerMachine {
       lease,
       SourceBody(
         receivedByteCount: facts.receivedByteCount, byteCount: facts.byteCount,
-        reuse: facts.reuse),
+        reuse: facts.reuse, sign: share.body.sign),
       from: .body(transfers.transfer(of: lease)))
   }
 
@@ -198,7 +198,8 @@ extension WorkerMachine {
     let name = transfers[id].order.name
     let leases = transfers.end(id)
     let stage = FetchTask.Stage.failing(
-      FetchTask.TransferFailure(failure: failure, wasRedirected: end.wasRedirected))
+      FetchTask.TransferFailure(
+        failure: failure, wasRedirected: end.wasRedirected, sign: end.sign))
     for lease in leases {
       tasks.update(lease) { task in
         task.timings = end.timings
@@ -223,12 +224,12 @@ extension WorkerMachine {
   /// Ends a transfer for the leases that respect what its origin says. The others are released, and
   /// get a transfer of their own.
   mutating func fail(
-    _ id: TransferID, with failure: Failure, wasRedirected: Bool = false,
+    _ id: TransferID, with failure: Failure, wasRedirected: Bool = false, sign: NetworkSign? = nil,
     concerning isConcerned: (FetchOptions) -> Bool
   ) {
     for lease in transfers.end(id) {
       if isConcerned(tasks[lease].order.options) {
-        finish(lease, with: .failed(failure), wasRedirected: wasRedirected)
+        finish(lease, with: .failed(failure), wasRedirected: wasRedirected, sign: sign)
       } else {
         release(lease)
       }
@@ -254,7 +255,8 @@ extension WorkerMachine {
         effects.append(.findStale(task.order))
       } else {
         finish(
-          lease, with: .failed(failing.failure), wasRedirected: failing.wasRedirected)
+          lease, with: .failed(failing.failure), wasRedirected: failing.wasRedirected,
+          sign: failing.sign)
       }
     }
   }
@@ -264,11 +266,13 @@ extension WorkerMachine {
   mutating func staleFound(_ lease: LeaseID, _ thumbnail: Thumbnail?) {
     let failing = tasks[lease].failing
     guard let thumbnail else {
-      return finish(lease, with: .failed(failing.failure), wasRedirected: failing.wasRedirected)
+      return finish(
+        lease, with: .failed(failing.failure), wasRedirected: failing.wasRedirected,
+        sign: failing.sign)
     }
     finish(
       lease, with: .done(thumbnail, fromCache: true, bytesFetched: 0),
-      wasRedirected: failing.wasRedirected, failureBehind: failing.failure)
+      wasRedirected: failing.wasRedirected, failureBehind: failing.failure, sign: failing.sign)
   }
 }
 

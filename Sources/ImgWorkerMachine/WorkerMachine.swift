@@ -138,9 +138,10 @@ package struct WorkerMachine {
   /// - Parameters:
   ///   - failureBehind: what its transfer failed with, if the outcome is from the store.
   ///   - isStoreDegraded: whether it failed because the store takes nothing at present.
+  ///   - sign: what its transfer says of the network.
   mutating func finish(
     _ lease: LeaseID, with outcome: Outcome, wasRedirected: Bool = false,
-    failureBehind: Failure? = nil, isStoreDegraded: Bool = false
+    failureBehind: Failure? = nil, isStoreDegraded: Bool = false, sign: NetworkSign? = nil
   ) {
     let task = remove(lease)
     // What took its time with a picture from the cache was another request's.
@@ -150,7 +151,7 @@ package struct WorkerMachine {
       FetchResults.Result(
         lease: lease, outcome: outcome.fetched(task.bytesFetched), wasRedirected: wasRedirected,
         timings: isTimed && task.timings != Timings() ? task.timings : nil,
-        failureBehind: failureBehind, isStoreDegraded: isStoreDegraded))
+        failureBehind: failureBehind, isStoreDegraded: isStoreDegraded, sign: sign))
   }
 
   /// The lease ends without a result, because the body that it needs is not there.

@@ -234,7 +234,7 @@ extension ClusterModel {
     switch event {
     case .fromWorker(let worker, .finished(let results), _):
       for result in results.results where result.outcome.isOfMissingPicture {
-        guard let transfer = transfer(of: result.lease, by: worker), transfer.isRetried == nil
+        guard let transfer = transfer(of: result.lease, by: worker), transfer.verdict == nil
         else { continue }
         scheduler.fetches.sources[transfer.source].map { missing[$0.key.name.text] = now.instant }
       }

@@ -443,8 +443,10 @@ extension ClusterModel {
       let isKeptOut =
         urgency.map { !scheduler.fetches.queue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true
+      let isGated = scheduler.network.outage != nil && (urgency?.viewer ?? 0) == 0
       check(
-        isFull || isCoolingDown || isKeptOut || isRefused, "a transfer waits without need", event)
+        isFull || isCoolingDown || isKeptOut || isRefused || isGated,
+        "a transfer waits without need", event)
     }
   }
 

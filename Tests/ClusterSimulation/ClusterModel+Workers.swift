@@ -129,7 +129,10 @@ extension ClusterModel {
   }
 
   /// The fetch of `url` ends; a success is stored first.
-  func finish(_ url: String, variant: Variant? = nil, _ outcome: Outcome = .fetchedSample) {
+  func finish(
+    _ url: String, variant: Variant? = nil, _ outcome: Outcome = .fetchedSample,
+    sign: NetworkSign? = nil
+  ) {
     guard let (worker, fetch) = fetch(of: url, variant: variant) else {
       return fail("\(url) is not fetched")
     }
@@ -137,7 +140,7 @@ extension ClusterModel {
       if fetch.bypassesStore { return makeUncached(fetch, of: worker) }
       store(url, variant: fetch.variant)
     }
-    finish(fetch, of: worker, outcome)
+    finish(fetch, of: worker, outcome, sign: sign)
   }
 
   /// The picture is made, and the store has not got it.
@@ -178,7 +181,7 @@ extension ClusterModel {
   ///   - failureBehind: of the transfer, where the store has served all the same.
   func finish(
     _ fetch: WorkerModel.Fetch, of worker: WorkerID, _ outcome: Outcome, retryAfter: Int64? = nil,
-    wasRedirected: Bool = false, failureBehind: Failure? = nil
+    wasRedirected: Bool = false, failureBehind: Failure? = nil, sign: NetworkSign? = nil
   ) {
     workers[worker]?.remove(fetch.lease)
     if let retryAfter {
@@ -188,7 +191,7 @@ extension ClusterModel {
     }
     let result = FetchResults.Result(
       lease: fetch.lease, outcome: outcome, wasRedirected: wasRedirected,
-      failureBehind: failureBehind)
+      failureBehind: failureBehind, sign: sign)
     let results = FetchResults(results: [result], decodeQueueCount: decodeQueueCount)
     say(.fromWorker(worker, .finished(results)))
   }

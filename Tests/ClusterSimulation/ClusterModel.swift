@@ -107,7 +107,7 @@ final class ClusterModel {
   init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
     attempts: Int = 1, backoff: Duration = Limits().backoff,
-    rememberFailures: Duration = .seconds(600),
+    rememberFailures: Duration = .seconds(600), offlineTimeout: Duration = Limits().offlineTimeout,
     credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8),
     fleet: WorkerFleet? = nil,
     report: @escaping (String) -> Void
@@ -120,6 +120,7 @@ final class ClusterModel {
     limits.attempts = attempts
     limits.backoff = backoff
     limits.rememberFailures = rememberFailures
+    limits.offlineTimeout = offlineTimeout
     scheduler = Scheduler(limits: limits, seed: 1, at: now)
     self.credits = credits
     self.fleet = fleet

@@ -10,12 +10,13 @@ extension ClusterModel {
   convenience init(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
     attempts: Int = 1, backoff: Duration = Limits().backoff,
-    rememberFailures: Duration = .seconds(600),
+    rememberFailures: Duration = .seconds(600), offlineTimeout: Duration = Limits().offlineTimeout,
     credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8)
   ) {
     self.init(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits,
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures,
+      offlineTimeout: offlineTimeout, credits: credits,
       report: { Issue.record("\($0)") })
   }
 
@@ -23,12 +24,13 @@ extension ClusterModel {
   static func started(
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
     attempts: Int = 1, backoff: Duration = Limits().backoff,
-    rememberFailures: Duration = .seconds(600),
+    rememberFailures: Duration = .seconds(600), offlineTimeout: Duration = Limits().offlineTimeout,
     credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8)
   ) -> ClusterModel {
     let cluster = ClusterModel(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
-      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures, credits: credits)
+      attempts: attempts, backoff: backoff, rememberFailures: rememberFailures,
+      offlineTimeout: offlineTimeout, credits: credits)
     cluster.handle(.began)
     return cluster
   }

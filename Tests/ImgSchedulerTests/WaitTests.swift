@@ -93,7 +93,8 @@ import Testing
     failAll(in: cluster)
     stall(cluster)
     let expected = Wait(
-      .hostFailing, host: "example.com", detail: "the origin answered 503", httpStatus: 503,
+      .hostFailing, host: "example.com", detail: "the origin answered 503", code: .httpStatus,
+      httpStatus: 503,
       urls: 9, until: wall(2, in: cluster))
     #expect(wait(job, in: cluster) == expected)
     #expect(cluster.scheduler.waitingHosts(at: cluster.now.instant) == [expected])

@@ -159,7 +159,8 @@ import Testing
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
       "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
-      "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--remember-failures=18ms",
+      "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--offline-timeout=24ms",
+      "--remember-failures=18ms",
       "--max-body=8",
       "--max-pixels=9", "--max-frames=10", "--decode-timeout=11ms", "--max-thumbnail=12",
       "--decoder-memory=65M", "--worker-memory=64M",
@@ -179,6 +180,7 @@ import Testing
     limits.attempts = 15
     limits.backoff = .milliseconds(16)
     limits.urlTimeout = .milliseconds(17)
+    limits.offlineTimeout = .milliseconds(24)
     limits.rememberFailures = .milliseconds(18)
     limits.maxBodyByteCount = 8
     limits.maxPixels = 9
@@ -341,7 +343,7 @@ import Testing
         "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
         "--stall-timeout 20s 20s",
         "--max-redirects 10 10", "--attempts 3 3", "--backoff 1s 1s", "--url-timeout 10m 10m",
-        "--remember-failures 10m 10m",
+        "--offline-timeout 8h 8h", "--remember-failures 10m 10m",
         "--max-body 1G 100M", "--max-pixels 100MP 100MP",
         "--max-frames 1000 1000", "--decode-timeout 30s 30s", "--max-thumbnail 64M 64M",
         "--decoder-memory 1G 1G", "--worker-memory 1G 1G",

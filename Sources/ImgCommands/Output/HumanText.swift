@@ -192,6 +192,8 @@ package struct WaitText: Sendable {
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
+    case .offline: "offline: no host can be resolved or connected to"
+    case .captive: "many hosts answer with web pages (a login page of the network?)"
     case .retryAfter, .hostFailing, .robots, .hostRate, .hostFull, .backoff, .transferring,
       .decoding:
       hostReason(wait.host ?? "the host")
@@ -212,17 +214,31 @@ package struct WaitText: Sendable {
   }
 
   private func failure(of host: String) -> String {
-    if let status = wait.httpStatus { return "\(host) answered \(status)" }
+    switch wait.code {
+    case .truncatedBody: return "\(host) broke off a picture"
+    case .httpStatus, nil:
+      if let status = wait.httpStatus { return "\(host) answered \(status)" }
+    case .invalidResponse: return "\(host) sent no valid answer"
+    default: break
+    }
     return "\(host) fails" + (wait.detail.map { " (\($0))" } ?? "")
   }
 
   /// The time of the next attempt, or the duration so far.
   private var end: String {
+    if wait.kind == .offline || wait.kind == .captive { return trial }
     if let until = wait.until { return ", \(next) in \(countdown(now.duration(to: until)))" }
     if wait.kind == .hostFailing { return ", and a transfer is probing it" }
     guard let since = wait.since else { return "" }
     let passed = since.duration(to: now).components.seconds
     return ", for \(HumanText.stopwatch(seconds: max(passed, 0)))"
+  }
+
+  /// Which host is tried, and when.
+  private var trial: String {
+    guard let until = wait.until else { return wait.host.map { "; trying \($0)" } ?? "" }
+    let host = wait.host ?? "a host"
+    return "; trying \(host) again in \(countdown(now.duration(to: until)))"
   }
 
   private var next: String {

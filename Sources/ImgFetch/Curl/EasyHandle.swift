@@ -129,6 +129,16 @@ final class EasyHandle {
     return value
   }
 
+  /// For the facts that are text; `nil` where there is none.
+  func text(_ info: CURLINFO) -> String? {
+    var value: UnsafeMutableRawPointer?
+    guard unsafe curl_easy_getinfo_pointer(pointer, info, &value) == CURLE_OK,
+      let start = unsafe value
+    else { return nil }
+    let text = unsafe String(cString: start.assumingMemoryBound(to: CChar.self))
+    return text.isEmpty ? nil : text
+  }
+
   func number(_ info: CURLINFO) -> Int64? {
     var value: curl_off_t = 0
     guard unsafe curl_easy_getinfo_off_t(pointer, info, &value) == CURLE_OK else { return nil }

@@ -1,6 +1,8 @@
 internal import CCurl
+internal import Glibc
 package import ImgFacts
 package import ImgModel
+package import ImgSystem
 
 /// A body that came in whole or, of a text, as far as it is read.
 package struct FetchedBody: Sendable {
@@ -41,6 +43,12 @@ package struct FinishedTransfer: Sendable {
   /// Whether the request was not sent, or not again, because its host is in its cooldown, see
   /// ``TransferPool/takeCooldowns()``.
   package var isDeferred = false
+  /// What it says of the network; `nil` if that is nothing out of the ordinary.
+  package var sign: NetworkSign?
+  /// The host whose name could not be resolved, if that is what it failed with. libcurl does not tell why.
+  package var unresolvedHost: String?
+  /// Where the answer came from; `nil` if there was none, or a proxy was asked.
+  package var peer: PeerAddress?
 }
 
 extension FinishedTransfer {
@@ -124,6 +132,35 @@ struct LibcurlEnd {
   private var wholeText: ResponseHead? {
     guard content.isText, let head = reader.head, head.isSuccess else { return nil }
     return isBodyTooLong || code == CURLE_OK ? head : nil
+  }
+
+  /// What the transfer says of the network, unless a name could not be resolved.
+  ///
+  /// - Parameter result: of the transfer.
+  func sign(of result: Result<FetchedBody, Failure>) -> NetworkSign? {
+    switch result {
+    case .success(let body):
+      return body.isPage ? .page : nil
+    case .failure(let failure) where failure.code == .notAnImage:
+      return reader.head?.mediaType.map(FetchedBody.isPage) == true ? .page : nil
+    case .failure(let failure) where failure.code == .connectFailure:
+      return NetworkSign(connectErrno: CInt(truncatingIfNeeded: easy.count(CURLINFO_OS_ERRNO)))
+    case .failure(let failure) where failure.code == .timeout && isUnconnected: return .silent
+    case .failure: return nil
+    }
+  }
+
+  /// Whether nothing came, and the transfer had no connection, or one of an earlier transfer.
+  private var isUnconnected: Bool {
+    reader.status == nil && route.proxy == nil
+      && (connection.isReused || easy.number(CURLINFO_CONNECT_TIME_T) == 0)
+  }
+
+  /// Where the answer came from; `nil` if there was none, or a proxy was asked.
+  var peer: PeerAddress? {
+    guard reader.status != nil, route.proxy == nil, let address = easy.text(CURLINFO_PRIMARY_IP)
+    else { return nil }
+    return PeerAddress(address: address, port: easy.count(CURLINFO_PRIMARY_PORT))
   }
 
   private var isBodyTooLong: Bool {
@@ -211,6 +248,26 @@ struct LibcurlEnd {
 
   private func failure(_ code: Failure.Code, _ detail: String) -> Failure {
     Failure(stage: .fetch, code: code, httpStatus: reader.status, detail: detail)
+  }
+}
+
+extension FetchedBody {
+  /// Whether the origin declares the body to be a web page.
+  package var isPage: Bool { mediaType.map(Self.isPage) ?? false }
+
+  fileprivate static func isPage(_ mediaType: String) -> Bool {
+    mediaType == "text/html" || mediaType == "application/xhtml+xml"
+  }
+}
+
+extension NetworkSign {
+  /// What it says that a host cannot be connected to (connect(2)); `nil` if that is unknown.
+  fileprivate init?(connectErrno: CInt) {
+    switch connectErrno {
+    case ENETUNREACH, EHOSTUNREACH, ENETDOWN, ETIMEDOUT: self = .silent
+    case ECONNREFUSED, ECONNRESET: self = .answered
+    default: return nil
+    }
   }
 }
 

@@ -25,6 +25,9 @@ package struct Limits: Hashable, Sendable, Fielded {
   package var backoff: Duration = .seconds(1)
   /// The maximum time from the first failure of a URL to the start of a retry.
   package var urlTimeout: Duration = .seconds(600)
+  /// How long jobs wait while no host can be resolved or connected to, or all answer with web pages; 0 for not at
+  /// all. By default a night.
+  package var offlineTimeout: Duration = .seconds(8 * 3_600)
   /// How long a 404 or 410 is remembered and not requested again; 0 to remember none.
   package var rememberFailures: Duration = .seconds(600)
   package var maxBodyByteCount: Int64 = 100 << 20
@@ -129,6 +132,7 @@ package struct Limits: Hashable, Sendable, Fielded {
     maxRedirects = try f.field("max_redirects", value?.maxRedirects)
     maxThumbnailByteCount = try f.field("max_thumbnail_bytes", value?.maxThumbnailByteCount)
     memoryBudgetByteCount = try f.field("memory_budget_bytes", value?.memoryBudgetByteCount)
+    offlineTimeout = try f.field("offline_timeout_ms", value?.offlineTimeout)
     rememberFailures = try f.field("remember_failures_ms", value?.rememberFailures)
     stallTimeout = try f.field("stall_timeout_ms", value?.stallTimeout)
     storeBudgetByteCount = try f.field("store_budget_bytes", value?.storeBudgetByteCount)

@@ -12,6 +12,11 @@ package struct Wait: Hashable, Sendable, Fielded {
     case journal
     /// A user paused the job.
     case paused
+    /// No host can be resolved or connected to. ``Wait/host`` is tried next.
+    case offline
+    /// Many hosts answer with web pages in place of pictures: the network may want a login first.
+    /// ``Wait/host`` is tried next.
+    case captive
     /// The job's delay is not over.
     case delayed
     /// The host is in a cooldown after Retry-After (RFC 9110 section 10.2.3).
@@ -51,6 +56,8 @@ package struct Wait: Hashable, Sendable, Fielded {
   package let host: String?
   /// A sentence for people. Programs must not interpret it.
   package let detail: String?
+  /// What the host or the URL failed with last.
+  package let code: ImageError.Code?
   /// The last status of the host, if it failed with a status.
   package let httpStatus: Int?
   /// The number of the next attempt, from 1.
@@ -64,13 +71,15 @@ package struct Wait: Hashable, Sendable, Fielded {
   package let until: WallTime?
 
   package init(
-    _ kind: Kind, host: String? = nil, detail: String? = nil, httpStatus: Int? = nil,
-    attempt: Int? = nil, urls: Int? = nil, moreHosts: Int? = nil, since: WallTime? = nil,
+    _ kind: Kind, host: String? = nil, detail: String? = nil, code: ImageError.Code? = nil,
+    httpStatus: Int? = nil, attempt: Int? = nil, urls: Int? = nil, moreHosts: Int? = nil,
+    since: WallTime? = nil,
     until: WallTime? = nil
   ) {
     self.kind = kind
     self.host = host
     self.detail = detail
+    self.code = code
     self.httpStatus = httpStatus
     self.attempt = attempt
     self.urls = urls
@@ -87,12 +96,14 @@ package struct Wait: Hashable, Sendable, Fielded {
   /// The wait with the number of other hosts that the job waits for.
   package func beside(moreHosts count: Int) -> Wait {
     Wait(
-      kind, host: host, detail: detail, httpStatus: httpStatus, attempt: attempt, urls: urls,
+      kind, host: host, detail: detail, code: code, httpStatus: httpStatus, attempt: attempt,
+      urls: urls,
       moreHosts: count > 0 ? count : nil, since: since, until: until)
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     attempt = try f.optional("attempt", value?.attempt)
+    code = try f.optional("code", value?.code)
     detail = try f.optional("detail", value?.detail)
     host = try f.optional("host", value?.host)
     httpStatus = try f.optional("http_status", value?.httpStatus)

@@ -274,6 +274,9 @@ package struct PriorityQueue<Key: QueueKey, Priority: Comparable> {
   var first: (key: Key, priority: Priority)? { entries.first }
 
   /// In no order.
+  var all: [(key: Key, priority: Priority)] { entries }
+
+  /// In no order.
   package var keys: [Key] { entries.map(\.key) }
 
   /// Some keys, the first among them, in no order.

@@ -125,6 +125,18 @@ package struct LeaseTable {
   }
 }
 
+/// What a failure means for a URL.
+package enum RetryVerdict: Equatable {
+  /// It has failed.
+  case final
+  /// It is tried again.
+  case retried
+  /// It is tried again when the network works, see ``NetworkHealth``.
+  case held
+
+  init(_ isRetried: Bool) { self = isRetried ? .retried : .final }
+}
+
 /// A fetch of a source: its body is on its way, or decoded. Named by the lease that began it.
 package struct LeasedTransfer {
   package enum State: Equatable {
@@ -148,8 +160,8 @@ package struct LeasedTransfer {
   /// Every lease that lives on it, each of another variant.
   package fileprivate(set) var leases: [LeaseID]
   package fileprivate(set) var state: State
-  /// Whether it has failed and its URL is tried again; `nil` while it has not failed.
-  package fileprivate(set) var isRetried: Bool?
+  /// What its failure means for its URL; `nil` while it has not failed.
+  package fileprivate(set) var verdict: RetryVerdict?
   /// Why it is being ended in favour of others, see ``SlowTransfers``; `nil` if it is not.
   fileprivate var displacement: Failure?
   /// Whether its failure is known to its host's health.
@@ -337,8 +349,8 @@ package struct TransferTable {
   }
 
   /// - Precondition: the transfer is not over.
-  mutating func setRetried(_ isRetried: Bool, _ id: TransferID) {
-    change(id) { $0.isRetried = isRetried }
+  mutating func setVerdict(_ verdict: RetryVerdict, _ id: TransferID) {
+    change(id) { $0.verdict = verdict }
   }
 
   @discardableResult

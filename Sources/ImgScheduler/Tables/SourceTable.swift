@@ -323,6 +323,21 @@ package struct SourceTable {
     }
   }
 
+  /// A transfer of the source has failed because of the network: it is tried again, however often, when that works.
+  /// The time of its attempts begins again.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func hold(_ id: SourceID, because failure: Failure, at now: Instant) {
+    var random = jitter
+    defer { jitter = random }
+    noteChangeIfQueued(id)
+    change(id) { [backoff] source in
+      source.lastFailure = failure
+      source.firstFailedAt = nil
+      source.retryAt = now + backoff.delay(afterAttempts: 1, using: &random)
+    }
+  }
+
   /// A worker has ended that was fetching the source: it waits before its origin is asked again,
   /// not after the first death, which may have any reason, and longer after each further one.
   ///

@@ -19,6 +19,8 @@ package struct TransferQueue {
   private var ids: [String: HostID] = [:]
   private var lastNumber: UInt64 = 0
   private(set) var index = HostIndex()
+  /// What may start, as far as the network is concerned.
+  var gate = Gate.open
 
   /// The longest time of a transfer that shows its host to be responsive.
   private static let responsiveTime = Duration.seconds(2)
@@ -242,6 +244,12 @@ package struct TransferQueue {
   }
 
   // MARK: - URLs
+
+  /// - Precondition: the host is known.
+  func name(of id: HostID) -> String {
+    guard let name = table.read(id, { $0.name }) else { preconditionFailure("\(id) is forgotten") }
+    return name
+  }
 
   /// Queues a URL, or changes the urgency of one that is queued.
   mutating func insert(

@@ -49,6 +49,15 @@ package struct Urgency: Hashable, Comparable {
 }
 
 extension TransferQueue {
+  /// What may start, see ``NetworkHealth``.
+  enum Gate: Equatable {
+    case open
+    /// Nothing but the requests of viewers.
+    case viewersOnly
+    /// The same, or one URL of the host whose name comes after that of another one.
+    case trial(after: String?)
+  }
+
   /// How urgent the next URL is; `nil` when none may start.
   var mostUrgent: Urgency? { nextHost?.urgency }
 
@@ -63,7 +72,19 @@ extension TransferQueue {
     mostUrgent(of: index.redirects).flatMap { startRedirected($0.id, at: now) }
   }
 
-  private var nextHost: (id: HostID, urgency: Urgency)? { mostUrgent(of: index.startable) }
+  private var nextHost: (id: HostID, urgency: Urgency)? {
+    let mostUrgent = mostUrgent(of: index.startable)
+    if gate == .open || mostUrgent?.urgency.viewer ?? 0 > 0 { return mostUrgent }
+    guard case .trial(let last) = gate, hasSlot else { return nil }
+    return nextForTrial(after: last).map { ($0.id, $0.urgency) }
+  }
+
+  /// The startable host whose name comes next, so that each has its turn.
+  func nextForTrial(after last: String?) -> (name: String, id: HostID, urgency: Urgency)? {
+    let hosts = index.startable.all.map { (name: name(of: $0), id: $0, urgency: $1) }
+    return hosts.filter { $0.name > last ?? "" }.min { $0.name < $1.name }
+      ?? hosts.min { $0.name < $1.name }
+  }
 
   /// Of the hosts for which a slot is free, the most urgent one. Where none is, that of the viewers for whom
   /// slow transfers make room: first of those whose hosts are not slow themselves.
@@ -143,6 +164,9 @@ struct HostIndex {
     func first(_ pace: HostPace) -> (key: HostID, priority: Urgency)? {
       queues[pace.rawValue].first
     }
+
+    /// All of them, in no order.
+    var all: [(key: HostID, priority: Urgency)] { queues.flatMap(\.all) }
 
     fileprivate mutating func set(_ host: HostID, _ pace: HostPace, to urgency: Urgency) {
       queues[pace.rawValue].set(host, to: urgency)

@@ -276,6 +276,12 @@ extension Setting {
       "retries of one URL", "--url-timeout", durations, \.limits.urlTimeout,
       help: "No retry of a URL starts later after its first failure."),
     .limit(
+      "waiting for the network", "--offline-timeout", .zero...durations.upperBound,
+      \.limits.offlineTimeout,
+      help:
+        "How long jobs wait if no host can be resolved or connected to, or all answer with web pages; "
+        + "0 for not at all."),
+    .limit(
       "missing pictures remembered", "--remember-failures", .zero...durations.upperBound,
       \.limits.rememberFailures,
       help:

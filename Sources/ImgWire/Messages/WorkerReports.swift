@@ -37,10 +37,12 @@ package struct FetchResults: Hashable, Sendable, Fielded {
     package let failureBehind: Failure?
     /// Whether it failed because the store takes nothing at present.
     package let isStoreDegraded: Bool
+    /// What its transfer says of the network; `nil` if that is nothing out of the ordinary.
+    package let sign: NetworkSign?
 
     package init(
       lease: LeaseID, outcome: Outcome, wasRedirected: Bool = false, timings: Timings? = nil,
-      failureBehind: Failure? = nil, isStoreDegraded: Bool = false
+      failureBehind: Failure? = nil, isStoreDegraded: Bool = false, sign: NetworkSign? = nil
     ) {
       self.lease = lease
       self.outcome = outcome
@@ -48,6 +50,7 @@ package struct FetchResults: Hashable, Sendable, Fielded {
       self.wasRedirected = wasRedirected
       self.timings = timings
       self.isStoreDegraded = isStoreDegraded
+      self.sign = sign
     }
 
     package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -55,6 +58,7 @@ package struct FetchResults: Hashable, Sendable, Fielded {
       lease = try f.field("lease", value?.lease)
       outcome = try f.field("outcome", value?.outcome)
       wasRedirected = try f.field("redirected", value?.wasRedirected)
+      sign = try f.optional("sign", value?.sign)
       isStoreDegraded = try f.field("store_degraded", value?.isStoreDegraded, default: false)
       timings = try f.optional("timings", value?.timings)
     }

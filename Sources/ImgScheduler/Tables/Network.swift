@@ -1,0 +1,218 @@
+package import ImgModel
+
+/// What the end of a transfer shows of the network of this machine.
+package enum NetworkEvidence: Hashable {
+  /// An origin answered, with anything but a web page in place of a picture.
+  case response
+  /// The resolver or a host answered. A network that wants a login first does that, too.
+  case answer
+  /// A web page came in place of a picture.
+  case page
+  /// Nothing answered.
+  ///
+  /// - isUnrouted: whether this machine has no route to any network.
+  case silence(isUnrouted: Bool)
+  /// Nothing is shown.
+  case none
+}
+
+/// Whether the network of this machine works, by what transfers to many hosts show: one for the whole cluster,
+/// as each host has its ``HostHealth``.
+///
+///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
+///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
+///
+/// While the network does not work, one host is tried now and then, and nothing else starts for lists. Failures do
+/// not count as attempts. After ``Limits/offlineTimeout`` the network is taken as it is: failures count until
+/// it works.
+///
+/// A name that does not exist and a connection that is refused are answers: a list of dead names is not held up.
+/// Nor is a list of dead hosts: a worker that sees one is silent looks whether another one answers.
+package struct NetworkHealth: Equatable {
+  package enum OutageKind: Hashable {
+    /// No host can be resolved or connected to.
+    case offline
+    /// Hosts answer with the page of the network, which wants a login first.
+    case captive
+  }
+
+  /// An outage that has not ended.
+  package struct Outage: Equatable {
+    package let kind: OutageKind
+    package let since: Instant
+    /// When the next host is tried.
+    package fileprivate(set) var nextTrial: Instant
+    fileprivate var interval: Duration
+    /// The transfer that tries a host.
+    package fileprivate(set) var trial: TransferID?
+  }
+
+  package private(set) var outage: Outage?
+  /// The host that was tried last. The next one in the order of their names is tried next.
+  package private(set) var lastTried: String?
+  /// How long an outage is waited for; zero for not at all.
+  private let timeout: Duration
+  /// The kinds of outages that were waited for long enough.
+  private var accepted: Set<OutageKind> = []
+  /// The groups of hosts that were silent since the last answer, and how many transfers.
+  private var silentGroups: Set<String> = []
+  private var silenceCount = 0
+  /// The groups of hosts that sent pages since the last response, and when each did last.
+  private var pages: [String: Instant] = [:]
+
+  /// So many groups of hosts do not fail together by chance.
+  package static let groupCount = 3
+  /// Silent transfers that are taken for the beginning of an outage. If it has not shown by then, they count.
+  static let suspectedSilenceCount = 20
+  /// The pages of an outage come together.
+  package static let pageSpan = Duration.seconds(60)
+  private static let shortestInterval = Duration.seconds(2)
+  package static let longestInterval = Duration.seconds(30)
+
+  init(_ limits: Limits) {
+    timeout = limits.offlineTimeout
+  }
+
+  /// Takes in what a transfer showed.
+  ///
+  /// - Parameter group: of the host, see `HostGroup`; for a page that of the URL's host.
+  /// - Returns: whether its failure is that of the network and not of the URL.
+  mutating func note(
+    _ evidence: NetworkEvidence, of group: @autoclosure () -> String, at now: Instant
+  ) -> Bool {
+    switch evidence {
+    case .response:
+      noteAnswer()
+      pages = [:]
+      accepted = []
+      outage = nil
+    case .answer: noteAnswer()
+    case .page:
+      noteAnswer()
+      guard timeout > .zero, !accepted.contains(.captive) else { return false }
+      notePage(of: group(), at: now)
+    case .silence(let isUnrouted):
+      guard timeout > .zero, !accepted.contains(.offline) else { return false }
+      return noteSilence(of: group(), isUnrouted: isUnrouted, at: now)
+    case .none: break
+    }
+    return outage != nil
+  }
+
+  private mutating func noteAnswer() {
+    silentGroups = []
+    silenceCount = 0
+    accepted.remove(.offline)
+    end(.offline)
+  }
+
+  private mutating func end(_ kind: OutageKind) {
+    if outage?.kind == kind { outage = nil }
+  }
+
+  private mutating func noteSilence(of group: String, isUnrouted: Bool, at now: Instant) -> Bool {
+    guard outage == nil else { return true }
+    silentGroups.insert(group)
+    silenceCount += 1
+    if isUnrouted || silentGroups.count >= Self.groupCount { begin(.offline, at: now) }
+    return outage != nil || silenceCount <= Self.suspectedSilenceCount
+  }
+
+  private mutating func notePage(of group: String, at now: Instant) {
+    guard outage == nil else { return }
+    pages = pages.filter { now - $0.value <= Self.pageSpan }
+    pages[group] = now
+    if pages.count >= Self.groupCount { begin(.captive, at: now) }
+  }
+
+  private mutating func begin(_ kind: OutageKind, at now: Instant) {
+    outage = Outage(
+      kind: kind, since: now, nextTrial: now + Self.shortestInterval,
+      interval: Self.shortestInterval)
+  }
+
+  // MARK: - Trials
+
+  /// Whether a host may be tried now.
+  func isTrialDue(at now: Instant) -> Bool {
+    outage.map { $0.trial == nil && $0.nextTrial <= now } ?? false
+  }
+
+  /// A transfer tries a host.
+  mutating func beginTrial(_ transfer: TransferID, of host: String) {
+    outage?.trial = transfer
+    lastTried = host
+  }
+
+  /// The transfer of the trial is over, and the outage is not.
+  mutating func endTrial(at now: Instant) {
+    guard var ended = outage, ended.trial != nil else { return }
+    ended.trial = nil
+    ended.interval = min(ended.interval * 2, Self.longestInterval)
+    ended.nextTrial = now + ended.interval
+    outage = ended
+  }
+
+  /// Takes the network as it is, if that was waited for long enough.
+  mutating func endWait(at now: Instant) {
+    guard let outage, outage.since + timeout <= now else { return }
+    accepted.insert(outage.kind)
+    pages = [:]
+    end(outage.kind)
+  }
+
+  /// When ``endWait(at:)`` or a trial has something to do; `nil` while only transfers change anything.
+  func deadline(after now: Instant) -> Instant? {
+    guard let outage else { return nil }
+    let trial = outage.trial == nil && outage.nextTrial > now ? outage.nextTrial : nil
+    return trial.orLess(outage.since + timeout)
+  }
+}
+
+/// How many pages came in place of pictures, by host: error pages that claim success are worth a word.
+package struct PageCounts {
+  private var counts: [String: Int] = [:]
+  private var byAge = PriorityQueue<String, UInt64>()
+  private var lastNumber: UInt64 = 0
+
+  /// Hosts that are remembered; beyond it the one goes whose last page is oldest.
+  package static let maximumHostCount = 1_024
+
+  package var hostCount: Int { counts.count }
+
+  /// - Returns: how many pages the host has sent, with this one.
+  mutating func note(_ host: String) -> Int {
+    lastNumber += 1
+    counts[host, default: 0] += 1
+    byAge.set(host, to: lastNumber)
+    if hostCount > Self.maximumHostCount, let oldest = byAge.removeFirst() { counts[oldest] = nil }
+    return counts[host] ?? 1
+  }
+}
+
+extension NetworkEvidence {
+  /// What a failed transfer shows.
+  init(_ failure: Failure, _ sign: NetworkSign?) {
+    switch sign {
+    case .silent: self = .silence(isUnrouted: false)
+    case .unrouted: self = .silence(isUnrouted: true)
+    case .page: self = .page
+    case .answered: self = .answer
+    case nil: self.init(failure)
+    }
+  }
+
+  private init(_ failure: Failure) {
+    switch failure.code {
+    // The page of a network that wants a login (RFC 6585 section 6).
+    case .httpStatus where failure.httpStatus == 511: self = .page
+    // Also a network that goes breaks pictures off.
+    case .timeout, .truncatedBody, .blockedAddress, .proxyFailure, .internal, .dnsFailure,
+      .connectFailure:
+      self = .none
+    // A network that wants a login has no certificate of the host.
+    case .tlsFailure: self = .answer
+    default: self = failure.httpStatus != nil || failure.stage == .decode ? .response : .none
+    }
+  }
+}
