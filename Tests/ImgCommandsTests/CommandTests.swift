@@ -50,7 +50,9 @@ import Testing
       waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
     let text = try await output(of: status)
     #expect(text.contains("waiting      no worker is ready: imgworker is missing\n"))
-    #expect(text.contains("\n  12  example.org answered 503, and a transfer is probing it\n"))
+    #expect(
+      text.contains(
+        "held up  because\n     12  example.org answered 503, and a transfer is probing it\n"))
     let json = try await output(of: status, "--json")
     #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
     let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#

@@ -199,6 +199,27 @@ import Testing
     return ImageJob(record)
   }
 
+  @Test func `the summary names the hosts of several failures`() {
+    let page = Failure(stage: .decode, code: .notAnImage, detail: "an HTML page")
+    let silent = Failure(stage: .fetch, code: .dnsFailure, detail: "no answer")
+    let bad = Failure(stage: .queue, code: .invalidURL, detail: "no scheme")
+    var hosts = FailingHosts()
+    for (url, failure) in [
+      ("http://a.test/1", page), ("http://a.test/2", page), ("http://b.test/1", silent),
+      ("http://c.test/1", silent), ("http://c.test/2", silent), ("x", bad), ("y", bad),
+    ] {
+      hosts.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
+    }
+    #expect(
+      JobSummary(failed([(2, page), (3, silent), (2, bad)]), hosts: hosts).text.contains(
+        """
+          3 dns_failure, temporary, at 2 hosts, 2 at c.test: no answer
+          2 invalid_url: no scheme
+          2 not_an_image, all at a.test: an HTML page
+
+        """))
+  }
+
   @Test func `the summary counts failures by code, and names a cure where there is one`() {
     func failure(_ code: Failure.Code, _ detail: String, status: Int? = nil) -> Failure {
       Failure(stage: .fetch, code: code, httpStatus: status, detail: detail)

@@ -109,6 +109,67 @@ extension ProgressBar {
   }
 }
 
+@Suite struct SteadyDisplayTests {
+  private static let start = WallTime(rawValue: 1_000_000)
+
+  private static func later(_ seconds: Int64) -> WallTime {
+    start.advanced(by: .seconds(seconds))
+  }
+
+  @Test func `the host of a wait stays until its time has come`() {
+    var wait = SteadyWait()
+    let first = Wait(.backoff, host: "a", until: Self.later(5))
+    wait.update(first, at: Self.later(0))
+    wait.update(Wait(.backoff, host: "b", until: Self.later(3)), at: Self.later(1))
+    wait.update(Wait(.transferring, host: "c"), at: Self.later(4))
+    #expect(wait.shown == first)
+    let next = Wait(.backoff, host: "b", until: Self.later(9))
+    wait.update(next, at: Self.later(5))
+    #expect(wait.shown == next)
+    // The same host tells more.
+    let slower = Wait(.hostFailing, host: "b", until: Self.later(20))
+    wait.update(slower, at: Self.later(6))
+    #expect(wait.shown == slower)
+  }
+
+  @Test(arguments: [nil, Wait(.paused), Wait(.offline, host: "b")])
+  func `what concerns all hosts, or the end of the wait, is shown at once`(next: Wait?) {
+    var wait = SteadyWait()
+    wait.update(Wait(.backoff, host: "a", until: Self.later(5)), at: Self.later(0))
+    wait.update(next, at: Self.later(1))
+    #expect(wait.shown == next)
+  }
+
+  @Test func `the remaining time counts down, and follows a new rate slowly`() throws {
+    var time = RemainingTime()
+    time.update(100, at: .seconds(0))
+    time.update(200, at: .seconds(1))
+    // 99 seconds remain by the first estimate; one second is a twentieth of the pace.
+    #expect(try abs(#require(time.seconds) - (99 + 101.0 / 20)) < 0.001)
+    for second in 2...200 {
+      let last = try #require(time.seconds)
+      time.update(second.isMultiple(of: 2) ? 100 : 200, at: .seconds(second))
+      #expect(try abs(#require(time.seconds) - last) < 7)
+    }
+  }
+
+  @Test func `a short remaining time is followed at once`() {
+    var time = RemainingTime()
+    time.update(700, at: .seconds(0))
+    time.update(3, at: .seconds(1))
+    #expect(time.seconds == 3)
+  }
+
+  @Test func `a job that stands has no remaining time, and then begins with the estimate`() {
+    var time = RemainingTime()
+    time.update(100, at: .seconds(0))
+    time.update(nil, at: .seconds(1))
+    #expect(time.seconds == nil)
+    time.update(70, at: .seconds(60))
+    #expect(time.seconds == 70)
+  }
+}
+
 @Suite struct RecentRatesTests {
   @Test func `old samples do not count`() {
     var rates = RecentRates()
@@ -347,6 +408,26 @@ extension ProgressBar {
     (
       Wait(.noWorker, detail: "imgworker cannot be started", until: later(5)),
       "no worker is ready: imgworker cannot be started, next start in 0:05"
+    ),
+    (
+      Wait(.backoff, host: "h", code: .truncatedBody, httpStatus: 200, attempt: 2, until: later(3)),
+      "h broke off a picture, attempt 2 in 0:03"
+    ),
+    (
+      Wait(.hostFailing, host: "h", code: .httpStatus, httpStatus: 503, until: later(42)),
+      "h answered 503, next attempt in 0:42"
+    ),
+    (
+      Wait(.backoff, host: "h", detail: "no status", code: .invalidResponse, attempt: 2),
+      "h sent no valid answer"
+    ),
+    (
+      Wait(.offline, host: "h", until: later(20)),
+      "offline: no host can be resolved or connected to; trying h again in 0:20"
+    ),
+    (
+      Wait(.captive, host: "h", since: later(-20)),
+      "many hosts answer with web pages (a login page of the network?); trying h"
     ),
     (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),
     (Wait(.journal, detail: "the disk is full"), "the disk is full"),

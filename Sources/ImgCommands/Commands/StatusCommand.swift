@@ -249,10 +249,10 @@ struct ClusterScreen {
     return table.rendered(within: Output.columnCount)
   }
 
-  /// The hosts for which URLs wait.
+  /// The hosts that hold URLs up: some of those that are queued.
   private func hosts(_ waits: [Wait]) -> String {
     guard !waits.isEmpty else { return "" }
-    var table = Table([.number("URLs"), .text("waiting")])
+    var table = Table([.number("held up"), .text("because")])
     for wait in waits {
       table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
     }

@@ -146,7 +146,7 @@ struct JobFollower {
     if !isJSON {
       let size = storeSize(of: status)
       let summary = JobSummary(
-        status, limitNote: limitNote,
+        status, hosts: failingHosts(of: status), limitNote: limitNote,
         lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
         diskNote: size?.diskByteCount.map {
           ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
@@ -154,6 +154,14 @@ struct JobFollower {
       context.note(summary.text)
     }
     return status.exitCode
+  }
+
+  /// The hosts of a job's failures, as far as the coordinator tells.
+  private func failingHosts(of status: ImageJob) -> FailingHosts {
+    var hosts = FailingHosts()
+    guard (1...FailingHosts.failureMaximum).contains(status.failed) else { return hosts }
+    try? context.runningCoordinator().results(of: status.job, isFailedOnly: true) { hosts.add($0) }
+    return hosts
   }
 
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands

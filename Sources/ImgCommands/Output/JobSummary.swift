@@ -3,18 +3,22 @@ package import ImgModel
 /// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
   private let status: ImageJob
+  private let hosts: FailingHosts
   private let limitNote: String?
   private let lostCount: Int
   private let diskNote: String?
 
   /// - Parameters:
+  ///   - hosts: of its failures, as far as they are known.
   ///   - limitNote: see ``TransferLimitWatch/note``.
   ///   - lostCount: how many of its thumbnails the store no longer has.
   ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
   package init(
-    _ status: ImageJob, limitNote: String? = nil, lostCount: Int = 0, diskNote: String? = nil
+    _ status: ImageJob, hosts: FailingHosts = FailingHosts(), limitNote: String? = nil,
+    lostCount: Int = 0, diskNote: String? = nil
   ) {
     self.status = status
+    self.hosts = hosts
     self.limitNote = limitNote
     self.lostCount = lostCount
     self.diskNote = diskNote
@@ -23,7 +27,7 @@ package struct JobSummary: Sendable {
   /// One line or more, each with a line feed.
   package var text: String {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
-    lines += FailureReport(status).counts
+    lines += FailureReport(status, hosts).counts
     if lostCount > 0 {
       lines.append(
         "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
@@ -53,23 +57,27 @@ package struct JobSummary: Sendable {
 /// The failures of a job by their codes, and the commands that may cure them.
 package struct FailureReport: Sendable {
   private let status: ImageJob
+  private let hosts: FailingHosts
 
   /// The most frequent groups that are told one by one.
   private static let groupMaximum = 5
 
-  package init(_ status: ImageJob) {
+  package init(_ status: ImageJob, _ hosts: FailingHosts = FailingHosts()) {
     self.status = status
+    self.hosts = hosts
   }
 
   private var groups: ArraySlice<ImageJobFailures> { status.failures.prefix(Self.groupMaximum) }
 
-  /// A line for each of the most frequent codes: their number and the first sentence of the first one.
+  /// A line for each of the most frequent codes: their number, their hosts and the first sentence of the first one.
   package var counts: [String] {
     let width = groups.map { "\($0.count)".count }.max() ?? 0
     var lines = groups.map { group in
       let count = "\(group.count)"
       let padding = String(repeating: " ", count: width - count.count)
-      let kind = group.code.rawValue + (group.isRetryable ? ", temporary" : "")
+      let kind =
+        group.code.rawValue + (group.isRetryable ? ", temporary" : "")
+        + (hosts.text(of: group).map { ", \($0)" } ?? "")
       return "  \(padding)\(count) \(kind): \(Self.firstSentence(of: group.message))"
     }
     let others = status.failures.dropFirst(Self.groupMaximum)
@@ -104,6 +112,41 @@ package struct FailureReport: Sendable {
           + "imgctl retry \(job)")
     }
     return lines
+  }
+}
+
+/// The hosts of a job's failures, by the groups of ``ImageJobFailures``.
+package struct FailingHosts: Sendable {
+  private struct Group: Hashable {
+    let code: ImageError.Code
+    let isRetryable: Bool
+  }
+
+  private var counts: [Group: [String: Int]] = [:]
+
+  /// The hosts of longer lists of failures are not counted: the summary comes at once.
+  package static let failureMaximum = 100_000
+
+  package init() {}
+
+  /// Counts a line that has failed. Other lines, and those without a host, do not count.
+  package mutating func add(_ line: LineResult) {
+    guard case .failed(let failure, _) = line.outcome, let url = try? ImageURL(line: line.url),
+      !url.isLocal
+    else { return }
+    let group = Group(code: failure.code, isRetryable: failure.isRetryable)
+    counts[group, default: [:]][url.host, default: 0] += 1
+  }
+
+  /// Where the failures of a group were, such as `all at example.org`; `nil` if there are too few to say so.
+  func text(of failures: ImageJobFailures) -> String? {
+    let group = Group(code: failures.code, isRetryable: failures.isRetryable)
+    guard let hosts = counts[group], failures.count > 1,
+      let most = hosts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })
+    else { return nil }
+    let name = HumanText.printable(most.key)
+    guard hosts.count > 1 else { return most.value > 1 ? "all at \(name)" : nil }
+    return "at \(hosts.count) hosts" + (most.value > 1 ? ", \(most.value) at \(name)" : "")
   }
 }
 

@@ -7,6 +7,8 @@ package struct ProgressBar: Sendable {
   private static let barWidths = 10...40
 
   private var rates = RecentRates()
+  private var remaining = RemainingTime()
+  private var wait = SteadyWait()
   private var status: ImageJob
   private var now: WallTime
 
@@ -23,6 +25,8 @@ package struct ProgressBar: Sendable {
     self.status = status
     self.now = now
     rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
+    wait.update(status.wait, at: now)
+    remaining.update(estimate, at: elapsed)
   }
 
   /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
@@ -71,7 +75,7 @@ package struct ProgressBar: Sendable {
 
   /// Why the job waits; `nil` while it proceeds, and if its state already says so.
   private var waitFact: String? {
-    guard status.state != .paused, let wait = status.wait else { return nil }
+    guard status.state != .paused, let wait = wait.shown else { return nil }
     return "waiting: " + WaitText(wait, at: now).text
   }
 
@@ -87,11 +91,15 @@ package struct ProgressBar: Sendable {
     status.total == 0 ? 1 : Double(status.finished) / Double(status.total)
   }
 
+  /// The remaining time by the recent rate, in seconds; `nil` while the job stands.
+  private var estimate: Double? {
+    guard let rate = rates.imagesPerSecond, rate > 0, wait.shown == nil else { return nil }
+    return Double(status.total - status.finished) / rate
+  }
+
   private var timeLeft: String? {
-    guard let rate = rates.imagesPerSecond, rate > 0, isMoving else { return nil }
-    let seconds = Double(status.total - status.finished) / rate
     // Beyond four days the estimate is useless.
-    guard seconds < 100 * 3_600 else { return nil }
+    guard isMoving, let seconds = remaining.seconds, seconds < 100 * 3_600 else { return nil }
     return HumanText.stopwatch(seconds: Int64(seconds.rounded(.up))) + " left"
   }
 
@@ -140,6 +148,58 @@ package struct RecentRates: Sendable {
       samples.append(Sample(elapsed: elapsed, images: images, bytes: bytes))
     }
   }
+}
+
+/// The remaining time of a job. It counts down, and follows the estimates of a rate that varies slowly: the faster,
+/// the less time remains.
+package struct RemainingTime: Sendable {
+  /// The time in which it comes to a steady estimate, in seconds: this part of what remains, within a range.
+  private static let paceShare = 0.3
+  private static let paces = 1.0...20.0
+
+  package private(set) var seconds: Double?
+  private var updatedAt = Duration.zero
+
+  package init() {}
+
+  /// - Parameters:
+  ///   - estimate: the remaining time in seconds; `nil` while the job stands.
+  ///   - elapsed: the time since a fixed moment. It never decreases.
+  package mutating func update(_ estimate: Double?, at elapsed: Duration) {
+    defer { updatedAt = elapsed }
+    guard let last = seconds, let estimate else {
+      seconds = estimate
+      return
+    }
+    let passed = (elapsed - updatedAt) / .seconds(1)
+    let expected = max(last - passed, 0)
+    let pace = min(last, estimate) * Self.paceShare
+    let range = Self.paces
+    let share = passed / min(max(pace, range.lowerBound), range.upperBound)
+    seconds = expected + (estimate - expected) * min(share, 1)
+  }
+}
+
+/// The wait that is shown. A host stays until its time has come, so that the line does not hop among hosts.
+package struct SteadyWait: Sendable {
+  package private(set) var shown: Wait?
+
+  package init() {}
+
+  /// - Parameter wait: what the job waits for, as far as the coordinator tells.
+  package mutating func update(_ wait: Wait?, at now: WallTime) {
+    if let shown, let until = shown.until, until > now, let wait, shown.isOfHost, wait.isOfHost,
+      wait.host != shown.host
+    {
+      return
+    }
+    shown = wait
+  }
+}
+
+extension Wait {
+  /// Whether it is for one host among others.
+  fileprivate var isOfHost: Bool { host != nil && kind != .offline && kind != .captive }
 }
 
 /// The last line of a terminal, redrawn for each update. The caller writes the returned texts
