@@ -346,6 +346,18 @@ struct SystemCallTests {
   }
 }
 
+struct NetworkTests {
+  @Test func `a refused connection is an answer, and what is no address gives none`() {
+    // The lowest port, on which nothing listens.
+    #expect(Network.answers(PeerAddress(address: "127.0.0.1", port: 1), within: .seconds(5)))
+    #expect(!Network.answers(PeerAddress(address: "a.invalid", port: 1), within: .seconds(5)))
+  }
+
+  @Test func `the resolver answers for an address`() {
+    #expect(Network.resolverAnswers("127.0.0.1"))
+  }
+}
+
 struct IPAddressTests {
   @Test(
     arguments: [
