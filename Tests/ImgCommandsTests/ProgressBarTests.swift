@@ -100,6 +100,9 @@ extension ProgressBar {
     bar.update(
       status(done: 494, wait: Self.failing), at: .seconds(19), wall: WallTime(rawValue: 1_000))
     #expect(bar.plainLine.hasSuffix("next attempt in 0:41"))
+    // Ten images in a second: the wait before them does not count.
+    bar.update(status(done: 504), at: .seconds(20), wall: WallTime(rawValue: 2_000))
+    #expect(bar.plainLine.contains("0:50 left, 10.0 img/s"))
   }
 
   @Test func `a job without progress has no remaining time`() {

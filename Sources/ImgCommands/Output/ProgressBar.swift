@@ -24,8 +24,10 @@ package struct ProgressBar: Sendable {
   package mutating func update(_ status: ImageJob, at elapsed: Duration, wall now: WallTime) {
     self.status = status
     self.now = now
-    rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
     wait.update(status.wait, at: now)
+    // The time of a wait says nothing of the rate after it.
+    if wait.shown != nil { rates = RecentRates() }
+    rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
     remaining.update(estimate, at: elapsed)
   }
 
