@@ -234,7 +234,7 @@ struct MemoryKey: Hashable, Sendable {
     variant = request.variant
     headers = request.headers
     acceptsDamage = request.acceptsDamage
-    version = request.version
+    version = request.cacheKey == nil ? request.version : nil
   }
 
   /// Whether the image is one of a URL, in whatever spelling.
@@ -254,7 +254,9 @@ extension ImageRequest {
   /// The text that names the picture, see `FetchOptions.name(of:)`. The URL is not normalized.
   fileprivate var nameText: String {
     if let cacheKey { return cacheKey }
-    guard !ignoredQuery.isEmpty, let filter = try? QueryFilter(ignoredQuery) else { return url }
+    guard !ignoredQuery.isEmpty, let filter = try? QueryFilter(ignoredQuery),
+      (try? ImageURL(line: url))?.isLocal == false
+    else { return url }
     return filter.filtered(url)
   }
 

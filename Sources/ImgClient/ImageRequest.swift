@@ -112,8 +112,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   /// The origins that redirects may lead to. A load that is redirected elsewhere fails with
   /// ``ImageError/Code/blockedOrigin``; a thumbnail of the store is a hit, wherever it came from.
   package var redirectOrigins = OriginList.all
-  /// A text that tells versions of the picture apart: each has a record of its own in the store. `nil` for
-  /// the picture by its URL alone.
+  /// A text that tells versions of the picture at the URL apart: each has a record of its own in the store. `nil` for
+  /// the picture by its URL alone. A ``cacheKey`` names the picture without it.
   package var version: String?
 
   /// A request for a variant.
@@ -250,11 +250,11 @@ struct ClusterRequest: Hashable, Sendable {
     }
   }
 
-  /// A URL has no fragment here, so that no other picture has the name of a version.
+  /// A URL has no fragment here, so that no other URL has the name of a version.
   private static func cacheKey(
     of request: ImageRequest, url: ImageURL
   ) throws(ImageError) -> CacheKey? {
-    let name = request.version.map { "\(request.cacheKey ?? url.text)#\($0)" } ?? request.cacheKey
+    let name = request.cacheKey ?? request.version.map { "\(url.text)#\($0)" }
     guard let name else { return nil }
     return try rethrowing(try CacheKey(name)) { (error: InvalidFetchOption) in
       ImageError(invalidRequest: "\(error)")

@@ -51,6 +51,29 @@ struct ImageMemoryCacheTests {
     #expect(cache.image(for: request(2)) == nil)
   }
 
+  @Test func `a URL that needs no origin has no query, and an image of its own`() {
+    func drawing(_ text: String) -> ImageRequest {
+      var request = ImageRequest(url: "data:image/svg+xml,<svg/>?\(text)=1")
+      request.ignoredQuery = ["x", "y"]
+      return request
+    }
+    cache.insert(image(10), for: drawing("x"))
+    #expect(cache.image(for: drawing("x")) != nil)
+    #expect(cache.image(for: drawing("y")) == nil)
+  }
+
+  @Test func `a cache key is the whole name of a picture, and a version is part of a URL's`() throws
+  {
+    func name(_ key: String?, _ version: String?) throws -> String {
+      var request = request(1)
+      (request.cacheKey, request.version) = (key, version)
+      return try ClusterRequest(request).name.text
+    }
+    #expect(try name(nil, "1") == "https://example.org/1#1")
+    #expect(try name("a#1", nil) == "a#1")
+    #expect(try name("a", "1") == "a")
+  }
+
   private func pixels(_ side: Int, filledWith sample: UInt8 = 7) throws -> ImagePixels {
     let pixel = ImagePixels.Pixel(red: sample, green: sample, blue: sample, alpha: sample)
     return try #require(ImagePixels(width: side, height: side, filledWith: pixel))
