@@ -85,6 +85,13 @@ import Testing
     let last = try cluster.finished(try #require(second.lines.first.flatMap(JobID.init)))
     #expect([last.done, last.failed, last.fromCache] == [2, 1, 1])
 
+    // The URL of a line names the file in the state that it had.
+    try Data(picture).write(to: URL(filePath: "\(folder)/none.jpg"))
+    let repeated = try cluster.imgctl("retry", "\(last.job)", "--all", "--wait")
+    #expect(repeated.exitCode == 1)
+    #expect(repeated.messages.contains("none.jpg has changed since it was submitted"))
+    try FileManager.default.removeItem(atPath: "\(folder)/none.jpg")
+
     let facts = try cluster.imgctl("info", "--list", list)
     #expect(facts.exitCode == 1, "\(facts.messages)")
     #expect(facts.lines.count { $0.contains("\"width\":640") } == 2)

@@ -15,7 +15,6 @@ package final class JobFileReader: Sendable {
 
   private let ends: BlockingQueue<SessionError?>
   private let tasks: [Task<Void, Never>]
-  private let read = Mutex(0)
   private let pending = Mutex(JobFileReader.threadCount)
 
   /// - Parameter transport: to a coordinator of this process's user.
@@ -99,14 +98,15 @@ private final class FileThread: Sendable {
         throw Failure(
           stage: .fetch, code: .blockedPath, detail: "\(url.text) names no file for this command")
       }
-      return try contents(of: path, upTo: Int(clamping: file.maximumByteCount))
+      return try contents(of: path, as: url, upTo: Int(clamping: file.maximumByteCount))
     } catch {
       return .failed(error)
     }
   }
 
+  /// - Parameter url: names the file in the state that it had when its line was submitted.
   private static func contents(
-    of path: String, upTo maximumByteCount: Int
+    of path: String, as url: ImageURL, upTo maximumByteCount: Int
   ) throws(Failure) -> BroughtPicture {
     do throws(SystemError) {
       // Links are followed, as open(2) does it.
@@ -114,6 +114,9 @@ private final class FileThread: Sendable {
       let file = try OpenDirectory("/").openFile(
         String(real.drop { $0 == "/" }), named: path, upTo: maximumByteCount)
       let before = try FileStatus(of: file.rawValue)
+      guard FileURL.text(ofPath: Array(path.utf8), state: before.state) == url.text else {
+        return .failed(failure("\(path) has changed since it was submitted; submit it again"))
+      }
       let bytes = try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
       guard bytes.count == before.byteCount,
         try FileStatus(of: file.rawValue).state == before.state
