@@ -6,9 +6,10 @@ import ImgSystem
 /// Splits the bytes of a list into entries, one a line, and collects them into batches that fit a
 /// frame. Pure: bytes in, batches out.
 ///
-/// A path becomes the URL of a file that the command reads, if files may be named. White space around an entry, empty lines and lines that begin with `#` are ignored. Bytes that
-/// are not UTF-8 become U+FFFD. A line that is too long for a URL is truncated, see
-/// ``ImageURL/shortened(_:)``. So the coordinator refuses that entry alone, and memory stays bounded.
+/// A path becomes the URL of a file that the command reads, if files may be named. White space around an entry, empty
+/// lines and lines that begin with `#` are ignored. Bytes that are not UTF-8 become U+FFFD. A line that is too long for a
+/// URL is truncated, see ``ImageURL/shortened(_:)``. So the coordinator refuses that entry alone, and memory stays
+/// bounded.
 package struct ListReader: Sendable {
   /// The bytes of a line that are read.
   private static let maximumEntryByteCount = ImageURL.maximumLineByteCount + 1

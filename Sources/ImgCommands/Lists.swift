@@ -109,11 +109,10 @@ struct ListSubmission: ~Copyable {
   private let fetch: Fetch?
   /// Whether local files may be named, and those below the directories of a directory; `nil` for no files.
   private let files: FileOptions?
-  private var places: ArraySlice<ListPlace> = []
+  private let command: CommandDescription
+  private var places: ArraySlice<(place: ListPlace, position: Int?)> = []
   /// The list that is being read; `nil` between two.
   private var list: (any ListSource)?
-  /// The number of lists of the job.
-  private var listCount = 0
   private var batches: [ListLines] = []
   /// Whether one of the lists so far names local files.
   private(set) var namesFiles = false
@@ -125,6 +124,8 @@ struct ListSubmission: ~Copyable {
     let isRecursive: Bool
     /// Whether a URL names a picture, and not a list.
     var takesURLs = false
+    /// What the store keeps of the pictures; of a local one no original.
+    var keep = Keep.thumbnail
   }
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
@@ -142,29 +143,35 @@ struct ListSubmission: ~Copyable {
     self.format = format
     self.fetch = fetch
     self.files = files
+    self.command = command
     let paths = files == nil ? paths : FileList.expanded(paths)
     guard paths.count(where: { $0 == "-" }) < 2 else {
       throw UsageError("\(command.name): standard input can be read once")
     }
-    var places: [ListPlace] = []
-    for path in paths {
+    var places: [(place: ListPlace, position: Int?)] = []
+    for (position, path) in paths.enumerated() {
       let place = try ListPlace(
         path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && format == .text,
         takesPictureURLs: files?.takesURLs == true)
-      if case .pictures(let earlier) = places.last, case .pictures(let more) = place {
-        places[places.count - 1] = .pictures(earlier + more)
-      } else {
-        places.append(place)
+      if case .pictures(let more) = place {
+        if case .pictures(let earlier)? = places.last?.place {
+          places[places.count - 1].place = .pictures(earlier + more)
+          continue
+        }
+      } else if position >= LinePlace.maximumListCount {
+        throw UsageError(
+          "\(command.name): lists must be among the first \(LinePlace.maximumListCount) operands; submit "
+            + "\(path) as a job of its own")
       }
+      places.append((place, paths.count == 1 ? nil : position))
     }
-    for case .file(let path) in places.dropFirst() { try ListFile.check(path: path) }
-    if case .picsum(_?) = format, !places.allSatisfy(\.isFetched) {
+    for case (.file(let path), _) in places.dropFirst() { try ListFile.check(path: path) }
+    if case .picsum(_?) = format, !places.allSatisfy(\.place.isFetched) {
       throw UsageError("\(command.name): \(ListFormat.pages.flag) is for lists at URLs alone")
     }
     self.places = places[...]
-    listCount = places.count
     guard try fill() else {
-      let names = places.map(\.description).joined(separator: ", ")
+      let names = places.map(\.place.description).joined(separator: ", ")
       if namesFiles {
         let reason = skipped.text.map { "; \($0)" } ?? ""
         throw UsageError("\(command.name): no picture is in \(names)\(reason)")
@@ -197,12 +204,20 @@ struct ListSubmission: ~Copyable {
     while batches.isEmpty {
       if list == nil {
         guard let place = places.popFirst() else { return false }
-        list = try open(place)
+        list = try open(place.place, place.position)
       }
       if let more = try list?.next() { batches = more } else { try endList() }
       if list?.namesFiles == true { namesFiles = true }
+      if namesFiles { try checkKeep() }
     }
     return true
+  }
+
+  private func checkKeep() throws(UsageError) {
+    guard let keep = files?.keep, keep.withoutOriginal == .none, keep != .none else { return }
+    throw UsageError(
+      "\(command.name): the store keeps no original of a local picture, because the file has it; submit local pictures "
+        + "without --keep original and --decode lazy, which leave nothing else of them")
   }
 
   private mutating func endList() throws {
@@ -210,9 +225,8 @@ struct ListSubmission: ~Copyable {
     list = nil
   }
 
-  private func open(_ place: ListPlace) throws -> any ListSource {
-    let position = listCount == 1 ? nil : listCount - places.count - 1
-    return switch (format, place, fetch) {
+  private func open(_ place: ListPlace, _ position: Int?) throws -> any ListSource {
+    switch (format, place, fetch) {
     case (.text, .file(let path), _):
       try ListFile(
         path: path, list: position, paths: files.map { _ in LocalPaths(inList: path) })

@@ -104,12 +104,12 @@ final class FileList: ListSource {
     return status.isDirectory || ImageFormat(extensionOf: operand) != nil
   }
 
-  /// The operands, with what they match in place of patterns.
+  /// The operands, with what they match in place of patterns. What exists is no pattern.
   static func expanded(_ operands: [String]) -> [String] {
     operands.flatMap { operand in
-      guard operand.contains(where: { "*?[".contains($0) }), !FileIO.isFile(operand) else {
-        return [operand]
-      }
+      guard operand.contains(where: { "*?[".contains($0) }),
+        (try? FileStatus(following: operand)) == nil
+      else { return [operand] }
       let found = Directory.matches(operand)
       return found.isEmpty ? [operand] : found
     }
@@ -219,11 +219,13 @@ struct SkippedFiles: Hashable, Sendable {
 struct FileReading {
   private let context: CommandContext
 
-  private static let interval = Duration.milliseconds(100)
-  private static let defaultColumns = 80
+  private let showsBar: Bool
 
-  init(in context: CommandContext) {
+  private static let interval = Duration.milliseconds(100)
+
+  init(in context: CommandContext, isJSON: Bool) {
     self.context = context
+    showsBar = !isJSON && Terminal.obeysControls(2)
   }
 
   /// - Parameter client: to the coordinator that has accepted the job.
@@ -241,9 +243,9 @@ struct FileReading {
         context.note("job \(job) waits for its other files; to read them: imgctl wait \(job)\n")
         return .interrupted
       }
-      guard Terminal.isTerminal(2), let status = try updates.next(until: .now) else { continue }
+      guard showsBar, let status = try updates.next(until: .now) else { continue }
       let bar = ProgressBar(status, at: ContinuousClock.now - start, wall: context.now)
-      context.redraw(line.draw(bar.line(columns: Terminal.columns(2) ?? Self.defaultColumns)))
+      context.redraw(line.draw(bar.line(columns: Terminal.messageColumns)))
     }
     return .success
   }
@@ -256,7 +258,7 @@ struct FileReading {
 struct ExportNames {
   /// The names in the path of the common directory; `nil` without local files.
   private var common: ArraySlice<Substring>?
-  /// The lines that have names, by the hash of these.
+  /// The lines that have names, by the hash of these. Without local files the names differ by themselves.
   private var owners: [Int: Int] = [:]
 
   /// A file system takes no longer name. What is added to a file's own is short.
@@ -276,19 +278,21 @@ struct ExportNames {
     let digits = String(index)
     let number = String(repeating: "0", count: max(0, 7 - digits.count)) + digits
     guard let common else { return number + ending }
-    let names = (path(of: line) ?? number).split(separator: "/")
-    guard let file = names.last, names.count > common.count || names.count == 1 else {
-      return number + ending
-    }
-    let dot = names.count > 1 ? file.lastIndex(of: ".") : nil
-    let stem = String(file[..<(dot ?? file.endIndex)])
-    let directories = names.count > 1 ? names.dropLast().dropFirst(common.count) : []
+    var name = path(of: line).map { ownName(of: $0, below: common, else: number) } ?? number
+    while let owner = owners[(name + ending).hashValue], owner != index { name += "-\(index)" }
+    owners[(name + ending).hashValue] = index
+    return name + ending
+  }
+
+  /// The path of a file below the common directory, without its extension.
+  private func ownName(
+    of path: String, below common: ArraySlice<Substring>, else number: String
+  ) -> String {
+    let names = path.split(separator: "/").dropFirst(common.count)
+    guard let file = names.last else { return number }
+    let stem = String(file[..<(file.lastIndex(of: ".") ?? file.endIndex)])
     let own = stem.utf8.count > Self.maximumByteCount ? number : stem
-    let whole = (directories.map(String.init) + [own]).joined(separator: "/")
-    let hash = (whole + ending).hashValue
-    let owner = owners[hash] ?? index
-    owners[hash] = owner
-    return whole + (owner == index ? "" : "-\(index)") + ending
+    return (names.dropLast().map(String.init) + [own]).joined(separator: "/")
   }
 
   private func path(of line: String) -> String? {

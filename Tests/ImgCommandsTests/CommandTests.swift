@@ -166,6 +166,35 @@ import Testing
     #expect(result.messages.isEmpty)
   }
 
+  @Test(arguments: [(["wait"], true), (["watch"], false), (["status", "--watch"], false)])
+  func `only a command that works for a job reads its files`(
+    command: [String], readsFiles: Bool
+  ) async throws {
+    let result = try await ScriptedCoordinator().run(command + ["7"]) { request in
+      guard case .job(let id, _, _) = request else { return [nil] }
+      return [.job(id, .sample(7))]
+    }
+    #expect(result.exitCode == .success)
+    #expect(result.readsFiles == readsFiles)
+  }
+
+  @Test func `a table of failures quotes what its separator needs`() {
+    let line = LineResult(
+      index: 4, place: LinePlace(line: 7), url: "https://h/a,\"b\".jpg", outcome: nil)
+    let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "gone")
+    #expect(
+      FailureTable.header(.comma) + FailureTable.row(of: line, failure, .comma)
+        == "index,line,list,code,http_status,retryable,url,detail\r\n"
+        + "4,7,,http_status,404,false,\"https://h/a,\"\"b\"\".jpg\",gone\r\n")
+    #expect(
+      FailureTable.row(of: line, failure, .tab)
+        == "4\t7\t\thttp_status\t404\tfalse\thttps://h/a,\"b\".jpg\tgone\n")
+    let file = LineResult(
+      index: 0, place: nil, url: FileURL.text(ofPath: Array("/p/a b.jpg".utf8), state: [1]),
+      outcome: nil)
+    #expect(FailureTable.row(of: file, failure, .tab).contains("\t/p/a b.jpg\t"))
+  }
+
   @Test func `watch ends well whatever came of the job, and wait tells`() async throws {
     for (command, code) in [("watch", ExitCode.success), ("wait", .someFailed)] {
       let result = try await ScriptedCoordinator().run([command, "7"]) { request in

@@ -455,6 +455,17 @@ extension InvocationTests {
     #expect(error?.description.contains(advice) == true, "\(String(describing: error))")
   }
 
+  @Test(arguments: [
+    ("rate-per-host 1/s contact=a@b.org", "--rate-per-host 1/s --contact=a@b.org"),
+    ("--require-sandbox rate-per-host 1/s", "--require-sandbox --rate-per-host 1/s"),
+    ("--json require-sandbox contact contact", "--json --require-sandbox --contact contact"),
+    ("--data-dir contact workers 2", "--data-dir contact --workers 2"),
+  ])
+  func `settings need no dashes, and values get none`(given: String, prepared: String) {
+    let arguments = ConfigSetCommand.prepared(given.split(separator: " ").map(String.init))
+    #expect(arguments.joined(separator: " ") == prepared)
+  }
+
   @Test func `a colour has a name of CSS, in any case`() throws {
     let get = try command("get http://h/ --background Orange", as: GetCommand.self)
     #expect(get.options.variant.effects.background == RGBColour(red: 255, green: 165, blue: 0))

@@ -21,6 +21,8 @@ final class ScriptedCoordinator: Sendable {
     var messages = ""
     /// What the coordinator was sent after the hello.
     var requests: [ClientMessage] = []
+    /// Whether the command offered to read local files.
+    var readsFiles = false
 
     /// The lines of the output, each a JSON object.
     func decodedLines<Value: Decodable>(_ type: Value.Type) throws -> [Value] {
@@ -81,6 +83,7 @@ final class ScriptedCoordinator: Sendable {
     thread.join()
     var result = ending.get()
     result.requests = requests.filter { if case .readFiles = $0 { false } else { true } }
+    result.readsFiles = result.requests.count < requests.count
     result.output = try String(contentsOfFile: directory + "/output", encoding: .utf8)
     result.messages = try String(contentsOfFile: directory + "/messages", encoding: .utf8)
     return result

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import ImgModel
+import ImgSettings
 import ImgSystem
 import ImgWire
 import Testing
@@ -65,6 +66,25 @@ import Testing
     #expect(result.exitCode == .success)
     #expect(result.output == "7\n")
   }
+
+  @Test func `a list has the number of its operand, pictures before it included`() async throws {
+    let coordinator = ScriptedCoordinator()
+    let paths = ["a.txt", "p.jpg", "q.jpg", "b.txt"].map { "\(coordinator.directory)/\($0)" }
+    for path in paths { try FileIO.replace(path: path, with: Array("https://h/1.jpg\n".utf8)) }
+    let result = try await coordinator.run(["submit"] + paths) { request in
+      switch request {
+      case .submitEnd(let id): [.submitted(id, JobID(rawValue: 7), total: 4)]
+      case .job(let id, _, _): [.job(id, .sample(7))]
+      default: []
+      }
+    }
+    #expect(result.output == "7\n", "\(result)")
+    let lists = result.requests.flatMap { request -> [Int?] in
+      guard case .submitLines(_, let lines) = request else { return [] }
+      return lines.starts.map(\.place.list)
+    }
+    #expect(lists == [0, 3])
+  }
 }
 
 @Suite struct ListFileTests {
@@ -94,6 +114,36 @@ import Testing
       _ = try ListFile(path: "/nowhere/urls.txt")
     } throws: { error in
       "\(error)" == "open /nowhere/urls.txt: No such file or directory (ENOENT)"
+    }
+  }
+
+  @Test func `a pattern is no pattern if it exists, whatever it is`() throws {
+    try withDirectory { directory in
+      for name in ["scan1", "scan[1]"] {
+        try FileManager.default.createDirectory(
+          atPath: "\(directory)/\(name)", withIntermediateDirectories: false)
+      }
+      #expect(FileList.expanded(["\(directory)/scan[1]"]) == ["\(directory)/scan[1]"])
+      #expect(FileList.expanded(["\(directory)/scan[01]"]) == ["\(directory)/scan1"])
+    }
+  }
+
+  @Test(arguments: [Keep.original, .undecodedOriginal])
+  func `local pictures are refused where the original alone would be kept`(keep: Keep) throws {
+    func submission(_ path: String, _ keep: Keep) throws {
+      _ = try ListSubmission(
+        paths: [path], of: SubmitCommand.description,
+        files: ListSubmission.FileOptions(isRecursive: false, keep: keep))
+    }
+    try withDirectory { directory in
+      try FileIO.replace(path: directory + "/a.jpg", with: [0])
+      try FileIO.replace(path: directory + "/list.txt", with: Array("./a.jpg\n".utf8))
+      for name in ["a.jpg", "list.txt", ""] {
+        let path = "\(directory)/\(name)"
+        let error = #expect(throws: UsageError.self) { try submission(path, keep) }
+        #expect(error?.description.contains("keeps no original of a local picture") == true)
+        for other in [Keep.thumbnail, .auto, .all, .facts] { try submission(path, other) }
+      }
     }
   }
 
@@ -291,5 +341,19 @@ import Testing
     let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
     #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
     #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
+  }
+
+  @Test func `no exported file has the name of another, not even of one with a number`() {
+    let lines =
+      ["IMG-2.jpg", "IMG.heic", "IMG.jpg", "0000004.png"].map {
+        FileURL.text(ofPath: Array("/home/p/\($0)".utf8), state: [1])
+      } + ["https://h/1.jpg"]
+    var names = ExportNames()
+    lines.forEach { names.add($0) }
+    for _ in 0..<2 {
+      let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
+      #expect(
+        found == ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"])
+    }
   }
 }

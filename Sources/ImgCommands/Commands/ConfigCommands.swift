@@ -103,12 +103,17 @@ package struct ConfigSetCommand: Command {
   package static func prepared(_ arguments: [String]) -> [String] {
     var isValue = false
     return arguments.map { argument in
-      defer { isValue = !isValue && argument.hasPrefix("--") && !argument.contains("=") }
-      let name = argument.prefix { $0 != "=" }
-      guard !isValue, !argument.hasPrefix("-"), let setting = try? Setting(keptAs: String(name))
-      else { return argument }
-      isValue = true
-      return setting.option.flag + argument.dropFirst(name.count)
+      guard !isValue else {
+        isValue = false
+        return argument
+      }
+      let name = String(argument.prefix { $0 != "=" })
+      let setting = name.hasPrefix("-") ? nil : try? Setting(keptAs: name)
+      let flag = setting?.option.flag ?? name
+      isValue =
+        name == argument
+        && description.options.contains { $0.flag == flag && $0.placeholder != nil }
+      return flag + argument.dropFirst(name.count)
     }
   }
 

@@ -106,7 +106,8 @@ package struct ResumeCommand: Command {
     let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
     guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
     if !isJSON { context.note(sentence + "\n") }
-    return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
+    return try JobFollower(in: context, isJSON: isJSON).follow(
+      job, continuing: client, readsFiles: true)
   }
 }
 
@@ -187,12 +188,13 @@ package struct RetryCommand: Command {
     let after = try client.answer(.change(job, .retry(includesFinal: includesFinal)))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
     guard !isWaiting else {
-      return try JobFollower(in: context, isJSON: isJSON).follow(job, continuing: client)
+      return try JobFollower(in: context, isJSON: isJSON).follow(
+        job, continuing: client, readsFiles: true)
     }
     if isJSON { try context.output.write(json: after) }
     guard readsFiles else { return .success }
     try context.output.flush()
-    return try FileReading(in: context).run(job, over: client)
+    return try FileReading(in: context, isJSON: isJSON).run(job, over: client)
   }
 
   /// Whether what is repeated of a job names files that this command reads.

@@ -20,15 +20,15 @@ package struct ListCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     var table = JobListing(at: context.now)
-    var resting = RestingJobs()
+    var waiting = WaitingJobs()
     let jobs = try context.jobs()
     try jobs.forEachJob { status in
-      resting.add(status)
+      waiting.add(status)
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
     if !isJSON {
       try context.output.write(table.rendered(within: Output.columnCount))
-      if !jobs.isServed { context.note(resting.note) }
+      if !jobs.isServed { context.note(waiting.note) }
     }
     return .success
   }
@@ -61,7 +61,7 @@ package struct WaitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
-      job, continuing: try context.coordinator())
+      job, continuing: try context.coordinator(), readsFiles: true)
   }
 }
 
@@ -197,8 +197,8 @@ package enum FailureTable {
     return row(
       [
         "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
-        text(failure.httpStatus), "\(failure.isRetryable)", HumanText.printable(line.url),
-        HumanText.printable(failure.detail),
+        text(failure.httpStatus), "\(failure.isRetryable)",
+        HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.detail),
       ], separator)
   }
 

@@ -125,7 +125,8 @@ package struct SheetCommand: Command {
         to: client, name: "sheet", options: options, pinPolicy: .whileActive
       ).job
       if let skipped = list.skipped.text { context.note(skipped + "\n") }
-      let code = try JobFollower(in: context, isJSON: false).follow(job, continuing: client)
+      let code = try JobFollower(in: context, isJSON: false).follow(
+        job, continuing: client, readsFiles: true)
       return (job, code)
     }
   }

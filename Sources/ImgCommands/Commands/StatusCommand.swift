@@ -65,7 +65,7 @@ package struct StatusCommand: Command {
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
-      job, continuing: try context.runningCoordinator())
+      job, continuing: try context.runningCoordinator(), readsFiles: false)
   }
 
   private func show(
@@ -79,7 +79,7 @@ package struct StatusCommand: Command {
       table.rendered(within: Output.columnCount) + failures.counts.map { $0 + "\n" }.joined())
     if let shortage = ShortageText(status) { context.note(shortage.warning) }
     if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
-    if !isServed { context.note(RestingJobs([status]).note) }
+    if !isServed { context.note(WaitingJobs([status]).note) }
   }
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {

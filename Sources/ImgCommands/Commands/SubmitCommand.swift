@@ -64,7 +64,8 @@ package struct SubmitCommand: Command {
       "Prints the number of the job, which other commands take as JOB.",
       "The command reads local pictures with the rights of its user, as decoders take them, and returns when all are "
         + "read. If it ends before, the others wait until imgctl wait JOB reads them. A file that has not changed since "
-        + "its thumbnail was stored is not read again.",
+        + "its thumbnail was stored is not read again. No copy of its original is stored: --keep auto and all store the "
+        + "thumbnail.",
     ],
     examples: [
       .init("imgctl submit urls.txt", "Thumbnails that fit into 256x256."),
@@ -123,7 +124,7 @@ package struct SubmitCommand: Command {
     let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)
     var list = try ListSubmission(
       paths: listPaths, of: Self.description, as: format ?? .text,
-      files: ListSubmission.FileOptions(isRecursive: isRecursive),
+      files: ListSubmission.FileOptions(isRecursive: isRecursive, keep: options.keep),
       fetchingBy: isFetched ? try context.listFetch() : nil)
     let client = try context.coordinator()
     let submitted = try list.submit(
@@ -135,7 +136,7 @@ package struct SubmitCommand: Command {
         : context.output.write("\(submitted.job)\n")
       if list.namesFiles {
         try context.output.flush()
-        return try FileReading(in: context).run(submitted.job, over: client)
+        return try FileReading(in: context, isJSON: isJSON).run(submitted.job, over: client)
       }
       if !isJSON { noteNextSteps(of: submitted.job, client, in: context) }
       return .success
@@ -145,7 +146,7 @@ package struct SubmitCommand: Command {
       try context.output.flush()
     }
     return try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
-      submitted.job, continuing: client)
+      submitted.job, continuing: client, readsFiles: true)
   }
 
   /// The job is accepted, whether or not the coordinator goes on.

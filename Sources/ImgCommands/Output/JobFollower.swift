@@ -14,8 +14,6 @@ struct JobFollower {
   private let isVerbose: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
-  /// The width of a terminal that does not report one.
-  private static let defaultColumns = 80
 
   init(in context: CommandContext, isJSON: Bool, isVerbose: Bool = false) {
     self.context = context
@@ -29,7 +27,7 @@ struct JobFollower {
   ///   - client: its connection is used first.
   ///   - readsFiles: whether the job's local files are read meanwhile.
   func follow(
-    _ job: JobID, continuing client: sending Client, readsFiles: Bool = true
+    _ job: JobID, continuing client: sending Client, readsFiles: Bool
   ) throws -> ExitCode {
     // From here on, Ctrl-C is an event and does not end the process. The threads of the library inherit
     // that.
@@ -106,8 +104,7 @@ struct JobFollower {
         context.note(text.warning)
       }
       if isOnTerminal {
-        let columns = Terminal.columns(2) ?? Self.defaultColumns
-        context.redraw(line.draw(current.line(columns: columns)))
+        context.redraw(line.draw(current.line(columns: Terminal.messageColumns)))
       } else if cadence.takes(status, at: now - start) {
         context.note(current.plainLine + "\n")
       }

@@ -151,7 +151,7 @@ package struct FailingHosts: Sendable {
 }
 
 /// The jobs that go on when a coordinator is started, because none runs.
-package struct RestingJobs: Sendable {
+package struct WaitingJobs: Sendable {
   private var jobs: [JobID] = []
   private var waitingCount = 0
 
@@ -181,9 +181,10 @@ extension ImageError.Code {
   fileprivate func remedy(for job: JobID) -> String? {
     switch self {
     case .blockedAddress:
-      Self.restart("permit a network", "--allow-network CIDR", job)
-        + "; imgctl config set --allow-network CIDR does it for later starts"
-    case .blockedPath: Self.restart("permit a directory", "--allow-directory DIR", job)
+      Self.restart("permit a network", "--allow-network CIDR", job) + Self.replacement
+    case .blockedPath:
+      Self.restart("permit a directory", "--allow-directory DIR", job) + Self.replacement
+        + "; imgctl submit PATH reads a file without that"
     case .tooLarge: Self.restart("fetch larger pictures", "--max-body SIZE", job)
     case .tooManyPixels: Self.restart("decode larger pictures", "--max-pixels N", job)
     case .tooManyFrames: Self.restart("decode longer animations", "--max-frames N", job)
@@ -197,6 +198,10 @@ extension ImageError.Code {
     default: nil
     }
   }
+
+  /// Of an option whose values are kept.
+  private static let replacement =
+    "; imgctl start replaces the kept ones, so give those that imgctl config show lists, too"
 
   private static func restart(_ purpose: String, _ option: String, _ job: JobID) -> String {
     "to \(purpose): imgctl stop; imgctl start \(option); imgctl retry \(job) --all"

@@ -66,6 +66,9 @@ extension Terminal {
   static func obeysControls(_ descriptor: CInt) -> Bool {
     isTerminal(descriptor) && ThisProcess.environment["TERM"] != "dumb"
   }
+
+  /// The width of standard error in characters; 80 if it does not report one.
+  static var messageColumns: Int { columns(2) ?? 80 }
 }
 
 /// Why output could not be written.
