@@ -364,7 +364,7 @@ extension LineOrder {
 package struct LinePlace: Hashable, Sendable {
   /// Its number in its list, from 1. Empty lines and comments have numbers, too.
   package let line: Int
-  /// The position of its list among those of the job, from 0; `nil` for the only list.
+  /// The position of its list among what was submitted with it, from 0; `nil` if that is the list alone.
   package let list: Int?
 
   /// A submission has at most as many lists.

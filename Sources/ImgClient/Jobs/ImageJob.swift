@@ -91,7 +91,7 @@ public struct ImageJobResult: Hashable, Sendable {
   /// The number of its line in the list that was submitted, from 1; empty lines and comments have numbers, too.
   /// `nil` for URLs that a program submitted, and in jobs of earlier releases.
   public let line: Int?
-  /// The position of its list among those of the job, from 0; `nil` if the job has one list.
+  /// The position of its list among what was submitted with it, from 0; `nil` if that is the list alone.
   public let list: Int?
   /// The URL as it was submitted.
   public let url: String
