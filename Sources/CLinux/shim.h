@@ -200,6 +200,14 @@ static inline void img_word_store(uintptr_t base, size_t index, uint64_t value) 
   atomic_store_explicit((_Atomic(uint64_t) *)base + index, value, memory_order_release);
 }
 
+/// Stores a word if it has the expected value.
+static inline bool img_word_replace(
+    uintptr_t base, size_t index, uint64_t expected, uint64_t value) {
+  return atomic_compare_exchange_strong_explicit(
+      (_Atomic(uint64_t) *)base + index, &expected, value, memory_order_acq_rel,
+      memory_order_acquire);
+}
+
 /// For counters: it does not order other accesses.
 static inline void img_word_add(uintptr_t base, size_t index, uint64_t amount) {
   atomic_fetch_add_explicit((_Atomic(uint64_t) *)base + index, amount, memory_order_relaxed);

@@ -56,7 +56,7 @@ final class Coordinator {
     lines = LineReader(
       scheduler: scheduler, journal: self.journal, lifecycle: lifecycle, log: log)
     errors = ErrorStreams(poller: poller, log: log)
-    workers = WorkerPool(
+    workers = try WorkerPool(
       executable: workerExecutable, settings: settings, dataDirectory: dataDirectory,
       scheduler: scheduler, files: files, lifecycle: lifecycle, errors: errors, poller: poller,
       sandbox: sandbox,

@@ -1,4 +1,5 @@
 internal import ImgModel
+internal import ImgSystem
 
 /// How many bytes of memory, or of files, the bodies of one pool may take: those under way and
 /// those handed out.
@@ -181,4 +182,106 @@ final class BodyBudgets {
 package struct BodyCharge: Hashable, Sendable {
   let byteCount: Int
   var isOfFile = false
+}
+
+/// The transfers of a pool that the limits of bandwidth hold, the longest held first. Each passes one piece in
+/// turn, so a short body waits for one round of the others, and not for the end of a long one.
+final class BandwidthQueue {
+  private let limits: SharedBandwidth?
+  private let clock: () -> UInt64
+  private var held: [(id: TransferID, host: SharedBandwidth.Host)] = []
+  /// When the next of them may go on; `nil` while there are none.
+  private(set) var deadline: ContinuousClock.Instant?
+
+  /// So long the pool gathers what may pass, so that it does not wake up for each piece.
+  private static let shortestWait = Duration.milliseconds(10)
+  /// After so long a limit that was changed meanwhile counts.
+  private static let longestWait = Duration.milliseconds(250)
+
+  /// - Parameters:
+  ///   - limits: `nil` for none.
+  ///   - clock: that of the limits.
+  init(_ limits: SharedBandwidth?, clock: @escaping () -> UInt64) {
+    self.limits = limits
+    self.clock = clock
+  }
+
+  private var limitsInForce: SharedBandwidth? {
+    limits.flatMap { $0.isLimited ? $0 : nil }
+  }
+
+  /// Whether bytes of a host may pass now.
+  func isOpen(for host: SharedBandwidth.Host) -> Bool {
+    guard let limits = limitsInForce else { return true }
+    let now = clock()
+    return limits.opening(for: host, at: now) <= now
+  }
+
+  /// Bytes of a host have passed.
+  func take(_ byteCount: Int, of host: SharedBandwidth.Host) {
+    limitsInForce?.take(byteCount, of: host, at: clock())
+  }
+
+  /// A transfer is held from now on, or still.
+  func add(_ id: TransferID, of host: SharedBandwidth.Host) {
+    guard !held.contains(where: { $0.id == id }) else { return }
+    held.append((id, host))
+    let next = ContinuousClock.now + wait(for: [host])
+    deadline = min(deadline ?? next, next)
+  }
+
+  /// A transfer is not held any more.
+  func remove(_ id: TransferID) {
+    if !held.isEmpty { held.removeAll { $0.id == id } }
+    if held.isEmpty { deadline = nil }
+  }
+
+  /// The first transfer that may go on, which is held no more.
+  func takeNext() -> TransferID? {
+    guard !held.isEmpty, isOpenForSome, let index = held.firstIndex(where: { isOpen(for: $0.host) })
+    else { return nil }
+    return held.remove(at: index).id
+  }
+
+  private var isOpenForSome: Bool {
+    guard let limits = limitsInForce else { return true }
+    let now = clock()
+    return limits.opening(at: now) <= now
+  }
+
+  /// Sets the ``deadline`` by what has passed.
+  func schedule(after now: ContinuousClock.Instant) {
+    deadline = held.isEmpty ? nil : now + wait(for: held.map(\.host))
+  }
+
+  /// How long the pool waits until it looks whether one of these hosts is open.
+  private func wait(for hosts: [SharedBandwidth.Host]) -> Duration {
+    let now = clock()
+    let opening = hosts.compactMap { limits?.opening(for: $0, at: now) }.min() ?? now
+    let wait = Duration.nanoseconds(opening > now ? opening - now : 0)
+    return min(max(wait, Self.shortestWait), Self.longestWait)
+  }
+}
+
+/// For how long the limits of bandwidth hold one transfer.
+struct BandwidthHold {
+  private var since: ContinuousClock.Instant?
+  private var formerTime = Duration.zero
+
+  var time: Duration { since.map { formerTime + (.now - $0) } ?? formerTime }
+
+  /// - Returns: whether it was not held before.
+  mutating func begin() -> Bool {
+    guard since == nil else { return false }
+    since = .now
+    return true
+  }
+
+  /// - Returns: whether it was held before.
+  mutating func end() -> Bool {
+    guard since != nil else { return false }
+    formerTime = time
+    since = nil
+    return true
+  }
 }

@@ -10,9 +10,13 @@ struct RobotsGroups {
 
   /// By product token in lower case or `*`; groups for one token are one (RFC 9309 section 2.2.1).
   private var linesOfAgent: [String: [Line]] = [:]
+  /// The longest for each agent.
+  private var delayOfAgent: [String: Duration] = [:]
 
   /// - Returns: `nil` when the file does not name the agent.
   func lines(for agent: String) -> [Line]? { linesOfAgent[agent] }
+
+  func crawlDelay(for agent: String) -> Duration? { delayOfAgent[agent] }
 
   init(parsing file: ArraySlice<UInt8>) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -35,10 +39,25 @@ struct RobotsGroups {
         guard !value.isEmpty else { continue }
         let rule = Line(isAllowance: key == "allow", path: value)
         for agent in Set(agents) { linesOfAgent[agent, default: []].append(rule) }
+      case "crawl-delay":
+        guard let delay = Self.delay(value) else { continue }
+        for agent in agents { delayOfAgent[agent] = max(delay, delayOfAgent[agent] ?? delay) }
       default: break
       }
     }
   }
+
+  /// A number of seconds as decimal digits, with a point or without; `nil` for any other text, and for 0.
+  private static func delay(_ text: String) -> Duration? {
+    let isNumber = text.utf8.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
+    }
+    guard isNumber, let seconds = Double(text), seconds > 0 else { return nil }
+    return .milliseconds(Int64(min(seconds, maximumSeconds) * 1_000))
+  }
+
+  /// Far more than any request waits.
+  private static let maximumSeconds = 86_400.0
 
   /// The text before and after the colon, without comment and white space.
   private static func record(_ line: ArraySlice<UInt8>) -> (key: String, value: String)? {
@@ -84,6 +103,9 @@ package struct RobotsRules: Sendable {
 
   /// The most specific first; of equals, allowances first (RFC 9309 section 2.2.2).
   private let rules: [Rule]
+  /// The time between two requests that the origin asks for. RFC 9309 leaves such records to each crawler; its
+  /// groups hold for this one, too.
+  package let crawlDelay: Duration?
 
   /// How much of a file counts (RFC 9309 section 2.5).
   package static let maximumByteCount = 500 << 10
@@ -112,8 +134,9 @@ package struct RobotsRules: Sendable {
   }
 
   private init(_ groups: RobotsGroups) {
-    let lines = groups.lines(for: Self.productToken) ?? groups.lines(for: "*") ?? []
-    rules = lines.map(Self.rule).sorted {
+    let agent = groups.lines(for: Self.productToken) == nil ? "*" : Self.productToken
+    crawlDelay = groups.crawlDelay(for: agent)
+    rules = (groups.lines(for: agent) ?? []).map(Self.rule).sorted {
       $0.byteCount != $1.byteCount
         ? $0.byteCount > $1.byteCount : $0.isAllowance && !$1.isAllowance
     }
@@ -122,6 +145,7 @@ package struct RobotsRules: Sendable {
   /// A file that says the same to this program, and nothing to others.
   package var text: String {
     "User-agent: \(Self.productToken)\n"
+      + (crawlDelay.map { "Crawl-delay: \(Double($0.milliseconds) / 1_000)\n" } ?? "")
       + rules.map { "\($0.isAllowance ? "Allow" : "Disallow"): \($0.path)\n" }.joined()
   }
 

@@ -9,23 +9,6 @@ internal import ImgSystem
 /// The handle's callbacks point at this object, so the pool keeps it until the handle has left the
 /// multi handle.
 final class Transfer {
-  /// What follows a transfer.
-  enum NextStep {
-    /// Nothing was sent: the host is in its cooldown.
-    case deferred(TransferRequest)
-    /// Another transfer for the same request, at the same URL.
-    case repeated(TransferRequest)
-    /// The same, for a further part of the file.
-    case continued(TransferRequest)
-    case redirected(TransferRequest)
-    case finished(FinishedTransfer)
-
-    /// Whether the body lives on until it is given back.
-    var handsOutBody: Bool {
-      if case .finished(let transfer) = self { transfer.charge != nil } else { false }
-    }
-  }
-
   let id: TransferID
   let request: TransferRequest
   let easy: EasyHandle
@@ -50,6 +33,10 @@ final class Transfer {
   private var factsCharge = BodyCharge(byteCount: 0)
   private var stopReason: StopReason?
   private var turns: TurnShare
+  private let host: SharedBandwidth.Host
+  private var hold = BandwidthHold()
+  /// What libcurl gives it from its start on, if it is not held.
+  private let time: Duration
 
   /// - Parameters:
   ///   - start: the part of the request's start that the URL is asked with.
@@ -70,6 +57,8 @@ final class Transfer {
     resumption = Resumption(start)
     facts = request.content.facts
     turns = TurnShare(of: id, in: context.turns)
+    host = SharedBandwidth.Host(request.host)
+    time = request.remainingTime(context.limits)
     try easy.configure(request, headers, in: context)
     try easy.configure(route, in: context)
     try easy.installCallbacks(of: self)
@@ -120,6 +109,7 @@ final class Transfer {
   /// - Returns: whether to continue.
   func receiveHeadLine(_ bytes: UnsafeRawBufferPointer) -> Bool {
     let line = unsafe bytes.bindMemory(to: UInt8.self)
+    context.bandwidth.take(line.count, of: host)
     switch unsafe reader.take(line: line, at: WallTime.now) {
     case .incomplete: return true
     case .tooLong: return false
@@ -188,16 +178,26 @@ final class Transfer {
     guard turns.permitCall(byteCount: chunk.count) else {
       return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
     }
+    guard context.bandwidth.isOpen(for: host) else {
+      awaitBandwidth()
+      return Int(CURL_WRITEFUNC_PAUSE)
+    }
+    endHold()
     switch unsafe receive(chunk, of: head) {
     case .taken:
-      body.countReceived(byteCount: chunk.count)
+      countReceived(byteCount: chunk.count)
       return chunk.count
     case .wait: return Int(CURL_WRITEFUNC_PAUSE)
     case .stop(let reason):
-      body.countReceived(byteCount: chunk.count)
+      countReceived(byteCount: chunk.count)
       stop(because: reason)
       return 0
     }
+  }
+
+  private func countReceived(byteCount: Int) {
+    body.countReceived(byteCount: byteCount)
+    context.bandwidth.take(byteCount, of: host)
   }
 
   private func receive(
@@ -298,6 +298,25 @@ final class Transfer {
     return false
   }
 
+  // MARK: - Bandwidth
+
+  /// For how long the limits of bandwidth have held the request's transfers.
+  var heldTime: Duration { request.history.heldTime + hold.time }
+
+  /// The transfer is paused until its turn has come. Its time stands still: libcurl counts no stall while it
+  /// is paused, and begins to count again when it goes on.
+  private func awaitBandwidth() {
+    // Another worker may have been faster than this one, when it was its turn.
+    context.bandwidth.add(id, of: host)
+    if hold.begin() { easy.changeTimeout(milliseconds: 0) }
+  }
+
+  private func endHold() {
+    guard hold.end() else { return }
+    context.bandwidth.remove(id)
+    easy.changeTimeout(milliseconds: (time + hold.time).curlMilliseconds)
+  }
+
   // MARK: - The end
 
   /// What follows, now that libcurl is done with the transfer.
@@ -383,6 +402,7 @@ final class Transfer {
   /// The request's history with this transfer.
   private var history: TransferHistory {
     var history = request.history
+    history.heldTime = heldTime
     history.headByteCount = reader.byteCount
     history.bodyByteCount += body.receivedByteCount
     history.timings = history.timings.adding(easy.timings)
@@ -477,22 +497,4 @@ final class Transfer {
       receivedByteCount: start.earlierByteCount + history.bodyByteCount, head: reader.head,
       issuer: request.issuer)
   }
-}
-
-/// Why this side ended a transfer before libcurl did.
-enum StopReason {
-  /// Bytes had come on the connection before the request was sent on it.
-  case staleConnection
-  /// The host is in its cooldown, and was not asked.
-  case cooldown
-  /// The body passed the limit.
-  case bodyTooLong
-  /// The body comes in pieces of a few bytes, or among too much that is not the body.
-  case wasteful
-  /// The body could not be written to its file.
-  case spoolFailed(SystemError)
-  /// What has come is enough for the facts, or of no use.
-  case enough
-  /// By its head, its first bytes or its redirect.
-  case rejected(Failure)
 }

@@ -53,7 +53,7 @@ struct TransferRequest {
 
   /// How long the transfers for it may still take.
   func remainingTime(_ limits: Limits) -> Duration {
-    content.limits(limits).transferTimeout - (.now - history.begunAt)
+    content.limits(limits).transferTimeout + history.heldTime - (.now - history.begunAt)
   }
 
   /// The header fields that are sent with it; `nil` for no more than every request sends.
@@ -303,6 +303,8 @@ enum TransferContent {
 struct TransferHistory {
   /// When the first of them began, or the time began to count.
   var begunAt = ContinuousClock.now
+  /// For how long the limits of bandwidth held them.
+  var heldTime = Duration.zero
   /// Redirects that were followed.
   var redirectCount = 0
   /// Bytes of the heads of all responses.

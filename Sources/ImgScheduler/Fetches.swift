@@ -124,6 +124,12 @@ package struct Fetches {
     transfers[id].flatMap { $0.worker == worker && $0.holdsSlot && $0.refusal == nil ? $0 : nil }
   }
 
+  /// The limits of bandwidth have held a transfer. That is neither its host's doing nor its worker's.
+  mutating func noteHeld(_ held: HeldTransfer, by worker: WorkerID, at now: Instant) {
+    guard let transfer = receiving(held.transfer, by: worker) else { return }
+    for lease in transfer.leases { leases.exclude(held.time, from: lease, at: now) }
+  }
+
   /// A host has answered a transfer.
   private mutating func noteAnswer(of transfer: LeasedTransfer, at now: Instant) {
     // The lease that began it has waited for longest.

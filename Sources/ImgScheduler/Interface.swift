@@ -145,7 +145,8 @@ package enum Event: Hashable, Sendable {
   /// A change that was requested cannot be made durable: the job goes on as before.
   case changeRefused(JobID, ImageJobChange)
   /// From now on these limits hold.
-  case limitsChanged(LimitChange)
+  /// Boxed: the others are much smaller.
+  indirect case limitsChanged(LimitChange)
 
   indirect case viewerArrived(ViewerID, GetRequest)
   indirect case viewerUploaded(ViewerID, UploadedPicture, RequestOptions)

@@ -235,9 +235,24 @@ extension Scheduler {
       return Wait(.hostFull, host: name, urls: urls)
     }
     if let token = fetches.queue.nextToken(of: name, at: now), token > now {
-      return Wait(.hostRate, host: name, urls: urls, until: timeline.wall(token))
+      return rateWait(host, name, urls: urls, until: timeline.wall(token), at: now)
     }
     return nil
+  }
+
+  /// Why the next request waits: because of the time that the host asks for, or because of a rate of this side.
+  private func rateWait(
+    _ host: Host, _ name: String, urls: Int, until: WallTime, at now: Instant
+  ) -> Wait {
+    let rate = fetches.queue.rate(for: host.mostUrgent(at: now))
+    guard let delay = host.crawlDelay, delay >= rate?.interval ?? .zero else {
+      return Wait(.hostRate, host: name, urls: urls, until: until)
+    }
+    let seconds = Double(delay.milliseconds) / 1_000
+    let text = seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
+    return Wait(
+      .crawlDelay, host: name, detail: "\(name) asks for \(text) s between requests", urls: urls,
+      until: until)
   }
 
   private func failing(_ host: Host, _ name: String, urls: Int, until: WallTime? = nil) -> Wait {

@@ -162,6 +162,36 @@ package enum HostRate {
   }
 }
 
+extension Setting.Form<Int> {
+  /// A number of transfers. What is below the minimum is raised later, see ``Settings/raiseLimits()``.
+  static var transfers: Self {
+    let (maximum, word) = (LimitChange.unlimitedTransfers, "unlimited")
+    return .one(
+      { (text) throws(InvalidValue) in
+        if text == word { return maximum }
+        if let number = Int(text), number < 1 { return number }
+        return Int(try UnitScale.count.value(parsing: text, in: 1...Int64(maximum)))
+      }, { $0 == maximum ? word : "\($0)" })
+  }
+}
+
+extension Setting.Form<Int64> {
+  /// Bytes in a second; 0 for no limit.
+  static var bandwidth: Self {
+    let none = "none"
+    let range = LimitChange.bandwidthRange
+    return .one(
+      { (text) throws(InvalidValue) in
+        if text == none { return 0 }
+        guard text != "0" else {
+          throw InvalidValue(
+            "\(Spelling.quoted(text)) would let nothing through; write \"\(none)\" for no limit")
+        }
+        return try UnitScale.size.value(parsing: text, in: range)
+      }, { $0 == 0 ? none : UnitScale.size.text($0) })
+  }
+}
+
 /// Reads and writes one kind of quantity: a number with a unit, such as `30s` or `64K`.
 ///
 /// Every value has one shortest exact text, and reading that text returns the value.

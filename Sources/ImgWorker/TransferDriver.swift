@@ -37,7 +37,11 @@ struct TransferDriver {
     Dictionary(
       uniqueKeysWithValues: transfers.compactMap { id in
         pool.arrival(of: id).map {
-          (id, TransferMeasure(receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp))
+          (
+            id,
+            TransferMeasure(
+              receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp, heldTime: $0.heldTime)
+          )
         }
       })
   }

@@ -61,7 +61,8 @@ final class Worker {
   /// - Parameter channel: greeted and welcomed.
   init(
     channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome, storePlaces: StorePlaces, curl: CurlRuntime, sandbox: SandboxReport
+    bandwidth: SharedBandwidth, welcome: Welcome, storePlaces: StorePlaces, curl: CurlRuntime,
+    sandbox: SandboxReport
   ) throws {
     self.storePlaces = storePlaces
     machine = WorkerMachine(
@@ -78,7 +79,9 @@ final class Worker {
     poller = try Poller()
     inbox = try Mailbox()
     transfers = try TransferDriver(
-      try Self.pool(welcome, runtime: curl, poller: poller, heartbeat: heartbeat), inbox: inbox)
+      try Self.pool(
+        welcome, runtime: curl, poller: poller, heartbeat: heartbeat, bandwidth: bandwidth),
+      inbox: inbox)
     records = try StoreDriver(
       store, credits: Self.credits, autoOriginalPercent: limits.autoOriginalPercent, inbox: inbox)
     decoderCommands = try Mailbox()
@@ -94,7 +97,8 @@ final class Worker {
   }
 
   private static func pool(
-    _ welcome: Welcome, runtime: CurlRuntime, poller: Poller, heartbeat: WorkerHeartbeat
+    _ welcome: Welcome, runtime: CurlRuntime, poller: Poller, heartbeat: WorkerHeartbeat,
+    bandwidth: SharedBandwidth
   ) throws -> TransferPool {
     try TransferPool(
       runtime: runtime, limits: welcome.limits,
@@ -110,7 +114,7 @@ final class Worker {
         examine: { [allowed = welcome.limits.allowedFormats] in
           FormatSniffer.rejection(of: $0, allowing: allowed)
         }),
-      authorityFile: welcome.authorityFile, proxies: welcome.proxies,
+      authorityFile: welcome.authorityFile, proxies: welcome.proxies, bandwidth: bandwidth,
       // The number of a robots.txt is no lease: a loop that hangs there counts as any death of a
       // worker.
       onWork: { heartbeat.markTransfer($0.map { LeaseID(rawValue: $0.rawValue) }) })
@@ -399,16 +403,6 @@ extension WorkerMachine.Event {
   /// Whether the store takes nothing now.
   fileprivate var isRefusalOfStore: Bool {
     if case .stored(_, .refused(let refusal)) = self { refusal.isStoreDegraded } else { false }
-  }
-}
-
-/// The log of a worker: one line an event on standard error. The worker inherits it from its
-/// coordinator, so that both write to the same log.
-enum WorkerLog {
-  static func note(_ message: String) {
-    let time = WallTime.now
-    // Standard error may be closed; there is no other log.
-    try? FileIO.writeAll(2, "\(time) imgworker: \(message.withoutPasswords.printable)\n")
   }
 }
 

@@ -21,17 +21,23 @@ package enum WorkerMain {
     }
     do {
       let sandbox = try Sandbox(
-        start: .worker(keeping: [0, 1, 2, WorkerDescriptor.channel, WorkerDescriptor.heartbeat]))
+        start: .worker(
+          keeping: [
+            0, 1, 2, WorkerDescriptor.channel, WorkerDescriptor.heartbeat,
+            WorkerDescriptor.bandwidth,
+          ]))
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
       ThisProcess.keepFreedMemory()
       let heartbeat = try WorkerHeartbeat(
         adopting: OwnedDescriptor(adopting: WorkerDescriptor.heartbeat))
       heartbeat.recordStoreCrashes()
+      let bandwidth = try SharedBandwidth(
+        adopting: OwnedDescriptor(adopting: WorkerDescriptor.bandwidth))
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)
-      try serve(channel, heartbeat: heartbeat, welcome: welcome, in: sandbox)
+      try serve(channel, heartbeat: heartbeat, bandwidth: bandwidth, welcome: welcome, in: sandbox)
       return 0
     } catch ChannelError.closed {
       return 0
@@ -55,7 +61,7 @@ package enum WorkerMain {
   /// coordinator logs it.
   private static func serve(
     _ channel: Channel<CoordinatorMessage, WorkerMessage>, heartbeat: WorkerHeartbeat,
-    welcome: Welcome, in sandbox: consuming Sandbox
+    bandwidth: SharedBandwidth, welcome: Welcome, in sandbox: consuming Sandbox
   ) throws {
     do {
       try ThisProcess.limitPrivateMemory(byteCount: welcome.limits.workerMemoryByteCount)
@@ -65,8 +71,8 @@ package enum WorkerMain {
       let report = try sandbox.lock(
         .worker(WorkerPlaces(welcome)), isRequired: welcome.requiresSandbox)
       let worker = try Worker(
-        channel: channel, heartbeat: heartbeat, welcome: welcome, storePlaces: storePlaces,
-        curl: curl, sandbox: report)
+        channel: channel, heartbeat: heartbeat, bandwidth: bandwidth, welcome: welcome,
+        storePlaces: storePlaces, curl: curl, sandbox: report)
       try worker.run()
     } catch let error as ChannelError {
       throw error
@@ -79,6 +85,16 @@ package enum WorkerMain {
 
   private static var isStartedByCoordinator: Bool {
     (try? UnixSocket.credentials(of: WorkerDescriptor.channel)) != nil
+  }
+}
+
+/// The log of a worker: one line an event on standard error. The worker inherits it from its
+/// coordinator, so that both write to the same log.
+enum WorkerLog {
+  static func note(_ message: String) {
+    let time = WallTime.now
+    // Standard error may be closed; there is no other log.
+    try? FileIO.writeAll(2, "\(time) imgworker: \(message.withoutPasswords.printable)\n")
   }
 }
 

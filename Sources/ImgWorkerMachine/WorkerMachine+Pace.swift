@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgWire
 
 /// Which transfers are slow. The coordinator gives their slots to others.
 extension WorkerMachine {
@@ -16,6 +17,9 @@ extension WorkerMachine {
     for id in transfers.withSlots {
       let measure = measures[id] ?? nothing
       let now = now.instant
+      if let time = transfers.update(id, { $0.pace.takeHeldTime(measure) }) {
+        report.held.append(HeldTransfer(id, for: time))
+      }
       guard transfers.update(id, { $0.pace.update(measure, at: now) }) else { continue }
       if transfers[id].pace.isSlow { report.slow.append(id) } else { report.fast.append(id) }
     }
@@ -28,10 +32,13 @@ package struct TransferMeasure: Hashable, Sendable {
   package let receivedByteCount: Int
   /// Whether it waits for this machine, and not for its origin.
   package let isHeldUp: Bool
+  /// For how long the limits of bandwidth have held it so far.
+  package let heldTime: Duration
 
-  package init(receivedByteCount: Int, isHeldUp: Bool) {
+  package init(receivedByteCount: Int, isHeldUp: Bool, heldTime: Duration = .zero) {
     self.receivedByteCount = receivedByteCount
     self.isHeldUp = isHeldUp
+    self.heldTime = heldTime
   }
 }
 
@@ -46,9 +53,15 @@ struct TransferPace {
   /// Bytes a second, averaged over a span. A picture of 100 KB takes 6 s at this rate.
   static let leastByteRate = 16_384
 
+  /// The coordinator is told of no shorter time, so that its messages do not follow each piece.
+  static let leastReportedTime = Duration.milliseconds(500)
+
   private(set) var isSlow = false
   private var spanStart: Instant
   private var byteCountAtStart = 0
+  /// The time for which it was held, at the last measure.
+  private var heldTime = Duration.zero
+  private var reportedHeldTime = Duration.zero
 
   /// - Parameter start: when it got its slots.
   init(from start: Instant) {
@@ -64,12 +77,22 @@ struct TransferPace {
   /// - Returns: whether ``isSlow`` has changed.
   mutating func update(_ measure: TransferMeasure, at now: Instant) -> Bool {
     let elapsed = now - spanStart
-    guard elapsed >= Self.span || measure.isHeldUp else { return false }
+    let isHeldUp = measure.isHeldUp || measure.heldTime > heldTime
+    heldTime = measure.heldTime
+    guard elapsed >= Self.span || isHeldUp else { return false }
     let arrived = Double(measure.receivedByteCount - byteCountAtStart)
     let wasSlow = isSlow
-    isSlow = !measure.isHeldUp && arrived < Double(Self.leastByteRate) * (elapsed / .seconds(1))
+    isSlow = !isHeldUp && arrived < Double(Self.leastByteRate) * (elapsed / .seconds(1))
     spanStart = now
     byteCountAtStart = measure.receivedByteCount
     return isSlow != wasSlow
+  }
+
+  /// - Returns: for how much longer it was held than was told before; `nil` while that is little.
+  mutating func takeHeldTime(_ measure: TransferMeasure) -> Duration? {
+    let time = measure.heldTime - reportedHeldTime
+    guard time >= Self.leastReportedTime else { return nil }
+    reportedHeldTime = measure.heldTime
+    return time
   }
 }

@@ -32,7 +32,8 @@ extension WorkerMachine {
 
   private mutating func decide(_ check: RobotsCache.Check) {
     switch robots.verdict(of: check.url, at: now.wall) {
-    case .permitted:
+    case .permitted(let crawlDelay):
+      if let crawlDelay { report.crawlDelays.append(CrawlDelay(of: check.url.host, crawlDelay)) }
       if case .start(let transfer) = check.step {
         report.robotsKnown.append(transfers[transfer].order.lease)
       }
@@ -156,7 +157,8 @@ struct RobotsCache {
   }
 
   enum Verdict {
-    case permitted
+    /// - crawlDelay: the time between two requests that the origin asks for.
+    case permitted(crawlDelay: Duration?)
     case refused(Failure)
     /// The rules are not known.
     ///
@@ -190,10 +192,11 @@ struct RobotsCache {
       return .unknown(isAsked: waiting[url.origin] != nil)
     }
     do throws(Failure) {
-      return try entry.rules.permits(url) ? .permitted : .refused(Self.refusal(of: url))
+      return try entry.rules.permits(url)
+        ? .permitted(crawlDelay: entry.rules.crawlDelay) : .refused(Self.refusal(of: url))
     } catch {
       // The transfer will say what is wrong with the URL.
-      return .permitted
+      return .permitted(crawlDelay: nil)
     }
   }
 
@@ -252,6 +255,8 @@ struct RobotsCache {
 package protocol RobotsRuleSet: Sendable {
   /// The rules, as they are remembered. Their size stands for the memory that they take.
   var text: String { get }
+  /// The time between two requests that the origin asks for.
+  var crawlDelay: Duration? { get }
 
   /// - Throws: a ``Failure`` if that parser refuses the URL.
   func permits(_ url: ImageURL) throws(Failure) -> Bool

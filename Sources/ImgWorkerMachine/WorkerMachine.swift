@@ -180,6 +180,8 @@ struct WorkerReport {
   var robotsKnown: [LeaseID] = []
   var slow: [TransferID] = []
   var fast: [TransferID] = []
+  var held: [HeldTransfer] = []
+  var crawlDelays: [CrawlDelay] = []
   var redirections: [Redirection] = []
   var progress: [LeaseProgress] = []
   var transferred: [LeaseID] = []
@@ -199,7 +201,7 @@ struct WorkerReport {
 
   private var saysNothingOfTransfers: Bool {
     extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty && fast.isEmpty
-      && redirections.isEmpty && progress.isEmpty
+      && held.isEmpty && crawlDelays.isEmpty && redirections.isEmpty && progress.isEmpty
   }
 
   private var saysNothingOfEndedTransfers: Bool {
@@ -225,6 +227,8 @@ struct WorkerReport {
     updates.robotsKnown += robotsKnown
     updates.slow += slow
     updates.fast += fast
+    updates.held += held
+    updates.crawlDelays += crawlDelays
     if !updates.isEmpty { effects.append(.send(.hostUpdates(updates))) }
     if !redirections.isEmpty { effects.append(.send(.redirected(redirections))) }
     if !progress.isEmpty { effects.append(.send(.progress(progress))) }

@@ -99,6 +99,13 @@ extension ClusterModel {
     say(.fromWorker(worker, .hostUpdates(updates)))
   }
 
+  /// The worker tells that the limits of bandwidth have held the transfer of `url`.
+  func hold(_ url: String, for time: Duration) {
+    guard let (worker, fetch) = fetch(of: url) else { return fail("\(url) is not fetched") }
+    let held = HeldTransfer(TransferID(startedBy: fetch.transfer), for: time)
+    say(.fromWorker(worker, .hostUpdates(HostUpdates(held: [held]))))
+  }
+
   /// URLs whose transfers wait for slots where their redirects lead.
   var redirectedURLs: [String] {
     workers.values.flatMap(\.transfers).filter { $0.state == .redirected }

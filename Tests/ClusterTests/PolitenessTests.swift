@@ -212,6 +212,37 @@ import Testing
     }
   }
 
+  @Test func `pictures are the time apart that robots.txt asks for`() throws {
+    let cluster = try Cluster()
+    let origin = ListOrigin()
+    origin.origin.serve("/robots.txt", .body(Array("User-agent: *\nCrawl-delay: 0.5\n".utf8)))
+    let job = try cluster.submit(origin.pictures(2), "--respect-robots")
+    #expect(try cluster.finished(job).done == 2)
+    let starts = origin.origin.snapshot.starts().map(\.moment)
+    #expect(starts.count == 3)
+    // The delay is known after the first has come to the origin; later, the second only comes later.
+    #expect(starts[2] - starts[0] >= .milliseconds(500))
+  }
+
+  @Test func `workers together keep a limit of bandwidth, until it is lifted while they run`()
+    throws
+  {
+    let cluster = try Cluster(["BYTES_PER_SECOND_PER_HOST": "1K", "WORKERS": "2"])
+    let origin = TestOrigin()
+    // At most a quarter of a second's worth and a piece of 16 KiB for each worker pass at first.
+    let body = Array("P6 200 200 255\n".utf8) + [UInt8](repeating: 9, count: 3 * 200 * 200)
+    let paths = (0..<4).map { "/long/\($0)" }
+    for path in paths { origin.serve(path, .body(body)) }
+    let job = try cluster.submit(paths.map { origin.baseURL + $0 })
+    // Buffers of the machine take more than what passes.
+    try #require(origin.waitUntil { $0.totals.requests == paths.count && $0.totals.inFlight == 0 })
+    #expect(try cluster.status(of: job).done == 0)
+    let change = try cluster.imgctl("limits", "--bytes-per-second-per-host", "none")
+    #expect(change.messages.contains("config set --bytes-per-second-per-host none"))
+    #expect(try cluster.finished(job).done == paths.count)
+    #expect(origin.totals().requests == paths.count)
+  }
+
   @Test func `pictures beyond a limit fail with its code`() throws {
     let cluster = try Cluster(["MAX_BODY": "10000", "MAX_PIXELS": "3000"])
     let origin = ListOrigin()

@@ -61,6 +61,11 @@ import Testing
                                     host, or "unlimited".
           --rate-per-host RATE      The maximum rate of transfer starts at one host,
                                     such as 5/s or 30/m, or "none".
+          --bytes-per-second SIZE   The maximum rate of bytes from all hosts together,
+                                    such as 5M, or "none".
+          --bytes-per-second-per-host SIZE
+                                    The maximum rate of bytes from one host, such as
+                                    500K, or "none".
           --memory-budget SIZE      The maximum size of the pictures that all processes
                                     keep in memory, at least 10M.
           --default-expiry DURATION

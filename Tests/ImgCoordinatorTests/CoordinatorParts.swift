@@ -53,7 +53,7 @@ final class CoordinatorParts {
       ControlSocket.listen(at: settings.socketPath), at: settings.socketPath, clients: clients,
       poller: poller, log: log)
     errors = ErrorStreams(poller: poller, log: log)
-    workers = WorkerPool(
+    workers = try WorkerPool(
       executable: workerExecutable, settings: settings, dataDirectory: owned,
       scheduler: scheduler, files: files, lifecycle: lifecycle, errors: errors, poller: poller,
       sandbox: SandboxReport(),

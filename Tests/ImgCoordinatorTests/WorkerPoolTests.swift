@@ -181,7 +181,8 @@ import Testing
     poller = try Poller()
     errors = ErrorStreams(poller: poller, log: Log())
     worker = try WorkerProcess(
-      id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true", errorStream: STDERR_FILENO)
+      id: WorkerID(rawValue: 1), number: 0, executable: "/bin/true", errorStream: STDERR_FILENO,
+      bandwidth: SharedBandwidth())
   }
 
   /// An unreaped child would make other tests, which wait for the end of a process, wait forever.

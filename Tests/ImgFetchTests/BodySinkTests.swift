@@ -20,6 +20,7 @@ import Testing
       headers: try RequestHeaders(), spoolDirectories: SpoolDirectories([]),
       earlyReject: earlyReject, authorityFile: nil, proxies: ProxyRoutes(.none),
       budgets: BodyBudgets(memoryByteCount: budget, fileByteCount: budget),
+      bandwidth: BandwidthQueue(nil) { 0 },
       current: CurrentTransfer { _ in })
   }
 

@@ -27,10 +27,12 @@ final class Fetcher {
   ///   - bodyBudget: what the bodies in memory may take together, in bytes.
   ///   - spoolDirectories: where long bodies go.
   ///   - proxies: those that origins are asked through.
+  ///   - bandwidth: the limits of bandwidth, and their clock.
   init(
     allowing networks: [String] = ["127.0.0.0/8"], bodyBudget: Int = 1 << 30,
     spoolDirectories: [String] = ["/tmp"],
     earlyReject: EarlyReject? = nil, proxies: ProxySettings = .none,
+    bandwidth: (limits: SharedBandwidth, clock: () -> UInt64)? = nil,
     adjust: (inout Limits) -> Void = { _ in }
   ) throws {
     var limits = Limits()
@@ -41,7 +43,8 @@ final class Fetcher {
       addressPolicy: AddressPolicy(allowed: networks.map(range)),
       spoolDirectories: spoolDirectories,
       poller: poller, tokenBase: Self.tokenBase, userAgent: "imgctl-test/1",
-      earlyReject: earlyReject, proxies: proxies)
+      earlyReject: earlyReject, proxies: proxies, bandwidth: bandwidth?.limits,
+      bandwidthClock: bandwidth?.clock ?? { 0 })
   }
 
   func start(

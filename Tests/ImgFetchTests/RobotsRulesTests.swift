@@ -269,4 +269,27 @@ import Testing
     let failure = try Fetcher().fetch(origin.baseURL + "/c", as: respectful).failure
     #expect(failure?.code == .httpStatus)
   }
+
+  @Test(
+    arguments: [
+      ("User-agent: *\nCrawl-delay: 10\n", .seconds(10)),
+      ("User-agent: *\ncrawl-DELAY : 0.5 # half\nDisallow: /a\n", .milliseconds(500)),
+      ("User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nCrawl-delay: 3\n", .seconds(7)),
+      ("User-agent: *\nCrawl-delay: 10\nDisallow:\nUser-agent: imgctl\nDisallow: /a\n", nil),
+      (
+        "User-agent: other\nCrawl-delay: 9\nAllow: /\nUser-agent: imgctl/2\nCrawl-delay: 4\n",
+        .seconds(4)
+      ),
+      ("User-agent: other\nCrawl-delay: 9\n", nil), ("Crawl-delay: 9\n", nil),
+      ("User-agent: *\nCrawl-delay: soon\n", nil), ("User-agent: *\nCrawl-delay: -1\n", nil),
+      ("User-agent: *\nCrawl-delay: 0\n", nil), ("User-agent: *\nCrawl-delay:\n", nil),
+      ("User-agent: *\nCrawl-delay: 1e3\n", nil), ("User-agent: *\nCrawl-delay: inf\n", nil),
+      ("User-agent: *\nCrawl-delay: 1.2.3\n", nil),
+      ("User-agent: *\nCrawl-delay: 99999999999999999999999\n", .seconds(86_400)),
+    ] as [(String, Duration?)])
+  func `the crawl delay is that of the group for this program`(file: String, delay: Duration?) {
+    let rules = RobotsRules(parsing: Array(file.utf8))
+    #expect(rules.crawlDelay == delay)
+    #expect(RobotsRules(remembered: rules.text).crawlDelay == delay)
+  }
 }

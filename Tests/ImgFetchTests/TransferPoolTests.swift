@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSystem
 import TestOrigin
 import Testing
 
@@ -228,5 +229,105 @@ import Testing
     #expect(!transfer.isDeferred)
     #expect(transfer.wasRedirected)
     #expect(origin.counters("/a").requests == 0)
+  }
+}
+
+/// Limits of bandwidth, by a clock that the test moves.
+@Suite(.timeLimit(.minutes(20))) struct BandwidthTests {
+  private final class Clock {
+    /// In nanoseconds.
+    var now: UInt64 = 1_000_000_000_000
+  }
+
+  private let origin = TestOrigin()
+  private let bandwidth: SharedBandwidth
+  private let clock = Clock()
+  private let body = (0..<400_000).map { UInt8(truncatingIfNeeded: $0) }
+  /// What libcurl hands over at once, and the heads, which no limit holds.
+  private static let piece = (16 << 10) + 1_000
+
+  init() throws {
+    bandwidth = try SharedBandwidth()
+    for path in ["/a", "/b", "/c"] { origin.serve(path, .body(body)) }
+  }
+
+  private func fetcher(adjust: (inout Limits) -> Void = { _ in }) throws -> Fetcher {
+    try Fetcher(bandwidth: (bandwidth, { [clock] in clock.now }), adjust: adjust)
+  }
+
+  private func arrived(_ ids: [TransferID], _ fetcher: Fetcher) -> Int {
+    ids.reduce(0) { $0 + (fetcher.pool.arrival(of: $1)?.byteCount ?? 0) }
+  }
+
+  /// Runs until no transfer can go on.
+  private func runUntilHeld(_ ids: [TransferID], _ fetcher: Fetcher) throws {
+    try fetcher.run { ids.allSatisfy { isHeld($0, fetcher) } }
+  }
+
+  private func isHeld(_ id: TransferID, _ fetcher: Fetcher) -> Bool {
+    fetcher.pool.arrival(of: id).map { $0.heldTime > .zero } ?? false
+      && bandwidth.opening(for: .init("127.0.0.1"), at: clock.now) > clock.now
+  }
+
+  @Test func `transfers together get what the limit lets through by the clock`() throws {
+    let fetcher = try fetcher()
+    let rate = 100_000
+    bandwidth.setRates(.init(whole: Int64(rate)), at: clock.now)
+    let ids = try ["/a", "/b", "/c"].map { try fetcher.start(origin.baseURL + $0) }
+    try runUntilHeld(ids, fetcher)
+    let first = arrived(ids, fetcher)
+    #expect(first <= rate / 4 + Self.piece)
+    for step in 1...10 {
+      clock.now += 200_000_000
+      let passed = rate * step / 5
+      try fetcher.run { arrived(ids, fetcher) >= first + passed - Self.piece }
+      try runUntilHeld(ids, fetcher)
+      #expect(arrived(ids, fetcher) <= passed + rate / 4 + Self.piece)
+    }
+    // Each has had its turns.
+    let counts = ids.compactMap { fetcher.pool.arrival(of: $0)?.byteCount }
+    #expect(counts.count == 3 && counts.allSatisfy { $0 > rate / 3 })
+    bandwidth.setRates(.init(), at: clock.now)
+    try fetcher.run { fetcher.finished.count == 3 }
+    #expect(fetcher.finished.values.allSatisfy { $0.body?.holds(body) == true })
+  }
+
+  @Test func `the limit of a host holds for that host alone`() throws {
+    let fetcher = try fetcher()
+    bandwidth.setRates(.init(perHost: 10_000), at: clock.now)
+    let slow = try fetcher.start(origin.baseURL + "/a")
+    try runUntilHeld([slow], fetcher)
+    let count = arrived([slow], fetcher)
+    #expect(count <= 10_000 / 4 + Self.piece)
+    origin.serve("/short", .body([7]))
+    let other = try fetcher.fetch("http://localhost:\(origin.port)/short")
+    #expect(other.body?.bytes == [7])
+    #expect(arrived([slow], fetcher) == count)
+    fetcher.pool.cancel(slow)
+    #expect(fetcher.pool.arrival(of: slow) == nil)
+  }
+
+  @Test func `a transfer may be held for longer than it may take and than it may stall`() throws {
+    let limit = Duration.seconds(3)
+    let fetcher = try fetcher {
+      $0.transferTimeout = limit
+      $0.stallTimeout = .milliseconds(1)
+    }
+    bandwidth.setRates(.init(whole: 1_024), at: clock.now)
+    let id = try fetcher.start(origin.baseURL + "/a")
+    try fetcher.run { (fetcher.pool.arrival(of: id)?.heldTime ?? .zero) > limit * 3 / 2 }
+    #expect(fetcher.finished[id] == nil)
+    bandwidth.setRates(.init(), at: clock.now)
+    #expect(try fetcher.end(of: id).body?.holds(body) == true)
+  }
+
+  @Test func `a transfer that was held has the rest of its time, and no more`() throws {
+    let fetcher = try fetcher { $0.transferTimeout = .seconds(1) }
+    origin.serve("/stall", .body(body, delivery: .stall(after: 300_000)))
+    bandwidth.setRates(.init(whole: 1_024), at: clock.now)
+    let id = try fetcher.start(origin.baseURL + "/stall")
+    try fetcher.run { (fetcher.pool.arrival(of: id)?.heldTime ?? .zero) > .seconds(1) }
+    bandwidth.setRates(.init(), at: clock.now)
+    #expect(try fetcher.end(of: id).failure?.code == .timeout)
   }
 }

@@ -58,6 +58,15 @@ import Testing
     #expect(cluster.scheduler.fetches.queue.hosts["example.com"]?.isResponsive == false)
   }
 
+  @Test func `a host whose transfer was held is responsive, if it was soon over without that`() {
+    let cluster = ClusterModel.started(transfers: 16, perHost: 2)
+    cluster.answeringLookups { $0.submit((1...4).map { url($0) }) }
+    cluster.advance(by: .seconds(50))
+    cluster.hold(url(1), for: .seconds(49))
+    cluster.transferred(url(1))
+    #expect(cluster.scheduler.fetches.queue.hosts["example.com"]?.isResponsive == true)
+  }
+
   @Test func `a viewer's picture of an unknown host takes any slot`() {
     let cluster = ClusterModel.started(transfers: 16, perHost: 2)
     cluster.answeringLookups { $0.submit((1...100).map { url($0, host: "slow\($0)") }) }
@@ -208,6 +217,31 @@ import Testing
     cluster.finishEverything()
     for _ in 1...2 { cluster.advance(by: .seconds(1)) }
     #expect(cluster.finished().scheduler.fetches.queue.host("b") == nil)
+  }
+
+  @Test func `a host that asks for a crawl delay has it between its starts, or a lower rate`()
+    throws
+  {
+    let cluster = cluster(ratePerMinute: 60)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.answeringLookups { $0.submit((1...4).map { url($0, host: "a") } + [url(9, host: "b")]) }
+    #expect(starts(cluster, at: "a") == 1)
+    let updates = HostUpdates(crawlDelays: [CrawlDelay(of: "a", .seconds(10))])
+    cluster.handle(.fromWorker(worker, .hostUpdates(updates)))
+    cluster.advance(by: .milliseconds(9_999))
+    #expect(starts(cluster, at: "a") == 1)
+    let wait = cluster.scheduler.waitingHosts(at: cluster.now.instant).first { $0.host == "a" }
+    #expect(wait?.kind == .crawlDelay)
+    #expect(wait?.detail == "a asks for 10 s between requests")
+    cluster.advance(by: .milliseconds(1))
+    #expect(starts(cluster, at: "a") == 2)
+    // Told again, it changes nothing.
+    cluster.handle(.fromWorker(worker, .hostUpdates(updates)))
+    cluster.advance(by: .seconds(10))
+    #expect(starts(cluster, at: "a") == 3)
+    cluster.changeLimits(LimitChange(hostRatePerMinute: 1))
+    cluster.advance(by: .seconds(20))
+    #expect(starts(cluster, at: "a") == 3)
   }
 
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {

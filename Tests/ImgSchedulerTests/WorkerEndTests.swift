@@ -247,6 +247,16 @@ import Testing
     #expect(cluster.finished().answers[other] == .fetchedSample)
   }
 
+  @Test func `a worker has as much longer for a transfer as that was held`() {
+    let (cluster, viewer) = cluster(owing: .transfer)
+    cluster.advance(by: .seconds(100))
+    cluster.hold(url(1), for: .seconds(90))
+    cluster.advance(by: Owed.transfer.patience - .seconds(10))
+    observe(cluster)
+    #expect(cluster.killed.isEmpty)
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
+  }
+
   @Test func `each stage has its own time`() {
     let (cluster, viewer) = cluster(owing: .transfer)
     cluster.advance(by: Owed.transfer.patience)

@@ -158,6 +158,7 @@ import Testing
   @Test func `every limit is set by its flag`() throws {
     let found = try settings([
       "--workers=1", "--transfers=2", "--transfers-per-host=3", "--rate-per-host=4/m",
+      "--bytes-per-second=24K", "--bytes-per-second-per-host=25K",
       "--connect-timeout=4ms", "--transfer-timeout=5ms", "--stall-timeout=6ms", "--max-redirects=7",
       "--attempts=15", "--backoff=16ms", "--url-timeout=17ms", "--offline-timeout=24ms",
       "--remember-failures=18ms",
@@ -173,6 +174,8 @@ import Testing
     limits.transfers = 2
     limits.transfersPerHost = 3
     limits.hostRatePerMinute = 4
+    limits.bytesPerSecond = 24 << 10
+    limits.hostBytesPerSecond = 25 << 10
     limits.connectTimeout = .milliseconds(4)
     limits.transferTimeout = .milliseconds(5)
     limits.stallTimeout = .milliseconds(6)
@@ -208,6 +211,11 @@ import Testing
     ("--transfers=16385", "--transfers: \"16385\" is not from 1 to 16384"),
     ("--transfers=16385", "--transfers: \"16385\" is not from 1 to 16384"),
     ("--transfers-per-host=99999", "--transfers-per-host: \"99999\" is not from 1 to 16384"),
+    (
+      "--bytes-per-second=0",
+      "--bytes-per-second: \"0\" would let nothing through; write \"none\" for no limit"
+    ),
+    ("--bytes-per-second=1000", "--bytes-per-second: \"1000\" is not from 1K to 1T"),
     ("--rate-per-host=10001/s", "--rate-per-host: \"10001/s\" is not from 1/m to 10000/s"),
     ("--connect-timeout=0s", "--connect-timeout: \"0s\" is not from 1ms to 36500d"),
     ("--max-redirects=101", "--max-redirects: \"101\" is not from 0 to 100"),
@@ -340,7 +348,9 @@ import Testing
     #expect(
       rows.filter { isLimit($0.flag) }.map { "\($0.flag) \($0.value) \($0.defaultText)" } == [
         "--workers auto auto", "--transfers 64 64", "--transfers-per-host 8 8",
-        "--rate-per-host none none", "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
+        "--rate-per-host none none",
+        "--bytes-per-second none none", "--bytes-per-second-per-host none none",
+        "--connect-timeout 10s 10s", "--transfer-timeout 1m 1m",
         "--stall-timeout 20s 20s",
         "--max-redirects 10 10", "--attempts 3 3", "--backoff 1s 1s", "--url-timeout 10m 10m",
         "--offline-timeout 8h 8h", "--remember-failures 10m 10m",
@@ -417,7 +427,8 @@ import Testing
       LimitChange.options.map(\.usage)
         == [
           "--transfers N", "--transfers-per-host N", "--rate-per-host RATE",
-          "--memory-budget SIZE", "--default-expiry DURATION",
+          "--bytes-per-second SIZE", "--bytes-per-second-per-host SIZE", "--memory-budget SIZE",
+          "--default-expiry DURATION",
         ])
     let none = try change("--transfers=0", "--transfers-per-host=unlimited")
     #expect(none.0 == LimitChange(transfers: 1, transfersPerHost: 16_384))
@@ -425,6 +436,8 @@ import Testing
     #expect(
       try change("--memory-budget=1M").0 == LimitChange(memoryBudgetByteCount: 10_485_760))
     #expect(throws: UsageError.self) { try change("--transfers-per-host=16385") }
+    let bandwidth = try change("--bytes-per-second=none", "--bytes-per-second-per-host=5M")
+    #expect(bandwidth.0 == LimitChange(bytesPerSecond: 0, hostBytesPerSecond: 5 << 20))
   }
 
   @Test func `paths become absolute with one spelling`() {

@@ -202,7 +202,9 @@ enum GoldenMessages {
           ],
           extraRequests: ["example.com"],
           robotsKnown: [lease],
-          slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)])),
+          slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)],
+          held: [HeldTransfer(TransferID(rawValue: 18), for: .milliseconds(1_500))],
+          crawlDelays: [CrawlDelay(of: "example.com", .seconds(10))])),
       "redirected": .redirected(
         [
           .init(
@@ -312,8 +314,8 @@ enum GoldenMessages {
       "limit": .limit(
         request,
         LimitChange(
-          transfers: 16, hostRatePerMinute: 300, defaultExpiry: .seconds(3_600),
-          memoryBudgetByteCount: 80 << 20)),
+          transfers: 16, hostRatePerMinute: 300, bytesPerSecond: 5 << 20, hostBytesPerSecond: 0,
+          defaultExpiry: .seconds(3_600), memoryBudgetByteCount: 80 << 20)),
       "share_memory": .shareMemory(request),
       "get": .get(
         request,

@@ -271,6 +271,8 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
     (#""transfers_per_host":0"#, "the limit must be from 1 to 16384"),
     (#""host_rate_per_minute":-1"#, "the limit must be from 0 to 600000"),
     (#""host_rate_per_minute":600001"#, "the limit must be from 0 to 600000"),
+    (#""bytes_per_second":1023"#, "the limit must be 0, or from 1024 to 1099511627776"),
+    (#""bytes_per_second_per_host":-1"#, "the limit must be 0, or from 1024 to 1099511627776"),
     (#""default_expiry_ms":0"#, "the limit must be from 1 to 3153600000000"),
     (#""default_expiry_ms":3153600000001"#, "the limit must be from 1 to 3153600000000"),
     (#""memory_budget_bytes":10485759"#, "the limit must be from 10485760 to 1099511627776"),
@@ -292,6 +294,10 @@ func frame(_ payload: [UInt8]) -> [UInt8] {
     #expect(limits == expected)
     limits.apply(LimitChange(transfers: 2, hostRatePerMinute: 0))
     expected.transfers = 2
+    #expect(limits == expected)
+    limits.apply(LimitChange(bytesPerSecond: 1 << 20, hostBytesPerSecond: 1_024))
+    limits.apply(LimitChange(bytesPerSecond: 0))
+    expected.hostBytesPerSecond = 1_024
     #expect(limits == expected)
     limits.apply(LimitChange(defaultExpiry: .seconds(3_600), memoryBudgetByteCount: 80 << 20))
     expected.defaultExpiry = .seconds(3_600)

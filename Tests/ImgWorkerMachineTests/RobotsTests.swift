@@ -41,6 +41,17 @@ struct RobotsTests {
     #expect(driver.fetch([3], TestDriver.url, .obedient) == ["start 3"])
   }
 
+  @Test mutating func `the crawl delay is told with each transfer, and is 30 s at most`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    let rules = ClosedPath(crawlDelay: .seconds(100))
+    driver.handle(.robotsRead(of: url, known(rules)))
+    #expect(driver.fetch([2], TestDriver.url, .obedient) == ["start 2"])
+    _ = driver.endTurn()
+    let delay = CrawlDelay(of: "example.com", .seconds(30))
+    #expect(
+      driver.hostUpdates == [HostUpdates(robotsKnown: [1, 2], crawlDelays: [delay, delay])])
+  }
+
   @Test mutating func `a request that does not respect robots waits for nothing`() {
     #expect(driver.fetch([1]) == ["start 1"])
   }
@@ -180,6 +191,7 @@ struct RobotsCacheTests {
 
   @Test mutating func `a URL that the rules cannot read is left to its transfer`() {
     struct Unreadable: RobotsRuleSet {
+      let crawlDelay: Duration? = nil
       let text = ""
 
       func permits(_ url: ImageURL) throws(Failure) -> Bool { throw Failure.broken }

@@ -321,3 +321,30 @@ extension Outcome {
     }
   }
 }
+
+@Suite struct TransferPaceTests {
+  private func measure(_ byteCount: Int, held heldTime: Duration = .zero) -> TransferMeasure {
+    TransferMeasure(receivedByteCount: byteCount, isHeldUp: false, heldTime: heldTime)
+  }
+
+  @Test func `a transfer is slow while little arrives, unless the limits of bandwidth hold it`() {
+    let begin = Instant.now
+    var pace = TransferPace(from: begin)
+    func update(_ measure: TransferMeasure, at time: Duration) -> Bool {
+      _ = pace.update(measure, at: begin + time)
+      return pace.isSlow
+    }
+    #expect(!update(measure(10, held: .milliseconds(100)), at: .seconds(5)))
+    #expect(!update(measure(10, held: .milliseconds(101)), at: .seconds(9)))
+    #expect(update(measure(10, held: .milliseconds(101)), at: .seconds(10)))
+    #expect(!update(measure(11, held: .milliseconds(200)), at: .seconds(11)))
+  }
+
+  @Test func `the time for which a transfer was held is told in parts, and each part once`() {
+    var pace = TransferPace(from: .now)
+    #expect(pace.takeHeldTime(measure(0, held: .milliseconds(499))) == nil)
+    #expect(pace.takeHeldTime(measure(0, held: .milliseconds(700))) == .milliseconds(700))
+    #expect(pace.takeHeldTime(measure(0, held: .milliseconds(900))) == nil)
+    #expect(pace.takeHeldTime(measure(0, held: .seconds(2))) == .milliseconds(1_300))
+  }
+}

@@ -197,7 +197,8 @@ extension WallTime {
 
 /// Rules that close the paths with this beginning.
 struct ClosedPath: RobotsRuleSet {
-  let path: String
+  var path = "//"
+  var crawlDelay: Duration?
 
   var text: String { path }
 

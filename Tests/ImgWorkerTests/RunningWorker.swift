@@ -81,7 +81,7 @@ final class RunningWorker {
   ) throws {
     defer { stores.close() }
     let worker = try Worker(
-      channel: channel, heartbeat: heartbeat, welcome: welcome,
+      channel: channel, heartbeat: heartbeat, bandwidth: SharedBandwidth(), welcome: welcome,
       storePlaces: StorePlaces(of: welcome), curl: curl,
       sandbox: SandboxReport())
     _ = stores.push(worker.store)

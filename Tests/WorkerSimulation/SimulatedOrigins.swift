@@ -124,6 +124,7 @@ struct SimulatedTransfer {
 /// Closes the paths that begin with `/closed`.
 struct SimulatedRobots: RobotsRuleSet {
   let text = "Disallow: /closed"
+  let crawlDelay: Duration? = nil
 
   func permits(_ url: ImageURL) throws(Failure) -> Bool { !SimulatedOrigins.isClosed(url) }
 }

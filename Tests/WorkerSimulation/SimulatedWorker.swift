@@ -135,7 +135,8 @@ package final class SimulatedWorker {
       arrivedByteCounts[transfer, default: 0] += [0, 1_000_000].randomElement(using: &random) ?? 0
       measures[transfer] = TransferMeasure(
         receivedByteCount: arrivedByteCounts[transfer, default: 0],
-        isHeldUp: Int.random(in: 0..<8, using: &random) == 0)
+        isHeldUp: Int.random(in: 0..<8, using: &random) == 0,
+        heldTime: .milliseconds(Int.random(in: 0..<2_000, using: &random)))
     }
     feed(.measured(measures), at: now)
   }

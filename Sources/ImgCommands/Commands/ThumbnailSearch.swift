@@ -343,7 +343,8 @@ package struct WaitNotes: Sendable {
   /// The line to print, with a line feed; `nil` if the last note already gave this reason.
   package mutating func note(on wait: Wait, at now: WallTime) -> String? {
     defer { last = wait }
-    if wait.kind == .hostRate, last?.kind == .hostRate, last?.host == wait.host { return nil }
+    let isPace = wait.kind == .hostRate || wait.kind == .crawlDelay
+    if isPace, last?.kind == wait.kind, last?.host == wait.host { return nil }
     return "waiting: \(WaitText(wait, at: now).text)\n"
   }
 }

@@ -194,7 +194,8 @@ package struct WaitText: Sendable {
     case .otherJobs: "more urgent jobs run first"
     case .offline: "offline: no host can be resolved or connected to"
     case .captive: "many hosts answer with web pages (a login page of the network?)"
-    case .retryAfter, .hostFailing, .robots, .hostRate, .hostFull, .backoff, .transferring,
+    case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
+      .transferring,
       .decoding:
       hostReason(wait.host ?? "the host")
     }
@@ -206,6 +207,7 @@ package struct WaitText: Sendable {
     case .hostFailing, .backoff: failure(of: host)
     case .robots: "the robots.txt of \(host) is being fetched"
     case .hostRate: "\(host) has reached --rate-per-host"
+    case .crawlDelay: wait.detail ?? "\(host) asks for time between requests"
     case .hostFull: "\(host) has reached --transfers-per-host"
     case .transferring: "a transfer from \(host) is running"
     case .decoding: "a picture of \(host) is being decoded"
@@ -245,7 +247,7 @@ package struct WaitText: Sendable {
     switch wait.kind {
     case .noWorker: "next start"
     case .delayed: "start"
-    case .hostRate: "next request"
+    case .hostRate, .crawlDelay: "next request"
     case .backoff: wait.attempt.map { "attempt \($0)" } ?? "next attempt"
     default: "next attempt"
     }

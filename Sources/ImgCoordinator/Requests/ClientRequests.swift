@@ -195,6 +195,7 @@ final class ClusterRequests {
     }
     log.note("limits changed by client \(client.id.rawValue)")
     scheduler.handle(.limitsChanged(limits))
+    workers.limitBandwidth()
     memory.sharesChanged()
     reportStatus(request, to: client)
   }

@@ -22,6 +22,7 @@ final class WorkerPool {
   private let files: MemoryFileTable
   private let lifecycle: Lifecycle
   private let errors: ErrorStreams
+  private let bandwidth: SharedBandwidth
   private let poller: Poller
   private let log: Log
 
@@ -30,7 +31,8 @@ final class WorkerPool {
     scheduler: SchedulerDriver, files: MemoryFileTable, lifecycle: Lifecycle, errors: ErrorStreams,
     poller: Poller,
     sandbox: SandboxReport, log: Log
-  ) {
+  ) throws(SystemError) {
+    bandwidth = try SharedBandwidth()
     self.executable = executable
     sandboxReports = SandboxReports(coordinator: sandbox)
     // The programs are installed together.
@@ -45,6 +47,15 @@ final class WorkerPool {
     self.errors = errors
     self.poller = poller
     self.log = log
+    limitBandwidth()
+  }
+
+  /// From now on the limits of bandwidth hold that the scheduler has.
+  func limitBandwidth() {
+    let limits = scheduler.state.limits
+    bandwidth.setRates(
+      SharedBandwidth.Rates(whole: limits.bytesPerSecond, perHost: limits.hostBytesPerSecond),
+      at: MonotonicClock.nanoseconds())
   }
 
   var isEmpty: Bool { workers.isEmpty && decoders.isEmpty }
@@ -76,7 +87,8 @@ final class WorkerPool {
     do throws(SystemError) {
       var output = try OutputPipe()
       let worker = try WorkerProcess(
-        id: id, number: number, executable: executable, errorStream: output.writerDescriptor)
+        id: id, number: number, executable: executable, errorStream: output.writerDescriptor,
+        bandwidth: bandwidth)
       workers[id] = worker
       try register(worker)
       try errors.add(output.takeReader(), from: .worker(id), named: worker.name)

@@ -19,8 +19,9 @@ final class WorkerProcess {
   /// - Parameters:
   ///   - executable: the path of `imgworker`.
   ///   - errorStream: for what it writes to standard error.
+  ///   - bandwidth: the limits that it shares with the other workers.
   init(
-    id: WorkerID, number: Int, executable: String, errorStream: CInt
+    id: WorkerID, number: Int, executable: String, errorStream: CInt, bandwidth: SharedBandwidth
   ) throws(SystemError) {
     self.id = id
     self.number = number
@@ -36,6 +37,7 @@ final class WorkerProcess {
         (parent: errorStream, child: STDERR_FILENO),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: heartbeat.descriptor, child: WorkerDescriptor.heartbeat),
+        (parent: bandwidth.descriptor, child: WorkerDescriptor.bandwidth),
       ])
   }
 

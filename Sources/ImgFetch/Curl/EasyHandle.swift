@@ -62,6 +62,13 @@ final class EasyHandle {
     unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
   }
 
+  /// Changes how long a transfer under way may take from its start on; 0 for no limit. libcurl compares with it
+  /// whenever it works on a transfer, at least once a second.
+  func changeTimeout(milliseconds: Int) {
+    let code = unsafe curl_easy_setopt_long(pointer, CURLOPT_TIMEOUT_MS, milliseconds)
+    precondition(code == CURLE_OK, "a number of milliseconds is refused")
+  }
+
   // MARK: Options
 
   func set(_ option: CURLoption, _ value: Int) throws(CurlError) {

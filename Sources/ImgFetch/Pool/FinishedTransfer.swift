@@ -89,6 +89,43 @@ extension Failure {
   }
 }
 
+extension Transfer {
+  /// What follows a transfer.
+  enum NextStep {
+    /// Nothing was sent: the host is in its cooldown.
+    case deferred(TransferRequest)
+    /// Another transfer for the same request, at the same URL.
+    case repeated(TransferRequest)
+    /// The same, for a further part of the file.
+    case continued(TransferRequest)
+    case redirected(TransferRequest)
+    case finished(FinishedTransfer)
+
+    /// Whether the body lives on until it is given back.
+    var handsOutBody: Bool {
+      if case .finished(let transfer) = self { transfer.charge != nil } else { false }
+    }
+  }
+}
+
+/// Why this side ended a transfer before libcurl did.
+enum StopReason {
+  /// Bytes had come on the connection before the request was sent on it.
+  case staleConnection
+  /// The host is in its cooldown, and was not asked.
+  case cooldown
+  /// The body passed the limit.
+  case bodyTooLong
+  /// The body comes in pieces of a few bytes, or among too much that is not the body.
+  case wasteful
+  /// The body could not be written to its file.
+  case spoolFailed(SystemError)
+  /// What has come is enough for the facts, or of no use.
+  case enough
+  /// By its head, its first bytes or its redirect.
+  case rejected(Failure)
+}
+
 /// A transfer with which libcurl is done, and what it comes to.
 struct LibcurlEnd {
   let code: CURLcode

@@ -16,6 +16,9 @@ package import ImgSystem
 /// back or another transfer ends. The oldest under way is not paused while no body is handed out,
 /// so something always makes progress, and what is held passes the budget by at most one body.
 ///
+/// A transfer whose bytes pass a limit of bandwidth is held: it is paused, and goes on when its turn has
+/// come. That time counts neither as stalled nor as a part of its whole time.
+///
 /// All transfers share answers of name servers and, one after the other, connections. At most as
 /// many connections stay open as transfers ever ran at once, or as the limits allowed at the start.
 /// Bound to the thread that made it.
@@ -41,12 +44,16 @@ package final class TransferPool {
   ///     system. Where it cannot be read, every transfer over TLS fails.
   ///   - proxies: those that origins are asked through. The address policy applies to the hosts of URLs,
   ///     and not to the proxies.
+  ///   - bandwidth: the limits of bandwidth that the transfers keep; `nil` for none.
+  ///   - bandwidthClock: the clock of these limits, in nanoseconds.
   ///   - onWork: gets the number of the transfer that libcurl is working on, and `nil` when it is
   ///     working on none.
   package init(
     runtime: CurlRuntime, limits: Limits, bodyBudgetByteCount: Int, addressPolicy: AddressPolicy,
     spoolDirectories: [String], poller: Poller, tokenBase: UInt64, userAgent: String,
     earlyReject: EarlyReject?, authorityFile: String? = nil, proxies: ProxySettings = .none,
+    bandwidth: SharedBandwidth? = nil,
+    bandwidthClock: @escaping () -> UInt64 = MonotonicClock.nanoseconds,
     onWork: @escaping (TransferID?) -> Void = { _ in }
   ) throws(CurlError) {
     context = TransferContext(
@@ -56,6 +63,7 @@ package final class TransferPool {
       budgets: BodyBudgets(
         memoryByteCount: bodyBudgetByteCount,
         fileByteCount: Self.spooledBodyCount * Int(limits.maxBodyByteCount)),
+      bandwidth: BandwidthQueue(bandwidth, clock: bandwidthClock),
       current: CurrentTransfer(report: onWork))
     running = try RunningTransfers(connectionLimit: limits.transfers)
     sockets = WatchedSockets(poller: poller, tokenBase: tokenBase)
@@ -160,10 +168,12 @@ package final class TransferPool {
   /// How much has arrived of the picture of a transfer under way; `nil` while that is nothing.
   package func progress(of id: TransferID) -> ImageProgress? { running[id]?.progress }
 
-  /// How many bytes of all responses have arrived for a transfer under way, and whether it is paused until
-  /// there is room for more; `nil` for any other.
-  package func arrival(of id: TransferID) -> (byteCount: Int, isHeldUp: Bool)? {
-    running[id].map { ($0.arrivedByteCount, context.budgets.isWaiting(id)) }
+  /// How many bytes of all responses have arrived for a transfer under way, whether it is paused until
+  /// there is room for more, and for how long the limits of bandwidth have held it; `nil` for any other.
+  package func arrival(
+    of id: TransferID
+  ) -> (byteCount: Int, isHeldUp: Bool, heldTime: Duration)? {
+    running[id].map { ($0.arrivedByteCount, context.budgets.isWaiting(id), $0.heldTime) }
   }
 
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
@@ -177,6 +187,7 @@ package final class TransferPool {
     if let transfer = running.remove(id) {
       context.budgets.end(id, isHandedOut: false)
       context.turns.end(id)
+      context.bandwidth.remove(id)
       running.recycle(transfer)
     }
     drainCompletions()
@@ -213,8 +224,10 @@ package final class TransferPool {
   /// time.
   package var deadline: ContinuousClock.Instant? {
     guard !context.turns.isAnyWaiting else { return .now }
-    return [running.multi.requests.deadline, context.unusedBodies.nextDeadline].compactMap(\.self)
-      .min()
+    return [
+      running.multi.requests.deadline, context.unusedBodies.nextDeadline,
+      context.bandwidth.deadline,
+    ].compactMap(\.self).min()
   }
 
   /// Takes an event of one of the pool's sockets.
@@ -230,7 +243,8 @@ package final class TransferPool {
     let resumed = context.turns.begin()
     let overdue = context.unusedBodies.takeDue(at: now)
     let isDue = running.multi.requests.deadline.map { $0 <= now } ?? false
-    guard isDue || !resumed.isEmpty || !overdue.isEmpty else { return }
+    let isOpening = context.bandwidth.deadline.map { $0 <= now } ?? false
+    guard isDue || isOpening || !resumed.isEmpty || !overdue.isEmpty else { return }
     if isDue { context.current.during(nil) { running.multi.workOnDeadline() } }
     endFinished()
     for (id, deadline) in overdue {
@@ -244,7 +258,19 @@ package final class TransferPool {
         running.multi.workOnDeadline()
       }
     }
+    if isOpening { resumeHeld(at: now) }
     drainCompletions()
+  }
+
+  /// Lets the transfers go on that the limits of bandwidth let through by now.
+  private func resumeHeld(at now: ContinuousClock.Instant) {
+    while let id = context.bandwidth.takeNext() {
+      work(for: id) {
+        resume(id)
+        running.multi.workOnDeadline()
+      }
+    }
+    context.bandwidth.schedule(after: now)
   }
 
   /// Has libcurl work on one transfer, which is paused until the next turn if that takes too long.
@@ -286,6 +312,7 @@ package final class TransferPool {
     guard running.remove(id) != nil else { return }
     defer { running.recycle(transfer) }
     context.turns.end(id)
+    context.bandwidth.remove(id)
     let next = transfer.nextStep(after: code)
     // Other transfers do not wait for memory behind one that waits for a decision.
     context.budgets.end(id, isHandedOut: next.handsOutBody)
@@ -350,6 +377,7 @@ struct TransferContext {
   let proxies: ProxyRoutes
 
   let budgets: BodyBudgets
+  let bandwidth: BandwidthQueue
   let turns = LoopTurns()
   let current: CurrentTransfer
   let sockets = ConnectionSockets()

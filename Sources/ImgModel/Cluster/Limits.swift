@@ -11,9 +11,13 @@ package struct Limits: Hashable, Sendable, Fielded {
   package var transfersPerHost = 8
   /// Requests to one host in a minute, with bursts of one second's worth; 0 for no limit.
   package var hostRatePerMinute = 0
+  /// Bytes of responses in a second, of the whole cluster and of one host; 0 for no limit.
+  package var bytesPerSecond: Int64 = 0
+  package var hostBytesPerSecond: Int64 = 0
   /// The time to establish a connection, including TLS.
   package var connectTimeout: Duration = .seconds(10)
-  /// The time from the first DNS look-up to the last byte of the body.
+  /// The time from the first DNS look-up to the last byte of the body, without the time for which
+  /// ``bytesPerSecond`` and ``hostBytesPerSecond`` hold a transfer.
   package var transferTimeout: Duration = .seconds(60)
   /// How long a transfer may stay below 1 KiB/s.
   package var stallTimeout: Duration = .seconds(20)
@@ -115,6 +119,8 @@ package struct Limits: Hashable, Sendable, Fielded {
     allowedFormats = try f.field("allow_format", value?.allowedFormats)
     attempts = try f.field("attempts", value?.attempts)
     backoff = try f.field("backoff_ms", value?.backoff)
+    bytesPerSecond = try f.field("bytes_per_second", value?.bytesPerSecond)
+    hostBytesPerSecond = try f.field("bytes_per_second_per_host", value?.hostBytesPerSecond)
     clientTimeout = try f.field("client_timeout_ms", value?.clientTimeout)
     clients = try f.field("clients", value?.clients)
     connectTimeout = try f.field("connect_timeout_ms", value?.connectTimeout)
@@ -150,6 +156,8 @@ package struct LimitChange: Hashable, Sendable, Fielded {
   package var transfers: Int?
   package let transfersPerHost: Int?
   package let hostRatePerMinute: Int?
+  package let bytesPerSecond: Int64?
+  package let hostBytesPerSecond: Int64?
   /// Applies to new thumbnails. Stored thumbnails keep their expiry.
   package let defaultExpiry: Duration?
   package let memoryBudgetByteCount: Int64?
@@ -158,29 +166,38 @@ package struct LimitChange: Hashable, Sendable, Fielded {
   /// What "unlimited" means: as many as a worker has room for, and as open files permit.
   package static let unlimitedTransfers = transferRange.upperBound
   package static let hostRateRange = 0...600_000
+  /// From 1 KiB/s, if it is not 0.
+  package static let bandwidthRange: ClosedRange<Int64> = 1_024...(1 << 40)
   /// From 10 MiB to 1 TiB.
   package static let memoryBudgetRange: ClosedRange<Int64> = (10 << 20)...(1 << 40)
 
   /// - Precondition: each limit is in its range.
   package init(
     transfers: Int? = nil, transfersPerHost: Int? = nil, hostRatePerMinute: Int? = nil,
+    bytesPerSecond: Int64? = nil, hostBytesPerSecond: Int64? = nil,
     defaultExpiry: Duration? = nil, memoryBudgetByteCount: Int64? = nil
   ) {
     precondition(
       [transfers, transfersPerHost].allSatisfy { $0.map(Self.transferRange.contains) ?? true }
         && hostRatePerMinute.map(Self.hostRateRange.contains) ?? true
+        && [bytesPerSecond, hostBytesPerSecond].allSatisfy { $0.map(Self.isBandwidth) ?? true }
         && defaultExpiry.map(RequestOptions.expiryRange.contains) ?? true
         && memoryBudgetByteCount.map(Self.memoryBudgetRange.contains) ?? true,
       "a limit is out of range")
     self.transfers = transfers
     self.transfersPerHost = transfersPerHost
     self.hostRatePerMinute = hostRatePerMinute
+    self.bytesPerSecond = bytesPerSecond
+    self.hostBytesPerSecond = hostBytesPerSecond
     self.defaultExpiry = defaultExpiry
     self.memoryBudgetByteCount = memoryBudgetByteCount
   }
 
   /// Reads and validates. Throws where the initialiser has a precondition.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    bytesPerSecond = try Self.bandwidth("bytes_per_second", value?.bytesPerSecond, &f)
+    hostBytesPerSecond = try Self.bandwidth(
+      "bytes_per_second_per_host", value?.hostBytesPerSecond, &f)
     defaultExpiry = try Self.limit(
       "default_expiry_ms", value?.defaultExpiry?.milliseconds,
       in: RequestOptions.expiryRange.milliseconds, &f
@@ -192,6 +209,22 @@ package struct LimitChange: Hashable, Sendable, Fielded {
     transfers = try Self.limit("transfers", value?.transfers, in: Self.transferRange, &f)
     transfersPerHost = try Self.limit(
       "transfers_per_host", value?.transfersPerHost, in: Self.transferRange, &f)
+  }
+
+  private static func isBandwidth(_ rate: Int64) -> Bool {
+    rate == 0 || bandwidthRange.contains(rate)
+  }
+
+  private static func bandwidth(
+    _ name: StaticString, _ value: Int64?, _ f: inout Fields
+  ) throws(FieldError) -> Int64? {
+    let rate = try f.optional(name, value)
+    guard rate.map(isBandwidth) ?? true else {
+      throw f.invalid(
+        name,
+        "the limit must be 0, or from \(bandwidthRange.lowerBound) to \(bandwidthRange.upperBound)")
+    }
+    return rate
   }
 
   private static func limit<Value: BinaryInteger & FieldValue>(
@@ -210,6 +243,8 @@ extension Limits {
     transfers = change.transfers ?? transfers
     transfersPerHost = change.transfersPerHost ?? transfersPerHost
     hostRatePerMinute = change.hostRatePerMinute ?? hostRatePerMinute
+    bytesPerSecond = change.bytesPerSecond ?? bytesPerSecond
+    hostBytesPerSecond = change.hostBytesPerSecond ?? hostBytesPerSecond
     defaultExpiry = change.defaultExpiry ?? defaultExpiry
     memoryBudgetByteCount = change.memoryBudgetByteCount ?? memoryBudgetByteCount
   }

@@ -27,6 +27,9 @@ package struct Wait: Hashable, Sendable, Fielded {
     case robots
     /// The host's token bucket is empty.
     case hostRate = "host_rate"
+    /// The time between requests that the host's robots.txt asks for is not over. ``Wait/detail`` says how
+    /// long it is.
+    case crawlDelay = "crawl_delay"
     /// All transfer slots of the host are in use.
     case hostFull = "host_full"
     /// The backoff before the next attempt.

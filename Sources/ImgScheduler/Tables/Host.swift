@@ -20,6 +20,8 @@ package struct Host {
   /// but those that are redirected here do not, else two hosts could wait for each other.
   package private(set) var redirectingCount = 0
   package private(set) var bucket = TokenBucket()
+  /// The longest time between requests that robots.txt of its origins ask for.
+  package private(set) var crawlDelay: Duration?
   package private(set) var health: HostHealth
   /// Whether its last transfer was soon over, and none has turned slow since.
   package internal(set) var isResponsive = false
@@ -170,6 +172,13 @@ package struct Host {
   /// From now on tokens come at another rate.
   mutating func changeRate(from old: TransferRate, to new: TransferRate, at now: Instant) {
     bucket.change(from: old, to: new, at: now)
+  }
+
+  /// Its robots.txt asks for a time between requests. The first begins now.
+  mutating func noteCrawlDelay(_ delay: Duration, at now: Instant) {
+    guard delay > crawlDelay ?? .zero else { return }
+    crawlDelay = delay
+    bucket.empty(at: now, rate: TransferRate(between: delay))
   }
 
   /// A transfer takes a token.

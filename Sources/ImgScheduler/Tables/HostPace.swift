@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgWire
 
 /// What waits for one origin of a host, and the pause that the origin has asked for. Another port or scheme
 /// is another service, which has asked for nothing.
@@ -92,12 +93,26 @@ package struct TransferRate: Equatable {
     self.init(perMinute: perMinute, burst: max(1, perMinute / 60))
   }
 
+  /// One at a time.
+  init(between interval: Duration) {
+    self.interval = interval
+    burst = 1
+  }
+
   /// - Parameters:
   ///   - perMinute: at least 1.
   ///   - burst: how many may come at once, at least 1.
   package init(perMinute: Int, burst: Int) {
     interval = .seconds(60) / perMinute
     self.burst = burst
+  }
+}
+
+extension TransferRate? {
+  /// The lower of two rates; `nil` is none.
+  func stricter(_ other: TransferRate?) -> TransferRate? {
+    guard let self, let other else { return self ?? other }
+    return self.interval > other.interval ? self : other
   }
 }
 
@@ -125,11 +140,34 @@ package struct TokenBucket {
     fullAt = max(fullAt ?? now, now) + rate.interval
   }
 
+  /// What there is of tokens is lost: the next one comes after its time.
+  mutating func empty(at now: Instant, rate: TransferRate) {
+    fullAt = max(fullAt ?? now, now + rate.interval * rate.burst)
+  }
+
   /// Takes a token without having asked whether there is one. Where there is none, those that come
   /// are owed, as many as may come at once and no more, so that the debt of a host is bounded.
   mutating func takeUnasked(at now: Instant, rate: TransferRate) {
     take(at: now, rate: rate)
     fullAt = fullAt.map { min($0, now + rate.interval * (2 * rate.burst)) }
+  }
+}
+
+extension TransferQueue {
+  /// The rate at which a host may start something: the lowest of that of the cluster, that of the URL's job and that
+  /// which the host's robots.txt asks for.
+  func rate(of host: Host, for urgency: Urgency?) -> TransferRate? {
+    rate(for: urgency).stricter(host.crawlDelay.map(TransferRate.init(between:)))
+  }
+
+  /// The rate at which a host may start the most urgent of what waits for it.
+  func nextRate(of host: Host, at now: Instant) -> TransferRate? {
+    rate(of: host, for: host.mostUrgent(at: now))
+  }
+
+  /// The robots.txt of a host, which was requested or is about to be obeyed, asks for a time between requests.
+  mutating func noteCrawlDelay(_ delay: CrawlDelay, at now: Instant) {
+    changeKnown(delay.host, at: now) { $0.noteCrawlDelay(delay.delay, at: now) }
   }
 }
 

@@ -32,6 +32,9 @@ package struct Lease {
 
   /// The item enters another stage.
   mutating func enterStage(at now: Instant) { since = now }
+
+  /// A time passes that does not count for its stage.
+  mutating func exclude(_ time: Duration, at now: Instant) { since = min(since + time, now) }
 }
 
 extension Lease {
@@ -85,6 +88,11 @@ package struct LeaseTable {
   /// - Precondition: the lease has not ended.
   mutating func enterStage(_ id: LeaseID, at now: Instant) {
     leases.change(id) { $0.enterStage(at: now) }
+  }
+
+  /// See ``Lease/exclude(_:at:)``. Ignores a lease that has ended.
+  mutating func exclude(_ time: Duration, from id: LeaseID, at now: Instant) {
+    if leases[id] != nil { leases.change(id) { $0.exclude(time, at: now) } }
   }
 
   /// Ends a lease.

@@ -41,8 +41,7 @@ package struct TransferQueue {
   /// - Parameter urgency: `nil` if nothing waits.
   func rate(for urgency: Urgency?) -> TransferRate? {
     guard let perMinute = urgency?.hostRatePerMinute, perMinute > 0 else { return rate }
-    let own = TransferRate(perMinute: perMinute)
-    return rate.map { $0.interval > own.interval ? $0 : own } ?? own
+    return rate.stricter(TransferRate(perMinute: perMinute))
   }
 
   /// From now on these limits hold; what is under way beyond them comes to its end.
@@ -52,7 +51,10 @@ package struct TransferQueue {
     rate = Self.rate(limits)
     for (_, id) in ids.sorted(by: { $0.key < $1.key }) {
       change(id, at: now) { [rate] host in
-        if let oldRate, let rate { host.changeRate(from: oldRate, to: rate, at: now) }
+        let own = host.crawlDelay.map(TransferRate.init(between:))
+        if let old = oldRate.stricter(own), let new = rate.stricter(own) {
+          host.changeRate(from: old, to: new, at: now)
+        }
       }
     }
   }
@@ -124,7 +126,7 @@ package struct TransferQueue {
     of id: HostID, at now: Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
     makeRoom(for: id, at: now)
-    let rate = rate(for: table.read(id) { $0.mostUrgent(at: now) } ?? nil)
+    let rate = table[id].flatMap { self.nextRate(of: $0, at: now) }
     let (started, isResponsive) = table.change(id) { host in
       let started = begin(&host)
       if let rate, started != nil { host.takeToken(at: now, rate: rate) }
@@ -300,12 +302,14 @@ package struct TransferQueue {
 
   /// When there is a token for the most urgent URL of a host; `nil` if nothing limits its rate.
   package func nextToken(of host: String, at now: Instant) -> Instant? {
-    read(host) { host in rate(for: host.mostUrgent(at: now)).flatMap(host.bucket.nextToken) } ?? nil
+    guard let host = self.host(host) else { return nil }
+    return nextRate(of: host, at: now).flatMap(host.bucket.nextToken)
   }
 
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: Instant) {
-    guard let rate else { return }
+    let known = self.host(host).flatMap { self.rate(of: $0, for: nil) }
+    guard let rate = known ?? rate else { return }
     change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
   }
 
@@ -382,7 +386,7 @@ package struct TransferQueue {
   }
 
   /// Changes a host; nothing for one that was forgotten meanwhile.
-  private mutating func changeKnown(_ name: String, at now: Instant, _ body: (inout Host) -> Void) {
+  mutating func changeKnown(_ name: String, at now: Instant, _ body: (inout Host) -> Void) {
     if let id = ids[name] { change(id, at: now, body) }
   }
 

@@ -144,7 +144,9 @@ extension TransferQueue {
     let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount
     if host.underWay + redirectingCount >= limit { return .full }
     let mostUrgent = host.mostUrgent(at: now)
-    let moments = [rate(for: mostUrgent).flatMap(host.bucket.nextToken), host.health.nextAttempt]
+    let moments = [
+      rate(of: host, for: mostUrgent).flatMap(host.bucket.nextToken), host.health.nextAttempt,
+    ]
     if let until = moments.compactMap(\.self).max(), until > now {
       return .coolingDown(until: until)
     }

@@ -160,7 +160,10 @@ extension Setting {
   package static let all: [Setting] = places + limits + guards
 
   /// The settings of ``LimitChange``, which `imgctl limits` can change at run time.
-  static let changeable = [transfers, transfersPerHost, ratePerHost, memoryBudget, defaultExpiry]
+  static let changeable = [
+    transfers, transfersPerHost, ratePerHost, bytesPerSecond, bytesPerSecondPerHost, memoryBudget,
+    defaultExpiry,
+  ]
 
   private static let durations = Settings.durationRange
   private static let processMemory: ClosedRange<Int64> = (64 << 20)...(1 << 40)
@@ -225,6 +228,16 @@ extension Setting {
     isLimit: true, \.limits.hostRatePerMinute,
     .one(HostRate.perMinute(parsing:), HostRate.text(perMinute:)))
 
+  static let bytesPerSecond = Setting(
+    "bytes per second, whole cluster", "--bytes-per-second", "SIZE",
+    help: "The maximum rate of bytes from all hosts together, such as 5M, or \"none\".",
+    isLimit: true, \.limits.bytesPerSecond, .bandwidth)
+
+  static let bytesPerSecondPerHost = Setting(
+    "bytes per second, one host", "--bytes-per-second-per-host", "SIZE",
+    help: "The maximum rate of bytes from one host, such as 500K, or \"none\".",
+    isLimit: true, \.limits.hostBytesPerSecond, .bandwidth)
+
   static let defaultExpiry = limit(
     "expiry", "--default-expiry", durations, \.limits.defaultExpiry,
     help: "How long a thumbnail is kept if the request does not say.")
@@ -254,6 +267,8 @@ extension Setting {
     transfers,
     transfersPerHost,
     ratePerHost,
+    bytesPerSecond,
+    bytesPerSecondPerHost,
     .limit(
       "connecting", "--connect-timeout", durations, \.limits.connectTimeout,
       help: "The time limit for a connection, including TLS."),
@@ -444,19 +459,6 @@ extension Setting.Form where Value: FixedWidthInteger & SendableMetatype {
     .one(
       { (text) throws(InvalidValue) in Value(try scale.value(parsing: text, in: range)) },
       { scale.text(Int64($0)) })
-  }
-}
-
-extension Setting.Form<Int> {
-  /// A number of transfers. What is below the minimum is raised later, see ``Settings/raiseLimits()``.
-  fileprivate static var transfers: Self {
-    let (maximum, word) = (LimitChange.unlimitedTransfers, "unlimited")
-    return .one(
-      { (text) throws(InvalidValue) in
-        if text == word { return maximum }
-        if let number = Int(text), number < 1 { return number }
-        return Int(try UnitScale.count.value(parsing: text, in: 1...Int64(maximum)))
-      }, { $0 == maximum ? word : "\($0)" })
   }
 }
 

@@ -400,6 +400,8 @@ extension LimitChange {
       transfers: given(.transfers, \.transfers),
       transfersPerHost: given(.transfersPerHost, \.transfersPerHost),
       hostRatePerMinute: given(.ratePerHost, \.hostRatePerMinute),
+      bytesPerSecond: given(.bytesPerSecond, \.bytesPerSecond),
+      hostBytesPerSecond: given(.bytesPerSecondPerHost, \.hostBytesPerSecond),
       defaultExpiry: given(.defaultExpiry, \.defaultExpiry),
       memoryBudgetByteCount: given(.memoryBudget, \.memoryBudgetByteCount))
   }

@@ -237,6 +237,14 @@ package final class SharedMemory: Sendable {
     img_word_store(address, index, value)
   }
 
+  /// Stores a word if no other process or thread has changed it.
+  ///
+  /// - Returns: whether it had the value `expected`.
+  package func replaceWord(_ index: Int, expecting expected: UInt64, by value: UInt64) -> Bool {
+    checkWord(index)
+    return img_word_replace(address, index, expected, value)
+  }
+
   /// The address of a word, for code that must not use the Swift runtime.
   package func address(ofWord index: Int) -> UInt {
     checkWord(index)
@@ -379,6 +387,14 @@ package final class SharedWords: Sendable {
   package func store(_ value: UInt64, at index: Int) {
     precondition((0..<count).contains(index), "no word \(index)")
     memory.setWord(index, to: value)
+  }
+
+  /// Stores a word if no other process or thread has changed it.
+  ///
+  /// - Returns: whether it had the value `expected`.
+  package func replace(_ expected: UInt64, by value: UInt64, at index: Int) -> Bool {
+    precondition((0..<count).contains(index), "no word \(index)")
+    return memory.replaceWord(index, expecting: expected, by: value)
   }
 
   /// The address of a word, for code that must not use the Swift runtime.

@@ -91,29 +91,75 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var slow: [TransferID] = []
   /// Transfers that were slow and are not any more.
   package var fast: [TransferID] = []
+  /// For how much longer transfers were held than was told before.
+  package var held: [HeldTransfer] = []
+  /// What the robots.txt of hosts asks for, each time a transfer starts there that respects it.
+  package var crawlDelays: [CrawlDelay] = []
 
   package init(
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
-    slow: [TransferID] = [], fast: [TransferID] = []
+    slow: [TransferID] = [], fast: [TransferID] = [], held: [HeldTransfer] = [],
+    crawlDelays: [CrawlDelay] = []
   ) {
     self.cooldowns = cooldowns
     self.extraRequests = extraRequests
     self.robotsKnown = robotsKnown
     self.slow = slow
     self.fast = fast
+    self.held = held
+    self.crawlDelays = crawlDelays
   }
 
   package var isEmpty: Bool {
     cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty
-      && fast.isEmpty
+      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     cooldowns = try f.field("cooldowns", value?.cooldowns)
+    crawlDelays = try f.field("crawl_delays", value?.crawlDelays)
     extraRequests = try f.field("extra_requests", value?.extraRequests)
     fast = try f.field("fast", value?.fast)
+    held = try f.field("held", value?.held)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
     slow = try f.field("slow", value?.slow)
+  }
+}
+
+/// For how long the limits of bandwidth have held a transfer. Its host is not slow for that time, and the
+/// transfer has so much longer.
+package struct HeldTransfer: Hashable, Sendable, Fielded {
+  package let transfer: TransferID
+  package let time: Duration
+
+  package init(_ transfer: TransferID, for time: Duration) {
+    self.transfer = transfer
+    self.time = time
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    time = try f.field("held_ms", value?.time)
+    transfer = try f.field("transfer", value?.transfer)
+  }
+}
+
+/// The time between two requests that the robots.txt of a host asks for.
+package struct CrawlDelay: Hashable, Sendable, Fielded {
+  /// See ``ImageURL/host``.
+  package let host: String
+  package let delay: Duration
+
+  /// A longer one counts as this.
+  package static let maximum = Duration.seconds(30)
+
+  package init(of host: String, _ delay: Duration) {
+    self.host = host
+    self.delay = min(delay, Self.maximum)
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    delay = min(try f.field("delay_ms", value?.delay), Self.maximum)
+    host = try f.field("host", value?.host)
   }
 }
 
