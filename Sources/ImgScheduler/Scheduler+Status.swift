@@ -224,7 +224,8 @@ extension Scheduler {
     let health = host.health
     let attempt = health.nextAttempt.flatMap { $0 > now ? $0 : nil }
     if host.mostUrgent(at: now) == nil, let until = host.nextPauseEnd(at: now),
-      attempt.map({ $0 <= until }) ?? true
+      attempt.map({ $0 <= until }) ?? true,
+      host.nextJobToken(at: now).map({ until < $0 }) ?? true
     {
       return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
     }
@@ -244,8 +245,9 @@ extension Scheduler {
   private func rateWait(
     _ host: Host, _ name: String, urls: Int, until: WallTime, at now: Instant
   ) -> Wait {
-    let rate = fetches.queue.rate(for: host.mostUrgent(at: now))
-    guard let delay = host.crawlDelay, delay >= rate?.interval ?? .zero else {
+    guard let delay = host.crawlDelay, delay >= fetches.queue.rate?.interval ?? .zero,
+      host.nextJobToken(at: now) == nil
+    else {
       return Wait(.hostRate, host: name, urls: urls, until: until)
     }
     let seconds = Double(delay.milliseconds) / 1_000

@@ -356,8 +356,11 @@ extension ClusterModel {
 
   // MARK: - Choices
 
-  /// Whether the origin of a source has asked for a pause that holds for what waits so urgently.
-  private func isPaused(_ source: Source, for urgency: Urgency) -> Bool {
+  /// Whether the origin of a source has asked for a pause that holds for what waits so urgently, or the rate of its job
+  /// has no token.
+  private func isHeldBack(_ source: Source, for urgency: Urgency) -> Bool {
+    let host = scheduler.fetches.queue.host(source.key.host)
+    if let token = host?.jobTokens.next(for: urgency), token > now.instant { return true }
     let pause = scheduler.fetches.queue.retryAfter(
       of: source.key.origin, host: source.key.host, at: now.instant)
     return pause.map { $0.until(for: urgency) > now.instant } ?? false
@@ -377,7 +380,7 @@ extension ClusterModel {
       for source in waitingSources where source.key.host == item.host {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         check(
-          waiting.map { item.urgency < $0 || isPaused(source, for: $0) } ?? true,
+          waiting.map { item.urgency < $0 || isHeldBack(source, for: $0) } ?? true,
           "\(item.url.text) begins out of turn: \(item.urgency) before \(source.key.name.text) "
             + "\(String(describing: waiting))",
           event)
@@ -439,7 +442,8 @@ extension ClusterModel {
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown =
-        moments.contains { $0 > now.instant } || urgency.map { isPaused(source, for: $0) } ?? false
+        moments.contains { $0 > now.instant }
+        || urgency.map { isHeldBack(source, for: $0) } ?? false
       let isKeptOut =
         urgency.map { !scheduler.fetches.queue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true

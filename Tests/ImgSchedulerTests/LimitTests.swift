@@ -203,19 +203,23 @@ import Testing
     }
   }
 
-  @Test func `the rate of a job delays no viewer and no other host`() {
-    let cluster = ClusterModel.started()
+  @Test(arguments: [0, 600])
+  func `the rate of a job delays no viewer, no other job and no other host`(cluster: Int) {
+    let cluster = ClusterModel.started(ratePerMinute: cluster)
     cluster.answeringLookups {
       $0.submit((1...4).map { url($0, host: "a") } + [url(5, host: "b")], ratePerMinute: 60)
     }
     #expect(starts(cluster, at: "a") == 1)
     #expect(starts(cluster, at: "b") == 1)
-    cluster.answeringLookups { $0.view(url(9, host: "a")) }
-    #expect(starts(cluster, at: "a") == 2)
+    cluster.answeringLookups {
+      $0.view(url(8, host: "a"))
+      $0.submit((9...10).map { url($0, host: "a") })
+    }
+    #expect(starts(cluster, at: "a") == 4)
     cluster.advance(by: .seconds(1))
-    #expect(starts(cluster, at: "a") == 3)
+    #expect(starts(cluster, at: "a") == 5)
     cluster.finishEverything()
-    for _ in 1...2 { cluster.advance(by: .seconds(1)) }
+    for _ in 1...3 { cluster.advance(by: .seconds(1)) }
     #expect(cluster.finished().scheduler.fetches.queue.host("b") == nil)
   }
 

@@ -19,7 +19,9 @@ package struct Host {
   /// Its transfers that wait for slots at other hosts. Those that have not begun wait for these,
   /// but those that are redirected here do not, else two hosts could wait for each other.
   package private(set) var redirectingCount = 0
+  /// At the rate of the cluster.
   package private(set) var bucket = TokenBucket()
+  package private(set) var jobTokens = JobTokens()
   /// The longest time between requests that robots.txt of its origins ask for.
   package private(set) var crawlDelay: Duration?
   package private(set) var health: HostHealth
@@ -51,13 +53,14 @@ package struct Host {
 
   /// Whether a transfer that was redirected here waits for an origin that may be asked.
   func hasRedirected(at now: Instant) -> Bool {
-    origins.contains { $0.mostUrgentRedirected(at: now) != nil }
+    origins.contains { $0.mostUrgentRedirected(at: now, jobTokens) != nil }
   }
 
   /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
   func mostUrgent(at now: Instant) -> Urgency? {
     origins.reduce(nil as Urgency?) { least, queue in
-      least.orLess(queue.mostUrgentSource(at: now)).orLess(queue.mostUrgentRedirected(at: now))
+      least.orLess(queue.mostUrgentSource(at: now, jobTokens))
+        .orLess(queue.mostUrgentRedirected(at: now, jobTokens))
     }
   }
 
@@ -84,6 +87,16 @@ package struct Host {
   /// is none.
   func nextPauseEnd(at now: Instant) -> Instant? {
     origins.reduce(nil as Instant?) { $0.orLess($1.pauseEnd(at: now)) }
+  }
+
+  /// When the next of those that wait for a token of their job's rate alone gets it; `nil` if none waits for one.
+  func nextJobToken(at now: Instant) -> Instant? {
+    origins.reduce(nil as Instant?) { $0.orLess($1.nextJobToken(at: now, jobTokens)) }
+  }
+
+  /// When time alone lets more of what waits here start; `nil` if it lets none.
+  func nextChance(at now: Instant) -> Instant? {
+    nextPauseEnd(at: now).orLess(nextJobToken(at: now))
   }
 
   /// Until when a pause of an origin has to be remembered; `nil` if none has.
@@ -126,22 +139,23 @@ package struct Host {
 
   // MARK: - Slots
 
-  /// Takes the most urgent source, which gets a slot.
+  /// Takes the most urgent source, which gets a slot, and a token if its job has a rate.
   mutating func start(at now: Instant) -> SourceID? {
-    guard let index = next({ $0.mostUrgentSource(at: now) }),
-      let source = origins[index].waiting.removeFirst()
-    else { return nil }
-    underWay += 1
-    return source
+    guard let index = next({ $0.mostUrgentSource(at: now, jobTokens) }) else { return nil }
+    return begin(origins[index].startSource(at: now, jobTokens), at: now)
   }
 
-  /// Takes the most urgent transfer that was redirected here, which gets a slot.
+  /// The same of the transfers that were redirected here.
   mutating func startRedirected(at now: Instant) -> TransferID? {
-    guard let index = next({ $0.mostUrgentRedirected(at: now) }),
-      let transfer = origins[index].redirected.removeFirst()
-    else { return nil }
+    guard let index = next({ $0.mostUrgentRedirected(at: now, jobTokens) }) else { return nil }
+    return begin(origins[index].startRedirected(at: now, jobTokens), at: now)
+  }
+
+  private mutating func begin<Key>(_ started: Started<Key>?, at now: Instant) -> Key? {
+    guard let started else { return nil }
+    jobTokens.take(for: started.urgency, at: now)
     underWay += 1
-    return transfer
+    return started.key
   }
 
   /// A source's transfer gives its slot back.

@@ -6,9 +6,9 @@ import ImgWire
 struct OriginQueue {
   let origin: String
   /// The sources that wait for a transfer of their own.
-  var waiting = PriorityQueue<SourceID, Urgency>()
+  var waiting = RatedQueue<SourceID>()
   /// Transfers that redirects lead here. They have begun, so they go before those that have not.
-  var redirected = PriorityQueue<TransferID, Urgency>()
+  var redirected = RatedQueue<TransferID>()
   private(set) var pause: RetryAfter?
 
   init(_ origin: String) {
@@ -27,25 +27,96 @@ struct OriginQueue {
     pause.flatMap { $0.until > now ? $0 : nil }
   }
 
-  /// The most urgent source that may start, as far as the pause is concerned; `nil` when none may.
-  func mostUrgentSource(at now: Instant) -> Urgency? {
-    waiting.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
+  /// The most urgent source that may start, as far as the pause and the rates of jobs are concerned; `nil` when none
+  /// may.
+  func mostUrgentSource(at now: Instant, _ tokens: JobTokens) -> Urgency? {
+    waiting.first { mayStart($0, at: now, tokens) }?.urgency
   }
 
   /// The same of the transfers that were redirected here.
-  func mostUrgentRedirected(at now: Instant) -> Urgency? {
-    redirected.first.map(\.priority).flatMap { attempt(of: $0, at: now) == now ? $0 : nil }
+  func mostUrgentRedirected(at now: Instant, _ tokens: JobTokens) -> Urgency? {
+    redirected.first { mayStart($0, at: now, tokens) }?.urgency
+  }
+
+  mutating func startSource(at now: Instant, _ tokens: JobTokens) -> Started<SourceID>? {
+    waiting.first { mayStart($0, at: now, tokens) }.map { waiting.take($0) }
+  }
+
+  mutating func startRedirected(at now: Instant, _ tokens: JobTokens) -> Started<TransferID>? {
+    redirected.first { mayStart($0, at: now, tokens) }.map { redirected.take($0) }
   }
 
   /// When the pause is over for the most urgent that waits because of it; `nil` where nothing does.
   func pauseEnd(at now: Instant) -> Instant? {
     guard pause(at: now) != nil else { return nil }
-    return [waiting.first?.priority, redirected.first?.priority].compactMap(\.self)
-      .map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
+    return mostUrgent.map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
+  }
+
+  /// When the first gets a token of its job's rate, of those that wait for nothing else; `nil` where none does.
+  func nextJobToken(at now: Instant, _ tokens: JobTokens) -> Instant? {
+    mostUrgent.filter { attempt(of: $0, at: now) == now }
+      .compactMap { tokens.next(for: $0) }.filter { $0 > now }.min()
+  }
+
+  /// The most urgent of each rate.
+  private var mostUrgent: [Urgency] { waiting.mostUrgent + redirected.mostUrgent }
+
+  private func mayStart(_ urgency: Urgency, at now: Instant, _ tokens: JobTokens) -> Bool {
+    attempt(of: urgency, at: now) == now && tokens.next(for: urgency).map { $0 <= now } ?? true
   }
 
   private func attempt(of urgency: Urgency, at now: Instant) -> Instant {
     max(now, pause?.until(for: urgency) ?? now)
+  }
+}
+
+/// What is taken from a queue.
+typealias Started<Key> = (key: Key, urgency: Urgency)
+
+/// What waits, in order, with a queue for each rate that jobs permit: what has no token of its rate keeps nothing else
+/// waiting. Mostly one queue alone.
+struct RatedQueue<Key: QueueKey> {
+  /// Of each, the transfers per minute at one host; 0 for no limit.
+  private var queues: [(perMinute: Int, queue: PriorityQueue<Key, Urgency>)] = []
+
+  var isEmpty: Bool { queues.isEmpty }
+  var count: Int { queues.reduce(0) { $0 + $1.queue.count } }
+  /// In no order.
+  var keys: [Key] { queues.flatMap(\.queue.keys) }
+  /// Of each rate, in no order.
+  var mostUrgent: [Urgency] { queues.compactMap(\.queue.first?.priority) }
+
+  /// The most urgent, of the first ones of each rate that fit.
+  func first(where isFit: (Urgency) -> Bool) -> Started<Key>? {
+    var first: Started<Key>?
+    for (_, queue) in queues {
+      guard let (key, urgency) = queue.first, isFit(urgency) else { continue }
+      if first.map({ urgency < $0.urgency }) ?? true { first = (key, urgency) }
+    }
+    return first
+  }
+
+  /// Queues a key, or changes the urgency of one that is queued.
+  mutating func set(_ key: Key, to urgency: Urgency) {
+    if queues.contains(where: { $0.perMinute != urgency.hostRatePerMinute }) { remove(key) }
+    if let index = queues.firstIndex(where: { $0.perMinute == urgency.hostRatePerMinute }) {
+      queues[index].queue.set(key, to: urgency)
+    } else {
+      var queue = PriorityQueue<Key, Urgency>()
+      queue.set(key, to: urgency)
+      queues.append((urgency.hostRatePerMinute, queue))
+    }
+  }
+
+  mutating func remove(_ key: Key) {
+    for index in queues.indices { queues[index].queue.remove(key) }
+    queues.removeAll { $0.queue.isEmpty }
+  }
+
+  /// Removes what waits.
+  mutating func take(_ waiting: Started<Key>) -> Started<Key> {
+    remove(waiting.key)
+    return waiting
   }
 }
 
@@ -153,17 +224,39 @@ package struct TokenBucket {
   }
 }
 
-extension TransferQueue {
-  /// The rate at which a host may start something: the lowest of that of the cluster, that of the URL's job and that
-  /// which the host's robots.txt asks for.
-  func rate(of host: Host, for urgency: Urgency?) -> TransferRate? {
-    rate(for: urgency).stricter(host.crawlDelay.map(TransferRate.init(between:)))
+/// The tokens of one host for the jobs that have a rate of their own: a bucket for each rate, of which the transfers of
+/// these jobs alone take tokens. So a slow job delays no viewer and no other job.
+package struct JobTokens {
+  /// By transfers per minute.
+  private var buckets: [Int: TokenBucket] = [:]
+
+  /// When there is a token; `nil` if there is one, or no rate.
+  package func next(for urgency: Urgency) -> Instant? {
+    buckets[urgency.hostRatePerMinute]?.nextToken(
+      at: TransferRate(perMinute: urgency.hostRatePerMinute))
   }
 
-  /// The rate at which a host may start the most urgent of what waits for it.
-  func nextRate(of host: Host, at now: Instant) -> TransferRate? {
-    rate(of: host, for: host.mostUrgent(at: now))
+  /// When all tokens will have come again; `nil` if they have.
+  var fullAt: Instant? { buckets.values.compactMap(\.fullAt).max() }
+
+  mutating func take(for urgency: Urgency, at now: Instant) {
+    buckets = buckets.filter { $0.value.fullAt.map { $0 > now } ?? false }
+    let perMinute = urgency.hostRatePerMinute
+    guard perMinute > 0 else { return }
+    buckets[perMinute, default: TokenBucket()].take(
+      at: now, rate: TransferRate(perMinute: perMinute))
   }
+}
+
+extension TransferQueue {
+  /// The rate at which transfers of a host may start: the lower of that of the cluster and that which its robots.txt
+  /// asks for. Those of jobs have their own tokens.
+  func rate(of host: borrowing Host) -> TransferRate? {
+    rate.stricter(host.crawlDelay.map(TransferRate.init(between:)))
+  }
+
+  /// When there is a token at that rate; `nil` for no rate.
+  func token(of host: borrowing Host) -> Instant? { rate(of: host).flatMap(host.bucket.nextToken) }
 
   /// The robots.txt of a host, which was requested or is about to be obeyed, asks for a time between requests.
   mutating func noteCrawlDelay(_ delay: CrawlDelay, at now: Instant) {

@@ -35,15 +35,6 @@ package struct TransferQueue {
     limits.hostRatePerMinute > 0 ? TransferRate(perMinute: limits.hostRatePerMinute) : nil
   }
 
-  /// The rate at which a host may start its most urgent URL: the lower of that of the cluster and that of the URL's
-  /// job; `nil` for no limit. The starts of all jobs count, because they are what the host sees.
-  ///
-  /// - Parameter urgency: `nil` if nothing waits.
-  func rate(for urgency: Urgency?) -> TransferRate? {
-    guard let perMinute = urgency?.hostRatePerMinute, perMinute > 0 else { return rate }
-    return rate.stricter(TransferRate(perMinute: perMinute))
-  }
-
   /// From now on these limits hold; what is under way beyond them comes to its end.
   mutating func apply(_ limits: Limits, at now: Instant) {
     slots.apply(limits)
@@ -126,7 +117,7 @@ package struct TransferQueue {
     of id: HostID, at now: Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
     makeRoom(for: id, at: now)
-    let rate = table[id].flatMap { self.nextRate(of: $0, at: now) }
+    let rate = table.read(id) { self.rate(of: $0) } ?? nil
     let (started, isResponsive) = table.change(id) { host in
       let started = begin(&host)
       if let rate, started != nil { host.takeToken(at: now, rate: rate) }
@@ -300,16 +291,17 @@ package struct TransferQueue {
     changeKnown(host, at: now) { $0.endRobotsProbe(source) }
   }
 
-  /// When there is a token for the most urgent URL of a host; `nil` if nothing limits its rate.
+  /// When there is a token for the next URL of a host; `nil` if no rate delays it.
   package func nextToken(of host: String, at now: Instant) -> Instant? {
-    guard let host = self.host(host) else { return nil }
-    return nextRate(of: host, at: now).flatMap(host.bucket.nextToken)
+    read(host) { host in
+      let jobToken = host.mostUrgent(at: now) == nil ? host.nextJobToken(at: now) : nil
+      return [token(of: host), jobToken].compactMap(\.self).max()
+    } ?? nil
   }
 
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: Instant) {
-    let known = self.host(host).flatMap { self.rate(of: $0, for: nil) }
-    guard let rate = known ?? rate else { return }
+    guard let rate = read(host, { rate(of: $0) }) ?? rate else { return }
     change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
   }
 
@@ -412,7 +404,7 @@ package struct TransferQueue {
     guard table.contains(id) else { return }
     table.change(id) { $0.forgetIdleOrigins(at: now) }
     index.remove(id)
-    if let end = table.read(id, { $0.nextPauseEnd(at: now) }) ?? nil {
+    if let end = table.read(id, { $0.nextChance(at: now) }) ?? nil {
       index.setPaused(id, until: end)
     }
     switch table.read(id, { standing(of: $0, at: now) }) {

@@ -132,8 +132,10 @@ extension TransferQueue {
   func standing(of host: Host, at now: Instant) -> Standing {
     guard host.urlCount > 0 else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
-      let memories = [host.bucket.fullAt, host.health.forgettableAt, host.pausesEnd(at: now)]
-        .compactMap(\.self)
+      let memories = [
+        host.bucket.fullAt, host.jobTokens.fullAt, host.health.forgettableAt,
+        host.pausesEnd(at: now),
+      ].compactMap(\.self)
       if let until = memories.max(), until > now { return .coolingDown(until: until) }
       guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
       return .remembered(until: until)
@@ -143,15 +145,12 @@ extension TransferQueue {
     let limit = isOneAtATime ? 1 : limitPerHost
     let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount
     if host.underWay + redirectingCount >= limit { return .full }
-    let mostUrgent = host.mostUrgent(at: now)
-    let moments = [
-      rate(of: host, for: mostUrgent).flatMap(host.bucket.nextToken), host.health.nextAttempt,
-    ]
+    let moments = [token(of: host), host.health.nextAttempt]
     if let until = moments.compactMap(\.self).max(), until > now {
       return .coolingDown(until: until)
     }
-    if let mostUrgent { return .startable(mostUrgent) }
-    return host.nextPauseEnd(at: now).map { .coolingDown(until: $0) } ?? .full
+    if let mostUrgent = host.mostUrgent(at: now) { return .startable(mostUrgent) }
+    return host.nextChance(at: now).map { .coolingDown(until: $0) } ?? .full
   }
 }
 
@@ -185,8 +184,8 @@ struct HostIndex {
   private(set) var redirects = Queues()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
   private var coolingDown = PriorityQueue<HostID, Instant>()
-  /// The hosts that something waits for at an origin with a pause, and until when. Other origins of theirs may
-  /// be asked meanwhile.
+  /// The hosts that something waits for at an origin with a pause, or for a token of its job's rate, and until when.
+  /// Something else may be asked of them meanwhile.
   private var paused = PriorityQueue<HostID, Instant>()
   /// The hosts that have only failures in a row to remember, and until when.
   private var remembered = PriorityQueue<HostID, Instant>()
