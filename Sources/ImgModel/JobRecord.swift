@@ -409,17 +409,17 @@ package struct ListLines: Hashable, Sendable {
   package struct Start: Hashable, Sendable, Fielded {
     /// The position among the texts.
     package let offset: Int
-    package let place: LinePlace
+    /// `nil` if it is in no list, as all lines up to the next start.
+    package let place: LinePlace?
 
-    fileprivate init(offset: Int, place: LinePlace) {
+    fileprivate init(offset: Int, place: LinePlace?) {
       self.offset = offset
       self.place = place
     }
 
     package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
       offset = try f.field("at", value?.offset)
-      guard let place = try LinePlace.optional(&f, value?.place) else { throw f.missing("line") }
-      self.place = place
+      place = try LinePlace.optional(&f, value?.place)
     }
   }
 
@@ -437,7 +437,7 @@ package struct ListLines: Hashable, Sendable {
   ///
   /// - Parameter place: `nil` if it is in no list.
   package mutating func append(_ text: String, at place: LinePlace?) {
-    if let place, self.place(of: texts.count) != place {
+    if self.place(of: texts.count) != place {
       starts.append(Start(offset: texts.count, place: place))
     }
     texts.append(text)
@@ -449,7 +449,7 @@ package struct ListLines: Hashable, Sendable {
   /// The place of a line; the next place for the end of the lines.
   package func place(of offset: Int) -> LinePlace? {
     guard let start = starts.last(where: { $0.offset <= offset }) else { return nil }
-    return start.place.advanced(by: offset - start.offset)
+    return start.place?.advanced(by: offset - start.offset)
   }
 
   /// The same lines with other texts.

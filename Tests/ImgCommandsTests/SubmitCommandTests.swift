@@ -81,7 +81,7 @@ import Testing
     #expect(result.output == "7\n", "\(result)")
     let lists = result.requests.flatMap { request -> [Int?] in
       guard case .submitLines(_, let lines) = request else { return [] }
-      return lines.starts.map(\.place.list)
+      return lines.starts.compactMap(\.place).map(\.list)
     }
     #expect(lists == [0, 3])
   }

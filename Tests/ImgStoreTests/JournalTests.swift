@@ -35,23 +35,26 @@ import Testing
   }
 
   @Test func `each line has its place in the lists, wherever parts and chunks end`() throws {
-    var expected: [LinePlace] = []
+    var expected: [LinePlace?] = []
     var operations: [JournalOperation] = [.createJob(.sample(id))]
     for (list, count) in [3, 300, 1, 600].enumerated() {
       var lines = ListLines()
       for number in 0..<count {
         // Two of three lines of a list are URLs.
         expected.append(LinePlace(line: number / 2 * 3 + number % 2 + 1, list: list))
-        lines.append("line \(number)", at: expected.last)
+        lines.append("line \(number)", at: expected.last ?? nil)
       }
+      // Pictures between the lists are in none.
+      lines.append("picture \(list)", at: nil)
+      expected.append(nil)
       operations.append(.appendURLs(id, lines))
     }
     try journal.apply(operations + [.seal(id)])
     #expect(try journal.allResults(of: id, limit: 100).map(\.place) == expected)
-    #expect(try journal.openLines(of: id).map(\.url).last == "line 599")
+    #expect(try journal.openLines(of: id).map(\.url).last == "picture 3")
     let later = try journal.urls(
       of: id, positions: [700..<701], order: .firstInFirstOut, limit: 1)
-    #expect(later.entries.map(\.url) == ["line 396"])
+    #expect(later.entries.map(\.url) == ["line 393"])
   }
 
   @Test func `lines of an earlier release are readable, and have no place`() throws {
@@ -235,6 +238,18 @@ import Testing
         error?.description.contains("move it away, run imgctl start, and submit its jobs again")
           == true)
     }
+  }
+
+  @Test func `the jobs of the schema before are kept`() throws {
+    let path = directory.path + "/before"
+    do {
+      let first = try Journal(directory: path)
+      try first.submit(id, lineCount: 3)
+      try first.environment.write { transaction throws(StoreError) in
+        try transaction.put([4, 0, 0, 0], for: Array("schema".utf8), in: first.tables.meta)
+      }
+    }
+    #expect(try Journal(directory: path).openLines(of: id).count == 3)
   }
 
   @Test func `a map that is full grows`() throws {

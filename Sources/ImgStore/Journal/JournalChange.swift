@@ -231,7 +231,9 @@ struct JournalTables: Sendable {
   let meta: Database
   let headers: JobHeaders
 
-  private static let version = SchemaVersion(number: 4)
+  private static let version = SchemaVersion(number: 5)
+  /// The oldest schema whose records this one reads. It has no places of lines.
+  private static let oldestVersion: UInt32 = 4
   private static let lastJobKey = Array("last_job".utf8)
 
   /// Opens the tables, and creates what does not exist yet.
@@ -262,9 +264,9 @@ struct JournalTables: Sendable {
   }
 
   private static func requireCurrent(_ found: UInt32?) throws(StoreError) {
-    guard let found, found < version.number else { return }
+    guard let found, found < oldestVersion else { return }
     throw StoreError(
-      .outdated, operation: "reading schema \(found), older than \(version.number)")
+      .outdated, operation: "reading schema \(found), older than \(oldestVersion)")
   }
 
   func job(_ id: JobID, _ transaction: borrowing Transaction) throws(StoreError) -> JobRecord? {

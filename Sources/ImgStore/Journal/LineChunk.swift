@@ -7,8 +7,8 @@ import ImgModel
 /// little-endian, and its bytes. So chunks grow by appending. Lines are preserved byte for byte.
 ///
 /// A line whose place does not follow from that of the line before has a mark before it: 2 bytes FF, the
-/// position of the list and 1 in 4 bytes, or 0 for the only one, and the number in the list in 8 bytes, both
-/// little-endian. Chunks of earlier releases have the layout `lines` and no marks.
+/// position of the list and 1 in 4 bytes, or 0 for the only one, and the number in the list in 8 bytes, or 0 for a
+/// line in no list, both little-endian. Chunks of earlier releases have the layout `lines` and no marks.
 enum LineChunk {
   /// A line of a list.
   struct Line: Hashable {
@@ -60,18 +60,17 @@ enum LineChunk {
   ) throws(StoreError) {
     let starts = Set(lines.starts.map(\.offset))
     for offset in range {
-      if offset == range.lowerBound || starts.contains(offset), let place = lines.place(of: offset)
-      {
-        append(place, to: &chunk)
+      if offset == range.lowerBound || starts.contains(offset) {
+        append(lines.place(of: offset), to: &chunk)
       }
       try append(lines.texts[offset], to: &chunk)
     }
   }
 
-  private static func append(_ place: LinePlace, to chunk: inout [UInt8]) {
+  private static func append(_ place: LinePlace?, to chunk: inout [UInt8]) {
     chunk.append(littleEndian: placeMark)
-    chunk.append(littleEndian: UInt32(place.list.map { $0 + 1 } ?? 0))
-    chunk.append(littleEndian: UInt64(place.line))
+    chunk.append(littleEndian: UInt32(place?.list.map { $0 + 1 } ?? 0))
+    chunk.append(littleEndian: UInt64(place?.line ?? 0))
   }
 
   private static func append(_ line: String, to chunk: inout [UInt8]) throws(StoreError) {
@@ -139,10 +138,11 @@ enum LineChunk {
       return record.littleEndian(at: offset, as: UInt16.self)
     }
 
-    private func mark(in record: Span<UInt8>) throws(StoreError) -> LinePlace {
+    private func mark(in record: Span<UInt8>) throws(StoreError) -> LinePlace? {
       guard offset + markByteCount <= record.count else { throw damaged }
       let list = Int(record.littleEndian(at: offset + 2, as: UInt32.self))
       let line = record.littleEndian(at: offset + 6, as: UInt64.self)
+      if list == 0, line == 0 { return nil }
       guard list <= LinePlace.maximumListCount, (1..<1 << 62).contains(line) else { throw damaged }
       return LinePlace(line: Int(line), list: list == 0 ? nil : list - 1)
     }
