@@ -115,8 +115,10 @@ extension Scheduler {
       detail: "only the command that submits it reads the file: imgctl submit PATH")
   }
 
-  /// Files that are read at a time, or wait for a decoder: enough to keep the decoders busy.
-  private var fileReadMaximum: Int { 2 * limits.workers + 2 }
+  /// Files that are read at a time, or wait for a decoder: enough to keep the decoders busy, within the coordinator's
+  /// memory.
+  private var fileReadMaximum: Int { min(2 * limits.workers + 2, Self.fileReadLimit) }
+  package static var fileReadLimit: Int { 32 }
 
   /// Asks readers for the files of the most urgent lines. Ends those whose jobs need none any more.
   mutating func dispatchFileReads() {

@@ -165,6 +165,27 @@ import Testing
     #expect(second > first)
   }
 
+  @Test func `a page of jobs fits a frame, whatever their failures say`() throws {
+    var counts = JobCounts()
+    for code in [Failure.Code.timeout, .dnsFailure, .connectFailure, .tlsFailure, .notAnImage] {
+      let failure = Failure(
+        stage: .fetch, code: code,
+        detail: String(repeating: "x", count: Failure.maximumDetailByteCount))
+      counts.count(.failed(failure), keep: .thumbnail)
+    }
+    let jobs = (1...600).map { number in
+      ImageJob(
+        JobRecord(
+          id: JobID(rawValue: number), options: RequestOptions(variant: .standard), counts: counts,
+          submittedAt: .now))
+    }
+    let page = JobsPage(fitting: jobs)
+    #expect(page.hasMore)
+    #expect(page.jobs.count > 50)
+    _ = try WireCoding.frame(CoordinatorReply.jobs(RequestID(rawValue: 1), page))
+    #expect(JobsPage(fitting: Array(jobs.prefix(3))).hasMore == false)
+  }
+
   @Test func `one list at a time is received on a connection`() throws {
     let client = try parts.greetedClient()
     try client.send(.submit(client.newRequest(), .list()))

@@ -39,10 +39,7 @@ final class JobQueries {
       let count = JobsPage.maximumCount
       let found = try jobs(
         before: request.before, limit: count + 1, isActiveOnly: request.isActiveOnly)
-      return .jobs(
-        id,
-        JobsPage(
-          jobs: found.prefix(count).map(\.withoutCookies), hasMore: found.count > count))
+      return .jobs(id, JobsPage(fitting: found.map(\.withoutCookies)))
     }
   }
 
@@ -146,6 +143,20 @@ extension ClientTable {
 extension CoordinatorReply {
   static func unknown(_ job: JobID, _ request: RequestID) -> CoordinatorReply {
     .refused(request, .unknownJob, message: "there is no job \(job)")
+  }
+}
+
+extension JobsPage {
+  /// As many of the jobs as a page holds, whatever their names and failures are. There is one at least.
+  init(fitting jobs: [ImageJob]) {
+    var byteCount = 0
+    let fitting = jobs.prefix(Self.maximumCount).prefix { job in
+      let isFirst = byteCount == 0
+      byteCount +=
+        (job.name?.utf8.count ?? 0) + job.failures.reduce(1) { $0 + 100 + $1.message.utf8.count }
+      return isFirst || byteCount <= Self.maximumByteCount
+    }
+    self.init(jobs: Array(fitting), hasMore: fitting.count < jobs.count)
   }
 }
 

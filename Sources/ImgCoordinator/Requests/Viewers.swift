@@ -96,7 +96,8 @@ final class Viewers {
   ) {
     guard let file else { preconditionFailure("a channel delivers the file of a picture") }
     guard let viewer = client.pending.viewer(of: id) else { return }
-    guard files.count < Self.uploadMaximum else {
+    // Uploads leave room for what the coordinator has asked for.
+    guard files.count < Self.uploadMaximum + Scheduler.fileReadLimit else {
       return takeFailedFetch(
         Failure(
           stage: .fetch, code: .unavailable,

@@ -184,7 +184,9 @@ package struct JobsPage: Hashable, Sendable, Fielded {
   /// Whether there are older jobs.
   package let hasMore: Bool
 
+  /// The maximum number of jobs in a page, and the maximum size of their texts.
   package static let maximumCount = 500
+  package static let maximumByteCount = 256 << 10
 
   package init(jobs: [ImageJob], hasMore: Bool) {
     self.jobs = jobs
