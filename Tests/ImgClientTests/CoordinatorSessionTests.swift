@@ -74,6 +74,42 @@ struct CoordinatorSessionTests {
     withExtendedLifetime(next) {}
   }
 
+  @Test func `what was read for a lost coordinator is not brought to the next`() async throws {
+    let file = WantedFile(url: "file:///a.jpg#imgctl-1", maximumByteCount: 1)
+    let first = try ScriptedCoordinator(socketPath: directory.file("first")) { request in
+      guard case .readFiles(let id, _) = request else { return [] }
+      return [.fetch(id, FetchWanted(limit: .seconds(60), file: file)), nil]
+    }
+    let reading = Mutex<RequestID?>(nil)
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    let next = try ScriptedCoordinator(socketPath: directory.file("next")) { request in
+      switch request {
+      case .readFiles(let id, _):
+        reading.withLock { $0 = id }
+        ask.finish()
+        return []
+      case .sweep(let id): return [.sweeping(id), reading.withLock { $0 }.map { .filesRead($0) }]
+      default: return []
+      }
+    }
+    let (session, _) = try session(over: ["first", "next"])
+    let (brought, bring) = AsyncStream.makeStream(of: Void.self)
+    async let end: Void = try session.answer(
+      .readFiles(of: JobID(rawValue: 1)),
+      fetchingBy: { _ in
+        for await _ in asked {}
+        bring.finish()
+        return .failed(Failure(stage: .fetch, code: .unreadableFile, detail: "gone"))
+      })
+    for await _ in brought {}
+    try await session.answer(.sweep)
+    try await end
+    withExtendedLifetime(session) {}
+    #expect(first.requests().count == 1)
+    let brings = next.requests().filter { if case .fetchFailed = $0 { true } else { false } }
+    #expect(brings == [])
+  }
+
   @Test func `a call ends at its deadline, and the coordinator is told`() async throws {
     // It closes the connection when it is told.
     let silent = try ScriptedCoordinator(socketPath: directory.file("silent")) { request in

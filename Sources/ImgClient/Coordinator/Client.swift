@@ -18,7 +18,7 @@ package final class Client {
   package let isOfOwnUser: Bool
   /// For a loop; others use ``answer(_:onUpdate:)``.
   let channel: Channel<CoordinatorReply, ClientMessage>
-  private var lastRequest: UInt64 = 0
+  private(set) var lastRequest: UInt64 = 0
 
   /// How long the coordinator may take for an answer that it has at hand.
   private static let answerTime = Duration.seconds(30)
@@ -109,6 +109,9 @@ package final class Client {
       if let message { try send(message) }
     }
   }
+
+  /// The requests to come have higher numbers.
+  func numberRequests(after number: UInt64) { lastRequest = max(lastRequest, number) }
 
   /// A number that no request of this connection has.
   func newRequest() -> RequestID {

@@ -111,8 +111,8 @@ final class CoordinatorSession: Sendable {
 /// What tasks ask of a session's thread.
 enum SessionCommand: Sendable {
   case start(SessionCall)
-  /// Its task has fetched the picture that the coordinator asked for.
-  case bring(BroughtPicture, SessionCall)
+  /// Its task has fetched the picture that the coordinator asked for, under this number of the call.
+  case bring(BroughtPicture, SessionCall, RequestID)
   /// Its task no longer waits.
   case detach(SessionCall)
   /// Something keeps pictures in memory. The coordinator is asked how much that may be, if it runs.
@@ -135,6 +135,8 @@ final class SessionLoop {
   private var connection: Client?
   /// The request for a share of memory; `nil` if the connection has none.
   private var memoryRequest: RequestID?
+  /// The last number of a request over the connections before: a number means one request in the whole session.
+  private var lastRequest: UInt64 = 0
   /// Whether a connection is wanted for that request alone.
   private var isMemoryWanted = false
   private var calls = CallTable()
@@ -199,9 +201,9 @@ final class SessionLoop {
   private func handle(_ command: SessionCommand) {
     switch command {
     case .start(let call): calls.add(call)
-    case .bring(let picture, let call):
-      // After another connection was made, that coordinator asks again.
-      guard let number = calls.number(of: call) else { return }
+    case .bring(let picture, let call, let number):
+      // Over another connection the call has another number, and the coordinator asks again, maybe for something else.
+      guard calls.number(of: call) == number else { return }
       switch picture {
       case .fetched(let picture, let file): post(.fetched(number, picture), with: file)
       case .failed(let failure): post(.fetchFailed(number, failure))
@@ -254,6 +256,7 @@ final class SessionLoop {
     } catch {
       throw .connection(.system(error))
     }
+    new.numberRequests(after: lastRequest)
     connection = new
     isCoordinatorLeaving = false
     silence.heard(at: .now)
@@ -273,6 +276,7 @@ final class SessionLoop {
     guard let lost = connection else { return }
     poller.unregister(lost.channel.descriptor)
     connection = nil
+    lastRequest = lost.lastRequest
     memoryRequest = nil
     memory.coordinatorLeft()
     while let rest = try? lost.channel.receive(), !rest.deliveries.isEmpty {
@@ -361,7 +365,11 @@ final class SessionLoop {
     reconnection = nil
     switch call.receive(reply) {
     case .more(let message):
-      if case .job = reply.message { calls.forgiveSends(of: number) }
+      // The coordinator has survived the request.
+      switch reply.message {
+      case .job, .fetch: calls.forgiveSends(of: number)
+      default: break
+      }
       if let message { post(message) }
     case .again: askAgain(number, call, otherwise: .connection(.closed))
     case .answer: calls.remove(number)

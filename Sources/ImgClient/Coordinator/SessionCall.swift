@@ -13,14 +13,14 @@ final class SessionCall: Sendable {
 
   let exchange: Exchange
   private let onUpdate: (@Sendable (ReceivedReply) -> Void)?
-  private let onFetch: (@Sendable (SessionCall, FetchWanted) -> Void)?
+  private let onFetch: (@Sendable (SessionCall, RequestID, FetchWanted) -> Void)?
   private let state = Mutex(State.created)
 
   /// - Parameters:
   ///   - onFetch: is called when the coordinator asks for the picture, or for a file, on the session's thread. A later call replaces an earlier one: the coordinator is another one.
   ///   - onUpdate: takes the other replies before the answer. It runs on the session's thread, so it is quick.
   init(
-    _ exchange: Exchange, onFetch: (@Sendable (SessionCall, FetchWanted) -> Void)? = nil,
+    _ exchange: Exchange, onFetch: (@Sendable (SessionCall, RequestID, FetchWanted) -> Void)? = nil,
     onUpdate: (@Sendable (ReceivedReply) -> Void)? = nil
   ) {
     self.exchange = exchange
@@ -54,8 +54,8 @@ final class SessionCall: Sendable {
     switch step {
     case .more:
       guard !hasEnded else { return .more(nil) }
-      if case .fetch(_, let wanted) = reply.message {
-        onFetch?(self, wanted)
+      if case .fetch(let number, let wanted) = reply.message {
+        onFetch?(self, number, wanted)
       } else {
         onUpdate?(reply)
       }

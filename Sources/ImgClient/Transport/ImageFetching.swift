@@ -142,18 +142,18 @@ final class AskedFetches: Sendable {
   }
 
   /// Begins each.
-  var handler: @Sendable (SessionCall, FetchWanted) -> Void {
-    { [self] call, wanted in begin(wanted, for: call) }
+  var handler: @Sendable (SessionCall, RequestID, FetchWanted) -> Void {
+    { [self] call, number, wanted in begin(wanted, for: call, number) }
   }
 
-  private func begin(_ wanted: FetchWanted, for call: SessionCall) {
+  private func begin(_ wanted: FetchWanted, for call: SessionCall, _ number: RequestID) {
     state.withLock { state in
       if case .ended = state { return }
       if case .underWay(let former) = state { former.cancel() }
       state = .underWay(
         Task { [fetch, commands] in
           let brought = await fetch(wanted)
-          if !Task.isCancelled { commands.post(.bring(brought, call)) }
+          if !Task.isCancelled { commands.post(.bring(brought, call, number)) }
         })
     }
   }

@@ -41,8 +41,8 @@ struct JobFollower {
     var looks = ClusterLooks(in: context)
     let last =
       try isJSON
-      ? print(updates, signals, &looks)
-      : show(updates, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
+      ? print(updates, reader, signals, &looks)
+      : show(updates, reader, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
     return conclude(job, last, limitNote: looks.note)
   }
 
@@ -51,10 +51,11 @@ struct JobFollower {
   /// - Parameter looks: are shown the job meanwhile.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func print(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks
+    _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
+    _ looks: inout ClusterLooks
   ) throws -> ImageJob? {
     var printed: ImageJob?
-    return try forEachState(updates, signals) { status in
+    return try forEachState(updates, reader, signals) { status in
       looks.take(status)
       guard status != printed else { return }
       printed = status
@@ -68,8 +69,8 @@ struct JobFollower {
   ///   - lines: tell what became of each URL; `nil` tells nothing of them.
   /// - Returns: as ``forEachState(_:_:_:)`` does.
   private func show(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ looks: inout ClusterLooks,
-    _ lines: LineNotes?
+    _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
+    _ looks: inout ClusterLooks, _ lines: LineNotes?
   ) throws -> ImageJob? {
     let start = ContinuousClock.now
     let isOnTerminal = Terminal.obeysControls(2)
@@ -79,7 +80,7 @@ struct JobFollower {
     var wasPaused = false
     var noted: StoreShortage?
     defer { context.redraw(line.end()) }
-    return try forEachState(updates, signals) { status in
+    return try forEachState(updates, reader, signals) { status in
       let now = ContinuousClock.now
       let wall = context.now
       var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
@@ -113,12 +114,15 @@ struct JobFollower {
 
   /// Calls `body` with each update, and again with the last one while none comes.
   ///
+  /// - Parameter reader: of the job's local files, whose end by an error ends this, too.
   /// - Returns: the last state; not an end after Ctrl-C, and `nil` if that came before the first update.
   private func forEachState(
-    _ updates: JobUpdateReader, _ signals: SignalSource, _ body: (ImageJob) throws -> Void
+    _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
+    _ body: (ImageJob) throws -> Void
   ) throws -> ImageJob? {
     var last: ImageJob?
     repeat {
+      _ = try reader?.waitForEnd(until: .now)
       last = try updates.next(until: .now + Self.redrawInterval) ?? last
       if let last { try body(last) }
     } while last?.hasEnded != true && signals.take().isEmpty
