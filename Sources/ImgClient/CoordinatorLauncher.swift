@@ -184,6 +184,7 @@ final class LastCoordinator: Sendable {
   private struct Known {
     let processID: Int32
     let settings: Settings
+    /// `nil` if the settings that are kept are others.
     let kept: KeptSettings?
   }
 
@@ -208,7 +209,8 @@ final class LastCoordinator: Sendable {
     guard let status = try? client.answer(.status),
       let settings = try? Settings(runningAs: status)
     else { return }
-    let kept = try? record.kept()
+    // What was kept since it was started is for the next one.
+    let kept = (try? record.kept()).flatMap { $0.agree(with: settings) ? $0 : nil }
     known.withLock { $0 = Known(processID: processID, settings: settings, kept: kept) }
   }
 }

@@ -385,6 +385,7 @@ extension CommandContext {
   /// - Parameter isFresh: whether what was kept is forgotten.
   func keep(isFresh: Bool, in record: SettingsRecord) throws {
     let given = KeptSettings(settings, from: [.flag, .variable])
+    if given.isEmpty, !isFresh { return }
     try record.change(isFresh: isFresh) { $0.merge(given) }
   }
 

@@ -75,6 +75,8 @@ import Testing
     let asked = try settings(flags)
     let found = try adding(try kept(flags))
     #expect(Setting.rows(of: found) == Setting.rows(of: asked))
+    #expect(try kept(flags).agree(with: asked))
+    #expect(try !kept(["--backoff=3s"]).agree(with: asked))
   }
 
   @Test func `new settings are merged, and replace all values of a repeatable one`() throws {

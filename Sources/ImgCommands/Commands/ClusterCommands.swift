@@ -66,6 +66,8 @@ package struct StartCommand: Command {
       context.note(report.text + "\n")
     }
     guard differences.isEmpty else { return .wrongUse }
+    // Another user could name any directory.
+    guard client.isOfOwnUser else { return .success }
     let record = SettingsRecord(dataDirectory: status.dataDirectory)
     return isKept(in: record, context) ? .success : .wrongUse
   }

@@ -38,6 +38,13 @@ package struct KeptSettings: Hashable, Sendable, Codable {
 
   package var isEmpty: Bool { texts.isEmpty }
 
+  /// Whether settings have the values that are kept.
+  package func agree(with settings: Settings) -> Bool {
+    Setting.keepable.allSatisfy { setting in
+      texts[setting.key].map { $0 == setting.exactTexts(in: settings) } ?? true
+    }
+  }
+
   /// The names of what is kept, also of what this release does not know.
   package var keys: [String] { texts.keys.sorted() }
 
