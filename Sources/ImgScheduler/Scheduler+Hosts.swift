@@ -80,8 +80,11 @@ extension Scheduler {
   mutating func noteNetwork(_ evidence: NetworkEvidence, of id: TransferID) -> Bool {
     guard let transfer = fetches.transfers[id] else { return false }
     // The page of a network that wants a login may come from one host for all.
-    let urlHost = fetches.sources[transfer.source]?.key.host ?? transfer.host
-    let host = evidence == .page ? urlHost : transfer.host
+    let key = fetches.sources[transfer.source]?.key
+    let host = evidence == .page ? key?.host ?? transfer.host : transfer.host
+    // What was asked for over TLS was answered by its own host.
+    let isProven = evidence == .page && key?.origin.hasPrefix("https:") == true
+    let evidence = isProven ? .response : evidence
     let isOfNetwork = network.note(evidence, of: HostGroup.name(of: host), at: now.instant)
     updateGate()
     return isOfNetwork

@@ -130,12 +130,23 @@ private struct NetworkCheck {
   /// A resolver that takes longer does not answer.
   private static let longestLookup = Duration.seconds(2)
   private static let longestConnect = Duration.seconds(3)
-  /// For so long a finding holds for other transfers.
-  private static let memory = Duration.seconds(2)
 
-  /// Until when the resolver is not asked.
-  private var resolverSilentUntil = ContinuousClock.now
-  private var lastPeer: (answers: Bool, until: ContinuousClock.Instant)?
+  /// What was found out of something, which holds for other transfers for a while. A silence holds for longer than it
+  /// takes to find out another one, so that the ends of many transfers do not wait for each other.
+  private struct Finding {
+    let answers: Bool
+    let until: ContinuousClock.Instant
+
+    init(_ answers: Bool) {
+      self.answers = answers
+      until = .now + .seconds(answers ? 2 : 15)
+    }
+
+    var holds: Bool { ContinuousClock.now < until }
+  }
+
+  private var resolver: Finding?
+  private var lastPeer: Finding?
 
   /// - Parameter inbox: gets the ends of transfers.
   static func thread(inbox: Mailbox<Input>) throws(SystemError) -> ServiceThread<Job> {
@@ -147,25 +158,30 @@ private struct NetworkCheck {
     }
   }
 
-  private mutating func sign(of job: Job) -> NetworkSign {
+  /// - Returns: `nil` if nothing shows why: no other host has answered yet, so that a silent one tells of itself alone.
+  private mutating func sign(of job: Job) -> NetworkSign? {
     if let name = job.name, resolverAnswers(name) { return .answered }
-    if let peer = job.peer, answers(peer) { return .answered }
+    if let peer = job.peer {
+      if answers(peer) { return .answered }
+    } else if job.name == nil {
+      return nil
+    }
     return Network.hasRoute ? .silent : .unrouted
   }
 
   private mutating func resolverAnswers(_ name: String) -> Bool {
+    if let resolver, resolver.holds { return resolver.answers }
     let start = ContinuousClock.now
-    guard start >= resolverSilentUntil else { return false }
-    if Network.resolverAnswers(name) { return true }
-    let end = ContinuousClock.now
-    if start.duration(to: end) > Self.longestLookup { resolverSilentUntil = end + Self.memory }
-    return false
+    let answers = Network.resolverAnswers(name)
+    // One that says at once that it cannot answer is asked again.
+    if answers || start.duration(to: .now) > Self.longestLookup { resolver = Finding(answers) }
+    return answers
   }
 
   private mutating func answers(_ peer: PeerAddress) -> Bool {
-    if let lastPeer, ContinuousClock.now < lastPeer.until { return lastPeer.answers }
+    if let lastPeer, lastPeer.holds { return lastPeer.answers }
     let answers = Network.answers(peer, within: Self.longestConnect)
-    lastPeer = (answers, .now + Self.memory)
+    lastPeer = Finding(answers)
     return answers
   }
 }
