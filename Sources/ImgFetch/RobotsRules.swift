@@ -23,15 +23,21 @@ struct RobotsGroups {
     let text = file.starts(with: byteOrderMark) ? file.dropFirst(byteOrderMark.count) : file
     var agents: [String] = []
     var hasRules = false
+    // A line of delay ends a group, too, for further delays: it may be all that the group has.
+    var delayedAgents: [String] = []
+    var hasDelay = false
     // An empty line means nothing, so CR and LF may each end a line.
     for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
       guard let (key, value) = Self.record(line) else { continue }
       switch key {
       case "user-agent":
         if hasRules { agents = [] }
+        if hasRules || hasDelay { delayedAgents = [] }
         hasRules = false
+        hasDelay = false
         guard let agent = Self.agent(value) else { continue }
         agents.append(agent)
+        delayedAgents.append(agent)
         linesOfAgent[agent, default: []] += []
       case "allow", "disallow":
         hasRules = true
@@ -40,8 +46,11 @@ struct RobotsGroups {
         let rule = Line(isAllowance: key == "allow", path: value)
         for agent in Set(agents) { linesOfAgent[agent, default: []].append(rule) }
       case "crawl-delay":
+        hasDelay = true
         guard let delay = Self.delay(value) else { continue }
-        for agent in agents { delayOfAgent[agent] = max(delay, delayOfAgent[agent] ?? delay) }
+        for agent in delayedAgents {
+          delayOfAgent[agent] = max(delay, delayOfAgent[agent] ?? delay)
+        }
       default: break
       }
     }

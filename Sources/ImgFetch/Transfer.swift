@@ -178,7 +178,7 @@ final class Transfer {
     guard turns.permitCall(byteCount: chunk.count) else {
       return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
     }
-    guard context.bandwidth.isOpen(for: host) else {
+    guard request.content.isText || context.bandwidth.isOpen(for: host) else {
       awaitBandwidth()
       return Int(CURL_WRITEFUNC_PAUSE)
     }

@@ -267,6 +267,7 @@ enum TransferContent {
     }
   }
 
+  /// Whether it is a robots.txt: short, and pictures wait for it. So limits of bandwidth count it without holding it.
   var isText: Bool {
     if case .text = self { true } else { false }
   }

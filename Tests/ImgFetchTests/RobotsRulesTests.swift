@@ -281,6 +281,10 @@ import Testing
         .seconds(4)
       ),
       ("User-agent: other\nCrawl-delay: 9\n", nil), ("Crawl-delay: 9\n", nil),
+      (
+        "User-agent: *\nCrawl-delay: 1\nUser-agent: other\nCrawl-delay: 60\nDisallow: /b\n",
+        .seconds(1)
+      ),
       ("User-agent: *\nCrawl-delay: soon\n", nil), ("User-agent: *\nCrawl-delay: -1\n", nil),
       ("User-agent: *\nCrawl-delay: 0\n", nil), ("User-agent: *\nCrawl-delay:\n", nil),
       ("User-agent: *\nCrawl-delay: 1e3\n", nil), ("User-agent: *\nCrawl-delay: inf\n", nil),
