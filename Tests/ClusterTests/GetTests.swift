@@ -2,6 +2,7 @@ import FoundationEssentials
 import ImgDecode
 import ImgFacts
 import ImgModel
+import ImgSystem
 import TestCluster
 import TestFiles
 import TestOrigin
@@ -133,13 +134,21 @@ extension Raster.Pixel {
     #expect(messages.isEmpty)
   }
 
-  @Test func `--format overrides the extension with a note`() throws {
+  @Test func `--format overrides the extension with a note, and no file replaces its own picture`()
+    throws
+  {
     let (found, messages) = try write(["get", opaque, "--format", "webp"], to: "a.jpg")
     #expect(found == .webp)
     #expect(messages.hasSuffix("a.jpg contains webp, not jpeg\n"))
     let quiet = try write(["get", opaque, "--format", "webp", "-q"], to: "b.jpg")
     #expect(quiet.format == .webp)
     #expect(quiet.messages.isEmpty)
+    let own = cluster.directory.file("own.jpg")
+    let bytes = try #require(FileManager.default.contents(atPath: cluster.directory.file("a.jpg")))
+    try FileIO.replace(path: own, with: Array(bytes))
+    let itself = try cluster.imgctl("get", own, "--size", "64", "-o", own)
+    #expect(itself.exitCode == 2 && itself.messages.contains("own.jpg is the picture itself"))
+    #expect(FileManager.default.contents(atPath: own) == bytes)
   }
 
   @Test func `a thumbnail of format auto serves an extension of its format`() throws {

@@ -63,7 +63,7 @@ package struct CacheGetCommand: Command {
     case .found(let found):
       try picture.deliver(
         found.bytes, found.record.thumbnail,
-        JSONObject.picture(RequestedURL(text), found.record), in: context)
+        JSONObject.picture(RequestedURL(text), found.record), of: [text], in: context)
       return .success
     case .damaged:
       return absent(

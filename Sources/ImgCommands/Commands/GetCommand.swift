@@ -222,10 +222,11 @@ package struct GetCommand: Command {
     switch found {
     case .stored(let found, _, _):
       try destination.deliver(
-        found.bytes, found.record.thumbnail, report, isVerbose: isVerbose, in: context)
+        found.bytes, found.record.thumbnail, report, of: [source], isVerbose: isVerbose,
+        in: context)
     case .uncached(let made):
       try destination.deliver(
-        made.bytes, made.facts.thumbnail, report, isVerbose: isVerbose, in: context)
+        made.bytes, made.facts.thumbnail, report, of: [source], isVerbose: isVerbose, in: context)
     case .nothing(let failure, let timings):
       if isJSON { try context.output.write(json: report) }
       let advice = Self.isRemembered(failure, timings) ? "; --cache-policy reload asks now" : ""

@@ -142,7 +142,9 @@ package struct SheetCommand: Command {
       "without": sheet.withoutCount, "not_in_store": sheet.missingCount,
       "not_decoded": sheet.undecodedCount,
     ])
-    try destination.deliver(encoded.bytes, encoded.thumbnail, report, in: context)
+    let sources = if case .pictures(let texts) = subject { texts } else { [] as [String] }
+    try destination.deliver(
+      encoded.bytes, encoded.thumbnail, report, of: sources, in: context)
     guard !isJSON else { return }
     context.note(
       "\(HumanText.count(layout.count, of: "tile")) of \(layout.tile.width)x\(layout.tile.height) in "

@@ -206,10 +206,13 @@ struct PictureOutput: Hashable, Sendable {
   /// Writes a thumbnail, or its description. Prints a note if the picture is damaged, and if the
   /// file's extension is of another format.
   ///
-  /// - Parameter isVerbose: whether a file that is replaced is told.
+  /// - Parameters:
+  ///   - sources: the URLs or paths of the pictures that it is made from.
+  ///   - isVerbose: whether a file that is replaced is told.
+  /// - Throws: a ``UsageError`` if the file would replace one of them.
   func deliver(
-    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, isVerbose: Bool = false,
-    in context: CommandContext
+    _ bytes: [UInt8], _ thumbnail: Thumbnail, _ report: some Encodable, of sources: [String],
+    isVerbose: Bool = false, in context: CommandContext
   ) throws {
     if thumbnail.isDamaged {
       context.note("imgctl: the picture is damaged; which parts of it were decoded is unknown\n")
@@ -220,6 +223,12 @@ struct PictureOutput: Hashable, Sendable {
     }
     if let path {
       let file = Self.resolved(path)
+      if let old = try? FileStatus(following: file),
+        sources.contains(where: { (try? FileStatus(following: $0))?.isSameFile(as: old) == true })
+      {
+        throw UsageError(
+          "--output: \(path) is the picture itself; choose another name or directory")
+      }
       if isVerbose, (try? FileStatus(at: file)) != nil { context.note("replacing \(path)\n") }
       try FileIO.replace(path: file, with: bytes)
       if let promised = self.format, promised != format {
