@@ -1,4 +1,4 @@
-import ImgModel
+@_spi(Coding) import ImgModel
 import ImgScheduler
 import ImgStore
 import ImgWire
@@ -147,13 +147,12 @@ extension CoordinatorReply {
 }
 
 extension JobsPage {
-  /// As many of the jobs as a page holds, whatever their names and failures are. There is one at least.
+  /// As many of the jobs as a page holds, whatever their names, headers and failures are. There is one at least.
   init(fitting jobs: [ImageJob]) {
     var byteCount = 0
     let fitting = jobs.prefix(Self.maximumCount).prefix { job in
       let isFirst = byteCount == 0
-      byteCount +=
-        (job.name?.utf8.count ?? 0) + job.failures.reduce(1) { $0 + 100 + $1.message.utf8.count }
+      byteCount += Fields.json(of: job).count
       return isFirst || byteCount <= Self.maximumByteCount
     }
     self.init(jobs: Array(fitting), hasMore: fitting.count < jobs.count)
