@@ -81,6 +81,7 @@ struct CoordinatorSessionTests {
       return [.fetch(id, FetchWanted(limit: .seconds(60), file: file)), nil]
     }
     let reading = Mutex<RequestID?>(nil)
+    let sweeps = Atomic(0)
     let (asked, ask) = AsyncStream.makeStream(of: Void.self)
     let next = try ScriptedCoordinator(socketPath: directory.file("next")) { request in
       switch request {
@@ -88,7 +89,11 @@ struct CoordinatorSessionTests {
         reading.withLock { $0 = id }
         ask.finish()
         return []
-      case .sweep(let id): return [.sweeping(id), reading.withLock { $0 }.map { .filesRead($0) }]
+      case .sweep(let id):
+        guard sweeps.wrappingAdd(1, ordering: .relaxed).newValue == 3 else {
+          return [.sweeping(id)]
+        }
+        return [.sweeping(id), reading.withLock { $0 }.map { .filesRead($0) }, nil]
       default: return []
       }
     }
@@ -102,7 +107,7 @@ struct CoordinatorSessionTests {
         return .failed(Failure(stage: .fetch, code: .unreadableFile, detail: "gone"))
       })
     for await _ in brought {}
-    try await session.answer(.sweep)
+    for _ in 1...3 { try await session.answer(.sweep) }
     try await end
     withExtendedLifetime(session) {}
     #expect(first.requests().count == 1)
