@@ -23,7 +23,7 @@ package enum NetworkEvidence: Hashable {
 ///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
 ///
 /// While the network does not work, one host is tried now and then, and nothing else starts for lists. Failures do
-/// not count as attempts. After ``Limits/offlineTimeout`` the network is taken as it is: failures count until
+/// not count as attempts. After `Limits.offlineTimeout` the network is taken as it is: failures count until
 /// it works.
 ///
 /// A name that does not exist and a connection that is refused are answers: a list of dead names is not held up.
