@@ -98,6 +98,24 @@ import Testing
     #expect(facts.lines.count { $0.contains("unreadable_file") } == 1)
   }
 
+  @Test func `files of a command that was killed wait for the next one that reads them`() throws {
+    var files: [String] = []
+    for name in ["a.png", "b.png"] {
+      let path = try write(picture, name)
+      files.append(
+        FileURL.text(ofPath: Array(path.utf8), state: try FileStatus(following: path).state))
+    }
+    let job = try cluster.client().submit(
+      name: nil, options: RequestOptions(variant: .standard), namesFiles: true
+    ) {
+      files.popLast().map { [$0] }
+    }.job
+    let waiting = try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait == nil }
+    #expect(waiting.wait?.kind == .localFiles && waiting.done == 0)
+    #expect(try cluster.imgctl("wait", "\(job)").exitCode == 0)
+    #expect(try cluster.finished(job).done == 2)
+  }
+
   // MARK: - Contact sheets
 
   @Test func `a sheet has a tile for each picture, and an empty one for what cannot be decoded`()
