@@ -52,7 +52,8 @@ package struct ByteBucket: Hashable, Sendable {
 /// A bucket that is full says nothing, so its place is free for another host. In the rare case that a host
 /// finds no place, it shares one with another host, and both have the limit of one.
 ///
-/// A worker that an origin has taken over can slow the others down here, and do no more.
+/// All workers can write to the memory. So one that an origin has taken over can hold the transfers of the others, or
+/// lift the limits. It reaches neither their data nor their addresses here.
 package final class SharedBandwidth: Sendable {
   /// A host, as the number that stands for its name. Two names have one number once in 10^19.
   package struct Host: Hashable, Sendable {

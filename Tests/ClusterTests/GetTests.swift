@@ -174,7 +174,7 @@ extension Raster.Pixel {
     #expect(!FileManager.default.fileExists(atPath: path))
     _ = try write(["get", opaque], to: "b.png")
     #expect(try write(["cache", "get", opaque], to: "c.png").format == .png)
-    // Several, of which one is not there.
+    // The second one is not there.
     let directory = cluster.directory.file("several")
     let both = try cluster.imgctl("cache", "get", opaque, transparent, "-o", "\(directory)/")
     #expect(both.exitCode == 1)

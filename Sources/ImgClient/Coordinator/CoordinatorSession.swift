@@ -8,7 +8,7 @@ import ImgWire
 /// A call whose connection is lost is sent again, unless it may not be repeated. At most
 /// ``CallTable/maximumSentCount`` calls are under way; further ones wait in order.
 final class CoordinatorSession: Sendable {
-  /// What may be kept in memory of the pictures of this session.
+  /// How many bytes of the pictures that it loads may be kept in memory.
   let memory: MemoryShare
   private let commands: Mailbox<SessionCommand>
   private let thread: ServiceThread<Never>

@@ -224,8 +224,8 @@ package struct TokenBucket {
   }
 }
 
-/// The tokens of one host for the jobs that have a rate of their own: a bucket for each rate, of which the transfers of
-/// these jobs alone take tokens. So a slow job delays no viewer and no other job.
+/// The tokens of one host for the jobs that have a rate of their own. Each rate has a bucket. Only the transfers of its
+/// jobs take tokens from it, so a slow job delays no viewer and no other job.
 package struct JobTokens {
   /// By transfers per minute.
   private var buckets: [Int: TokenBucket] = [:]
