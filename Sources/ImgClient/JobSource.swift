@@ -226,13 +226,17 @@ package final class LineResults {
   /// The thumbnails of a line in the job's variants, its facts, or its original if the job keeps nothing
   /// else; without those that have expired or were evicted since.
   package func results(of line: LineResult) throws -> [StoredResult] {
+    try parts(of: line).compactMap(\.self)
+  }
+
+  /// The same with `nil` in the place of what has expired or was evicted since.
+  package func parts(of line: LineResult) throws -> [StoredResult?] {
     reader = try reader ?? store.reader()
-    guard let reader else { return [] }
     let name = request.fetch.name(of: try ImageURL(line: line.url))
-    guard request.keep.isOriginalAlone else {
-      return try reader.results(of: name, for: request, recordingAccess: .none)
+    guard let reader else {
+      return Array(repeating: nil, count: StoreReader.resultKeys(of: name, for: request).count)
     }
-    return try reader.original(of: name, isLenient: request.isLenient).map { [$0] } ?? []
+    return try reader.results(of: name, for: request)
   }
 
   /// What the job has made of a line needs no pins any more.

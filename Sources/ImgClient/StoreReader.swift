@@ -63,16 +63,15 @@ package struct StoreReader: Sendable {
     ) { $0.thumbnail.answers(isLenient: request.isLenient) }
   }
 
-  /// All that a request has made: the thumbnails in its variants, in their order, or the facts of the
-  /// picture; without those that are not there, or expired.
+  /// All that a request has made: the thumbnails in its variants, in their order, the facts of the picture, or its
+  /// original if the request keeps nothing else; `nil` in place of what is not there, or expired.
   package func results(
-    of name: PictureName, for request: ThumbnailRequest, recordingAccess: AccessRecording
-  ) throws(StoreError) -> [StoredResult] {
-    var found: [StoredResult] = []
-    for key in ContentKey.results(of: name, for: request) {
-      let record = try record(
-        key, isLenient: request.isLenient, at: now, recordingAccess: recordingAccess)
-      if let record { found.append(record) }
+    of name: PictureName, for request: ThumbnailRequest
+  ) throws(StoreError) -> [StoredResult?] {
+    var found: [StoredResult?] = []
+    for key in Self.resultKeys(of: name, for: request) {
+      found.append(
+        try record(key, isLenient: request.isLenient, at: now, recordingAccess: .none))
     }
     return found
   }
@@ -81,16 +80,18 @@ package struct StoreReader: Sendable {
   package func hasResults(
     of name: PictureName, for request: ThumbnailRequest
   ) throws(StoreError) -> Bool {
-    let isOriginal = request.keep.isOriginalAlone
-    let keys =
-      isOriginal ? [ContentKey(originalOf: name)] : ContentKey.results(of: name, for: request)
-    for key in keys {
+    for key in Self.resultKeys(of: name, for: request) {
       let found = try record(key, at: now, bytesUpTo: 0, recordingAccess: .none) {
         $0.thumbnail.answers(isLenient: request.isLenient)
       }
       if found == nil { return false }
     }
     return true
+  }
+
+  static func resultKeys(of name: PictureName, for request: ThumbnailRequest) -> [ContentKey] {
+    request.keep.isOriginalAlone
+      ? [ContentKey(originalOf: name)] : ContentKey.results(of: name, for: request)
   }
 
   /// The thumbnail of a record, also of a damaged picture, and its bytes; `nil` when it is not there, has

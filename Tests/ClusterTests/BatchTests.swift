@@ -94,34 +94,75 @@ import Testing
     }
   }
 
-  @Test func `an export with --fetch makes what is gone again, unless its file is there`() throws {
+  @Test func `an export trusts the intact files that its manifest names, and fetches the others`()
+    throws
+  {
     let list = try cluster.list(origin.pictures(3))
     _ = try cluster.imgctl("submit", "--wait", list)
     let directory = cluster.directory.file("out")
     _ = try cluster.imgctl("export", "1", directory)
+    let manifest = try manifestLines(in: directory)
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     #expect(unsafe unlink("\(directory)/0000001.jpg") == 0)
+    try overwrite("\(directory)/0000002.jpg")
     let without = try cluster.imgctl("export", "1", directory)
     #expect(without.exitCode == 1)
     #expect(
       without.messages == """
         job 1: 0 of 3 thumbnails are stored
-        exported 0 thumbnails to \(directory), none for 1 URL; manifest.jsonl lists all
-        2 files of an earlier export stayed
-        1 thumbnail expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
+        exported 0 thumbnails to \(directory), none for 2 URLs; manifest.jsonl lists all
+        1 file of an earlier export stayed
+        2 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
 
         """)
+    #expect(try manifestLines(in: directory)[0] == manifest[0], "with its hash and dates")
     let requests = origin.origin.totals().requests
-    let fetched = try cluster.imgctl("export", "1", directory, "--fetch", "--json")
-    #expect(fetched.exitCode == 0)
-    #expect(
-      fetched.output
-        == "{\"exported\":1,\"missing\":0,\"not_in_store\":0,\"not_made\":0,\"present\":2,\"schema\":1}\n"
-    )
-    #expect(origin.origin.totals().requests == requests + 1)
-    #expect(FileIO.isFile("\(directory)/0000001.jpg"))
+    for (exported, present) in [(2, 1), (0, 3)] {
+      let fetched = try cluster.imgctl("export", "1", directory, "--fetch", "--json")
+      #expect(fetched.exitCode == 0)
+      #expect(
+        fetched.output
+          == "{\"exported\":\(exported),\"missing\":0,\"not_in_store\":0,\"not_made\":0,"
+          + "\"present\":\(present),\"schema\":1}\n")
+      #expect(origin.origin.totals().requests == requests + 2)
+      #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    }
+    #expect(try manifestLines(in: directory).allSatisfy { $0.contains(#""sha256":""#) })
     let jobs = try cluster.imgctl("list", "--json")
-    #expect(jobs.lines.count == 1, "the job that made it is removed")
+    #expect(jobs.lines.count == 1, "the job that made them is removed")
+  }
+
+  @Test func `an export goes on where one ended early, and takes no file of another job`() throws {
+    let list = try cluster.list(origin.pictures(3))
+    for _ in 1...2 { _ = try cluster.imgctl("submit", "--wait", list) }
+    let directory = cluster.directory.file("out")
+    try Directory.create(directory)
+    let pipe = try NamedPipe(path: "\(directory)/0000002.jpg")
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 2)
+    #expect(unsafe unlink(pipe.path) == 0)
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    func exported(_ arguments: String...) throws -> [JSONValue] {
+      let result = try cluster.json(["export"] + arguments)
+      return [result.exported, result.present, result.not_in_store]
+    }
+    #expect(try exported("1", directory, "--fetch") == [1, 2, 0])
+    #expect(!FileIO.isFile("\(directory)/manifest.partial.jsonl"))
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(try exported("1", directory) == [0, 3, 0])
+    #expect(
+      try exported("2", directory) == [0, 0, 3], "whose files have the same names and lengths")
+  }
+
+  private func manifestLines(in directory: String) throws -> [Substring] {
+    try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(
+      separator: "\n")
+  }
+
+  /// Changes the last byte of a file.
+  private func overwrite(_ path: String) throws {
+    var bytes = try Array(Data(contentsOf: URL(filePath: path)))
+    bytes[bytes.count - 1] ^= 1
+    try FileIO.replaceRegular(path: path, with: bytes)
   }
 
   @Test func `several lists are one job in their order, and an error in one accepts none`() throws {

@@ -16,7 +16,7 @@ package struct ExportCommand: Command {
   private static let fetch = OptionDescription(
     "--fetch",
     help:
-      "Fetch again what has expired or was evicted, unless an earlier export has written it to DIR."
+      "Fetch again what has expired or was evicted, unless DIR has the intact file of an earlier export of the job."
   )
 
   package static let description = CommandDescription(
@@ -24,8 +24,14 @@ package struct ExportCommand: Command {
     operands: [.job, directoryOperand],
     options: [fetch, .json] + OptionDescription.startingPlaces,
     notes: [
-      "Other files in the directory stay. The manifest lists every line of this job; if a line has "
-        + "no file, it gives the reason. If lines failed, failures.csv has them as imgctl failures --csv.",
+      "The files are named after the index of their line, such as 0000000.jpg, with the size if the job has several "
+        + "(0000000-64x48.jpg). Those of local pictures keep the names of these. Other files in DIR stay.",
+      "\(ExportManifest.name) has an object of JSON for each line of the job: index, line, list, url, job and "
+        + "submitted_at; for a file: file, thumbnail or facts (its format, width, height and bytes), sha256, stored_at, "
+        + "expires_at, etag, last_modified, final_url, thumbhash, and other_files of other sizes; without a file: reason, "
+        + "http_status and detail. If lines failed, \(JobExport.failuresName) has them as imgctl failures --csv.",
+      "What the store no longer has keeps its file and its line of the manifest, if an earlier export of the job has "
+        + "written the file and its SHA-256 still fits.",
       "The exit code is 1 if something that the job has made could not be written, or is no longer stored. "
         + "Lines that failed in the job do not change it.",
       OptionDescription.journalNote,
@@ -38,8 +44,12 @@ package struct ExportCommand: Command {
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
     directory = arguments.text(of: Self.directoryOperand)
+    let first = arguments.text(of: .job)
+    guard JobID(first) != nil || JobID(directory) == nil else {
+      throw UsageError("the number of the job comes first: imgctl export \(directory) \(first)")
+    }
+    job = try arguments.job()
     isFetching = arguments.contains(Self.fetch)
     isJSON = arguments.contains(.json)
     guard !directory.isEmpty else { throw UsageError("DIR: the path is empty") }
@@ -105,7 +115,7 @@ package struct ExportCommand: Command {
     let missing = HumanText.count(export.missingCount, of: "URL")
     var lines = [
       "exported \(exported) to \(directory), none for \(missing); "
-        + "\(JobExport.manifestName) lists all"
+        + "\(ExportManifest.name) lists all"
     ]
     if export.presentCount > 0 {
       lines.append(
@@ -141,7 +151,6 @@ package struct ExportCommand: Command {
 /// The manifest has one JSON object for each line of the list, in order: the file, or the reason
 /// why there is none. A line has a file for each size of the job.
 final class JobExport {
-  static let manifestName = "manifest.jsonl"
   static let failuresName = "failures.csv"
 
   private let directory: String
@@ -150,27 +159,34 @@ final class JobExport {
   private var names: ExportNames
   /// Makes again what the store no longer has; `nil` leaves it out.
   private let missing: MissingResults?
-  private let manifestFile: ReplacementFile
-  private let manifest: Output
+  private let manifest: ExportManifest
   private let failuresFile: ReplacementFile
   private let failures: Output
   private let job: ImageJob
-  /// The lines from the first one on that is to be made again: what the manifest says of them, or `nil`
-  /// before it is made.
-  private var waiting: [(result: LineResult, line: ManifestLine?)] = []
+  /// The lines from the first one on that is to be made again.
+  private var waiting: [Waiting] = []
   /// Whether a line of the job has failed.
   private var hasFailures = false
   /// How many of these are to be made again.
   private var awaitedCount = 0
 
   private(set) var exportedCount = 0
-  /// The files of an earlier export of this job whose thumbnails the store no longer has.
+  /// The files of earlier exports of this job whose thumbnails the store no longer has.
   private(set) var presentCount = 0
   private(set) var missingCount = 0
   /// The missing files whose thumbnail was made but has expired or was evicted since.
   private(set) var goneCount = 0
-  /// The missing files whose thumbnail could not be made again.
+  /// The lines with missing files that could not be made again.
   private(set) var unmadeCount = 0
+
+  private struct Waiting {
+    let result: LineResult
+    let earlier: EarlierFiles
+    /// What the manifest says of it; `nil` before it is made.
+    let line: ManifestLine?
+  }
+  /// What earlier exports have written for a line and the store no longer has, by the position of the variant.
+  private typealias EarlierFiles = [Int: ManifestLine.File]
 
   /// The most lines that are made again at a time.
   static let missingMaximum = 1_000
@@ -192,12 +208,11 @@ final class JobExport {
     request = job.request
     results = LineResults(of: request, in: store)
     try Directory.create(directory)
-    manifestFile = try ReplacementFile(path: "\(directory)/\(Self.manifestName)")
-    manifest = Output(descriptor: manifestFile.descriptor)
+    manifest = try ExportManifest(in: directory, of: job)
     failuresFile = try ReplacementFile(path: "\(directory)/\(Self.failuresName)")
     failures = Output(descriptor: failuresFile.descriptor)
     try failures.write(FailureTable.header(.comma))
-    try Termination.prepare { [manifest = manifestFile.removal, failures = failuresFile.removal] in
+    try Termination.prepare { [manifest = manifest.interruption, failures = failuresFile.removal] in
       manifest()
       failures()
     }
@@ -219,23 +234,23 @@ final class JobExport {
       hasFailures = true
     }
     let found = try stored(entry)
-    guard missing == nil || isComplete(entry, found) else {
-      waiting.append((entry, nil))
+    let earlier = earlierFiles(of: entry, besides: found)
+    guard missing == nil || isComplete(entry, found, earlier) else {
+      waiting.append(Waiting(result: entry, earlier: earlier, line: nil))
       awaitedCount += 1
       if awaitedCount == Self.missingMaximum { try makeAwaited() }
       return
     }
-    let line = try write(entry, found)
-    if waiting.isEmpty { return try manifest.write(json: line) }
-    waiting.append((entry, line))
+    let line = try write(entry, found, earlier)
+    if waiting.isEmpty { return try manifest.write(line) }
+    waiting.append(Waiting(result: entry, earlier: earlier, line: line))
     if waiting.count == Self.waitingMaximum { try makeAwaited() }
   }
 
   /// Makes the rest, and gives the manifest its name.
   func finish() throws {
     try makeAwaited()
-    try manifest.flush()
-    try manifestFile.commit()
+    try manifest.commit()
     try failures.flush()
     // Also to replace that of an export before a retry.
     if hasFailures || (try? FileStatus(at: "\(directory)/\(Self.failuresName)")) != nil {
@@ -254,59 +269,82 @@ final class JobExport {
     let lines = waiting
     waiting = []
     awaitedCount = 0
+    var earlier: [Int: EarlierFiles] = [:]
+    for line in lines where line.line == nil { earlier[line.result.index] = line.earlier }
     var made: [Int: ManifestLine] = [:]
     try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
       let found = try stored(entry)
-      guard isComplete(entry, found) else { return false }
+      let earlier = earlier[entry.index] ?? [:]
+      guard isComplete(entry, found, earlier) else { return false }
       if !entry.isDone { unmadeCount += 1 }
-      made[entry.index] = try write(entry, found)
+      made[entry.index] = try write(entry, found, earlier)
       return true
     }
-    for (entry, line) in lines {
-      try manifest.write(json: try line ?? made[entry.index] ?? write(entry, stored(entry)))
+    for line in lines {
+      let (entry, earlier) = (line.result, line.earlier)
+      try manifest.write(
+        try line.line ?? made[entry.index] ?? write(entry, stored(entry), earlier))
     }
+    try manifest.flush()
   }
 
-  private func stored(_ entry: LineResult) throws -> [StoredResult] {
-    entry.isDone ? try results.results(of: entry) : []
+  /// What the store has of a line, in the order of the job's variants.
+  private func stored(_ entry: LineResult) throws -> [StoredResult?] {
+    entry.isDone ? try results.parts(of: entry) : []
+  }
+
+  private func earlierFiles(
+    of entry: LineResult, besides found: [StoredResult?]
+  ) -> EarlierFiles {
+    let files = manifest.earlierFiles(ofLine: entry.index)
+    var earlier: EarlierFiles = [:]
+    for (variant, result) in found.enumerated() where result == nil {
+      earlier[variant] = files.first {
+        $0.variant == variant && $0.name == fileName(of: entry, $0.content)
+          && $0.isIntact(in: directory)
+      }
+    }
+    return earlier
   }
 
   /// Whether making a line again would add nothing to what was found of it.
-  private func isComplete(_ entry: LineResult, _ found: [StoredResult]) -> Bool {
-    guard entry.isDone, keep != .none else { return true }
-    let count = keep.isOriginalAlone ? 1 : request.variants.count
-    return found.count == count || presentFile(of: entry) != nil
+  private func isComplete(
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles
+  ) -> Bool {
+    keep == .none || found.indices.allSatisfy { found[$0] != nil || earlier[$0] != nil }
   }
 
   /// Writes what was found of a line.
   ///
   /// - Returns: its line of the manifest.
-  private func write(_ entry: LineResult, _ found: [StoredResult]) throws -> ManifestLine {
-    var files: [ManifestLine.File] = []
-    for result in found {
-      let thumbnail = result.record.thumbnail
-      let name = fileName(of: entry, thumbnail)
-      let content = try content(of: result, entry)
-      if let slash = name.lastIndex(of: "/") {
-        try Directory.create("\(directory)/\(name[..<slash])")
-      }
-      try FileIO.replaceRegular(path: "\(directory)/\(name)", with: content)
-      files.append(
-        ManifestLine.File(
-          file: name, content: thumbnail.with(byteCount: content.count), isFacts: keep.isFacts,
-          origin: ManifestLine.Origin(content, result.record)))
+  private func write(
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles
+  ) throws -> ManifestLine {
+    var files = earlier
+    for (variant, result) in found.enumerated() {
+      guard let result else { continue }
+      files[variant] = try write(result, of: entry, variant)
+      exportedCount += 1
     }
-    exportedCount += files.count
-    if job.pinPolicy != .none, !found.isEmpty { try results.endPins(of: entry) }
-    if found.isEmpty, let present = presentFile(of: entry) {
-      presentCount += 1
-      files = [present]
+    presentCount += earlier.count
+    if job.pinPolicy != .none, found.contains(where: { $0 != nil }) {
+      try results.endPins(of: entry)
     }
-    if files.isEmpty {
-      missingCount += 1
-      if entry.isDone, keep != .none { goneCount += 1 }
+    if files.isEmpty { missingCount += 1 }
+    if keep != .none { goneCount += found.indices.count { files[$0] == nil } }
+    return ManifestLine(entry, of: job, files.sorted { $0.key < $1.key }.map(\.value))
+  }
+
+  private func write(
+    _ result: StoredResult, of entry: LineResult, _ variant: Int
+  ) throws -> ManifestLine.File {
+    let name = fileName(of: entry, result.record.thumbnail)
+    let content = try content(of: result, entry)
+    if let slash = name.lastIndex(of: "/") {
+      try Directory.create("\(directory)/\(name[..<slash])")
     }
-    return ManifestLine(entry, files, found.first?.record.source.thumbHash, isKept: keep != .none)
+    try FileIO.replaceRegular(path: "\(directory)/\(name)", with: content)
+    return ManifestLine.File(name: name, content, of: result.record, variant: variant)
   }
 
   /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.
@@ -316,23 +354,6 @@ final class JobExport {
       json: result.bytes, of: RequestedURL(entry.url), ImageURL(line: entry.url),
       fetch: .stored(result.record, isFromCache: true), showsPlace: true)
     return Array(try Output.json(of: report).utf8)
-  }
-
-  /// The file that an earlier export has written for a line; `nil` if there is none. Also `nil` if the
-  /// job has several files a line, because the outcome describes only one of them.
-  private func presentFile(of entry: LineResult) -> ManifestLine.File? {
-    guard case .done(let thumbnail, _, _) = entry.outcome, keep.includesResult,
-      request.otherVariants.isEmpty
-    else { return nil }
-    let name = fileName(of: entry, thumbnail)
-    guard let status = try? FileStatus(at: "\(directory)/\(name)"), status.isRegularFile,
-      // A file of facts also says where they are from.
-      keep.isFacts
-        ? status.byteCount > thumbnail.byteCount : status.byteCount == thumbnail.byteCount
-    else { return nil }
-    return ManifestLine.File(
-      file: name, content: thumbnail.with(byteCount: status.byteCount), isFacts: keep.isFacts,
-      origin: nil)
   }
 
   /// Of a job with several sizes, the name has the size, which differs from file to file unless the pictures are
@@ -347,14 +368,6 @@ final class JobExport {
 
 extension LineResult {
   fileprivate var isDone: Bool { if case .done = outcome { true } else { false } }
-}
-
-extension Thumbnail {
-  /// The same in a file of another length.
-  fileprivate func with(byteCount: Int) -> Thumbnail {
-    Thumbnail(
-      format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
-  }
 }
 
 /// What a job has made and the store no longer has, for an export: made again by jobs of its own, part by

@@ -1,5 +1,4 @@
 import ImgClient
-import ImgCrypto
 package import ImgModel
 package import ImgSettings
 import ImgSystem
@@ -212,90 +211,5 @@ package enum FailureTable {
   private static func quoted(_ text: String) -> String {
     guard text.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return text }
     return "\"" + text.replacing("\"", with: "\"\"") + "\""
-  }
-}
-
-/// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
-struct ManifestLine: Encodable {
-  struct File: Encodable {
-    let file: String
-    /// The thumbnail; of a file of facts, the picture and the length of the file.
-    let content: Thumbnail
-    let isFacts: Bool
-    /// `nil` for a file of an earlier export.
-    let origin: Origin?
-
-    func encode(to encoder: any Encoder) throws {
-      try JSONObject(["file": file, isFacts ? "facts" : "thumbnail": content], beside: origin)
-        .encode(to: encoder)
-    }
-  }
-
-  /// What proves where a file is from.
-  struct Origin: Encodable {
-    private let hash: String
-    private let record: CacheRecord
-
-    init(_ content: [UInt8], _ record: CacheRecord) {
-      hash = SHA256.hash(content).map { byte in
-        (byte < 16 ? "0" : "") + String(byte, radix: 16)
-      }.joined()
-      self.record = record
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      try JSONObject([
-        "sha256": hash, "stored_at": record.storageTime, "expires_at": record.expiryTime,
-        "etag": field("etag"), "last_modified": field("last-modified"),
-        "final_url": field(":issuer")?.withoutPasswords,
-      ]).encode(to: encoder)
-    }
-
-    /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
-    /// name that no field has, see ``ReuseTerms/fields``.
-    private func field(_ name: String) -> String? {
-      let lines = record.terms.fields.split(separator: "\n")
-      let line = lines.first { $0.lowercased().hasPrefix(name + ":") }
-      return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
-    }
-  }
-
-  private let index: Int
-  private let place: LinePlace?
-  private let url: RequestedURL
-  private let files: [File]
-  /// Of the picture that the files show.
-  private let thumbHash: ThumbHash?
-  private let reason: String?
-  private let failure: Failure?
-
-  /// - Parameter isKept: whether the job stored anything.
-  init(
-    _ entry: LineResult, _ files: [File], _ thumbHash: ThumbHash?, isKept: Bool
-  ) {
-    index = entry.index
-    place = entry.place
-    failure = if case .failed(let failure, _) = entry.outcome { failure } else { nil }
-    url = RequestedURL(entry.url)
-    self.files = files
-    self.thumbHash = thumbHash
-    reason =
-      switch entry.outcome {
-      case .done: files.isEmpty ? (isKept ? "not_in_store" : "not_kept") : nil
-      case .failed(let failure, _): failure.code.rawValue
-      case .cancelled: "cancelled"
-      case nil: "not_finished"
-      }
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    let others = Array(files.dropFirst())
-    try JSONObject(
-      [
-        "index": index, "line": place?.line, "list": place?.list, "thumbhash": thumbHash,
-        "other_files": others.isEmpty ? nil : others, "reason": reason,
-        "http_status": failure?.httpStatus, "detail": failure?.detail,
-      ], beside: url, files.first
-    ).encode(to: encoder)
   }
 }

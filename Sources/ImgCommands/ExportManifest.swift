@@ -1,0 +1,309 @@
+import Glibc
+import ImgClient
+import ImgCrypto
+@_spi(Coding) import ImgModel
+import ImgSystem
+
+/// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
+struct ManifestLine: Encodable {
+  private let index: Int
+  private let place: LinePlace?
+  private let url: RequestedURL
+  private let written: Written
+  private let reason: String?
+  private let failure: Failure?
+
+  /// - Parameter files: in the order of the job's variants.
+  init(_ entry: LineResult, of job: ImageJob, _ files: [File]) {
+    index = entry.index
+    place = entry.place
+    failure = if case .failed(let failure, _) = entry.outcome { failure } else { nil }
+    url = RequestedURL(entry.url)
+    written = Written(
+      index: entry.index, job: job.job, submissionTime: job.submissionTime, files: files)
+    reason =
+      switch entry.outcome {
+      case .done: files.isEmpty ? (job.request.keep != .none ? "not_in_store" : "not_kept") : nil
+      case .failed(let failure, _): failure.code.rawValue
+      case .cancelled: "cancelled"
+      case nil: "not_finished"
+      }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try JSONObject(
+      [
+        "line": place?.line, "list": place?.list, "reason": reason,
+        "http_status": failure?.httpStatus, "detail": failure?.detail,
+      ], beside: url, written
+    ).encode(to: encoder)
+  }
+}
+
+extension ManifestLine {
+  /// A file, and what proves where it is from.
+  struct File: Hashable, Sendable, Fielded {
+    let name: String
+    /// The thumbnail; of a file of facts, the picture and the length of the file.
+    let content: Thumbnail
+    let isFacts: Bool
+    /// The position of the size among those of the job.
+    let variant: Int
+    private let hash: String
+    private let storageTime: WallTime
+    private let expiryTime: WallTime
+    private let entityTag: String?
+    private let lastModified: String?
+    private let finalURL: String?
+    /// Of the picture that it shows.
+    private let thumbHash: ThumbHash?
+
+    /// - Parameters:
+    ///   - bytes: of the file.
+    ///   - record: of what it was made from.
+    init(name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int) {
+      self.name = name
+      self.variant = variant
+      isFacts = record.kind == .facts
+      content = record.thumbnail.with(byteCount: bytes.count)
+      hash = Self.hash(of: bytes)
+      storageTime = record.storageTime
+      expiryTime = record.expiryTime
+      entityTag = Self.field("etag", of: record)
+      lastModified = Self.field("last-modified", of: record)
+      finalURL = Self.field(":issuer", of: record)?.withoutPasswords
+      thumbHash = record.source.thumbHash
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      entityTag = try f.optional("etag", value?.entityTag)
+      expiryTime = try f.field("expires_at", value?.expiryTime)
+      let facts = try f.optional("facts", value.flatMap { $0.isFacts ? $0.content : nil })
+      name = try f.field("file", value?.name)
+      finalURL = try f.optional("final_url", value?.finalURL)
+      lastModified = try f.optional("last_modified", value?.lastModified)
+      hash = try f.field("sha256", value?.hash)
+      storageTime = try f.field("stored_at", value?.storageTime)
+      thumbHash = try f.optional("thumbhash", value?.thumbHash)
+      let picture = try f.optional("thumbnail", value.flatMap { $0.isFacts ? nil : $0.content })
+      variant = try f.field("variant", value?.variant, default: 0)
+      guard let content = facts ?? picture else { throw f.missing("thumbnail") }
+      self.content = content
+      isFacts = facts != nil
+    }
+
+    /// Whether a directory has the file as it was written.
+    func isIntact(in directory: String) -> Bool {
+      let path = "\(directory)/\(name)"
+      guard let status = try? FileStatus(at: path), status.isRegularFile,
+        status.byteCount == content.byteCount,
+        let bytes = try? FileIO.contents(of: path, upTo: content.byteCount)
+      else { return false }
+      return Self.hash(of: bytes) == hash
+    }
+
+    private static func hash(of bytes: [UInt8]) -> String {
+      SHA256.hash(bytes).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+
+    /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
+    /// name that no field has, see ``ReuseTerms/fields``.
+    private static func field(_ name: String, of record: CacheRecord) -> String? {
+      let lines = record.terms.fields.split(separator: "\n")
+      let line = lines.first { $0.lowercased().hasPrefix(name + ":") }
+      return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
+    }
+  }
+
+  /// The part of a line that the next export of the job reads.
+  struct Written: Fielded {
+    let index: Int
+    let job: JobID
+    /// Tells the job from those with its number in other data directories.
+    let submissionTime: WallTime
+    /// Of what was read, at least one.
+    let files: [File]
+
+    init(index: Int, job: JobID, submissionTime: WallTime, files: [File]) {
+      self.index = index
+      self.job = job
+      self.submissionTime = submissionTime
+      self.files = files
+    }
+
+    /// The members of the first file are beside the others.
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      let first = value?.files.isEmpty == true ? nil : try File(&f, value?.files.first)
+      index = try f.field("index", value?.index)
+      job = try f.field("job", value?.job)
+      let others = try f.field(
+        "other_files", value.map { Array($0.files.dropFirst()) }, default: [])
+      submissionTime = try f.field("submitted_at", value?.submissionTime)
+      files = [first].compactMap(\.self) + others
+    }
+  }
+}
+
+extension Thumbnail {
+  /// The same in a file of another length.
+  fileprivate func with(byteCount: Int) -> Thumbnail {
+    Thumbnail(
+      format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
+  }
+}
+
+/// The manifest that an export writes, and what earlier exports of the job have written to the directory.
+///
+/// A file in the directory belongs to a line only if an earlier manifest of the same job says so. An export that ends
+/// early leaves what it has of its manifest.
+final class ExportManifest {
+  static let name = "manifest.jsonl"
+  /// Of an export that ended early.
+  static let partialName = "manifest.partial.jsonl"
+
+  private let partialPath: String
+  private let file: ReplacementFile
+  private let output: Output
+  private let earlier: [EarlierManifest]
+  private var isComplete = false
+
+  init(in directory: String, of job: ImageJob) throws {
+    partialPath = "\(directory)/\(Self.partialName)"
+    let path = "\(directory)/\(Self.name)"
+    file = try ReplacementFile(path: path)
+    output = Output(descriptor: file.descriptor)
+    earlier = [partialPath, path].compactMap { EarlierManifest(path: $0, of: job) }
+  }
+
+  deinit {
+    guard !isComplete else { return }
+    try? output.flush()
+    interruption()
+  }
+
+  /// For a process that ends before the manifest is complete.
+  var interruption: @Sendable () -> Void { file.preservation(at: partialPath) }
+
+  /// What earlier exports have written for a line. Call it with ascending lines.
+  func earlierFiles(ofLine index: Int) -> [ManifestLine.File] {
+    earlier.flatMap { $0.files(ofLine: index) }
+  }
+
+  func write(_ line: ManifestLine) throws {
+    try output.write(json: line)
+  }
+
+  /// Keeps what was written so far, also if the process is killed by a signal.
+  func flush() throws {
+    try output.flush()
+  }
+
+  /// Gives the manifest its name.
+  func commit() throws {
+    try output.flush()
+    try file.commit()
+    isComplete = true
+    unsafe unlink(partialPath)
+  }
+}
+
+/// Reads the lines of a manifest in their order. What it cannot read it leaves out, because a manifest is a file that
+/// anything may have changed.
+private final class EarlierManifest {
+  private let job: ImageJob
+  private let file: OwnedDescriptor
+  private var buffer: [UInt8] = []
+  /// Where the next line begins in the buffer.
+  private var start = 0
+  /// The last line that was read.
+  private var last: ManifestLine.Written?
+
+  /// A longer line ends the reading.
+  private static let maximumLineByteCount = 1 << 20
+
+  /// - Returns: `nil` if there is no file that can be read.
+  init?(path: String, of job: ImageJob) {
+    // A pipe would wait for its writer.
+    guard let status = try? FileStatus(at: path), status.isRegularFile,
+      let file = try? FileIO.open(readingFrom: path)
+    else { return nil }
+    self.job = job
+    self.file = file
+  }
+
+  func files(ofLine index: Int) -> [ManifestLine.File] {
+    while last.map({ $0.index < index }) ?? true, let json = nextLine() {
+      guard let line = try? Fields.value(ManifestLine.Written.self, of: json),
+        line.job == job.job, line.submissionTime == job.submissionTime
+      else { continue }
+      last = line
+    }
+    guard let last, last.index == index else { return [] }
+    return last.files
+  }
+
+  /// - Returns: `nil` at the end.
+  private func nextLine() -> ArraySlice<UInt8>? {
+    while true {
+      if let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
+        defer { start = end + 1 }
+        return buffer[start..<end]
+      }
+      buffer.removeFirst(start)
+      start = 0
+      guard buffer.count < Self.maximumLineByteCount,
+        let count = try? FileIO.read(file.rawValue, into: &buffer, upTo: 64 << 10), count > 0
+      else { return nil }
+    }
+  }
+}
+
+/// The names of the files of an export.
+///
+/// A line's number is a unique name that sorts like the list and needs no escaping. Local files keep their own names,
+/// below the directory that all of them have in common.
+struct ExportNames {
+  /// The names in the path of the common directory; `nil` without local files.
+  private var common: ArraySlice<Substring>?
+  /// The lines that have names, by the hash of these. Without local files the names differ by themselves.
+  private var owners: [Int: Int] = [:]
+
+  /// A file system takes no longer name. What is added to a file's own is short.
+  private static let maximumByteCount = 255 - 40
+
+  /// Takes one line of the list into account. All of them come before the first name.
+  mutating func add(_ line: String) {
+    guard let path = path(of: line) else { return }
+    let directory = path.split(separator: "/").dropLast()
+    guard let former = common else { return common = directory }
+    let count = zip(former, directory).prefix { $0 == $1 }.count
+    if count < former.count { common = former.prefix(count) }
+  }
+
+  /// - Parameter ending: of the name, with the extension.
+  mutating func name(of line: String, at index: Int, ending: String) -> String {
+    let digits = String(index)
+    let number = String(repeating: "0", count: max(0, 7 - digits.count)) + digits
+    guard let common else { return number + ending }
+    var name = path(of: line).map { ownName(of: $0, below: common, else: number) } ?? number
+    while let owner = owners[(name + ending).hashValue], owner != index { name += "-\(index)" }
+    owners[(name + ending).hashValue] = index
+    return name + ending
+  }
+
+  /// The path of a file below the common directory, without its extension.
+  private func ownName(
+    of path: String, below common: ArraySlice<Substring>, else number: String
+  ) -> String {
+    let names = path.split(separator: "/").dropFirst(common.count)
+    guard let file = names.last else { return number }
+    let stem = String(file[..<(file.lastIndex(of: ".") ?? file.endIndex)])
+    let own = stem.utf8.count > Self.maximumByteCount ? number : stem
+    return (names.dropLast().map(String.init) + [own]).joined(separator: "/")
+  }
+
+  private func path(of line: String) -> String? {
+    let path = HumanText.listed(line)
+    return path == line ? nil : path
+  }
+}
