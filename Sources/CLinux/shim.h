@@ -46,6 +46,7 @@ const char *_Nullable sigabbrev_np(int signal);
 int accept4(
     int listener, struct sockaddr *_Nullable address, socklen_t *_Nullable size, int flags);
 int memfd_create(const char *name, unsigned int flags);
+int strverscmp(const char *left, const char *right);
 int pipe2(int *ends, int flags);
 int pthread_setname_np(pthread_t thread, const char *name);
 int pthread_attr_setsigmask_np(pthread_attr_t *attributes, const sigset_t *signals);

@@ -139,7 +139,7 @@ package struct ListReader: Sendable {
 
   /// What is submitted for an entry.
   private mutating func url(of entry: String) -> String {
-    guard let paths, LocalPaths.isPath(entry) else {
+    guard let paths, paths.isPath(entry) else {
       return ImageURL.shortened(FileURL.withoutVersion(entry))
     }
     namesFiles = true

@@ -126,6 +126,8 @@ struct ListSubmission: ~Copyable {
     var takesURLs = false
     /// What the store keeps of the pictures; of a local one no original.
     var keep = Keep.thumbnail
+    /// The file that the command will write.
+    var output: String?
   }
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
@@ -231,7 +233,7 @@ struct ListSubmission: ~Copyable {
       try ListFile(
         path: path, list: position, paths: files.map { _ in LocalPaths(inList: path) })
     case (_, .pictures(let paths), _):
-      FileList(paths, isRecursive: files?.isRecursive ?? false)
+      FileList(paths, isRecursive: files?.isRecursive ?? false, output: files?.output)
     case (.text, .url(let url), let fetch?):
       ListFile(try ListInput(at: url, fetchedBy: fetch), list: position)
     case (.picsum, .file(let path), _): PicsumList(path: path)

@@ -22,9 +22,13 @@ package struct LocalPaths: Sendable {
     self.init(from: end.map { String(list[...$0]) } ?? "")
   }
 
-  /// Whether a line of a list is a path, and no URL. A text with two slashes at its beginning is a URL.
-  package static func isPath(_ line: String) -> Bool {
-    line.hasPrefix("./") || line.hasPrefix("../") || line.hasPrefix("/") && !line.hasPrefix("//")
+  /// Whether a line of a list is a path, and no URL. A text with two slashes at its beginning is a URL. So is one that
+  /// begins with a host name, also if a file has that name: a copy of a site has such names.
+  func isPath(_ line: String) -> Bool {
+    if line.hasPrefix("./") || line.hasPrefix("../") { return true }
+    if line.hasPrefix("/") { return !line.hasPrefix("//") }
+    return !ImageURL.hasOrigin(line)
+      && (try? FileStatus(following: absolute(line)))?.isRegularFile == true
   }
 
   /// The URL of a file in its present state. A file that is missing has one, too: its line fails when it is read.
@@ -78,6 +82,9 @@ final class FileList: ListSource {
   }
 
   private let isRecursive: Bool
+  /// The file that the command will write, if it exists.
+  private let output: FileStatus?
+  private let outputName: Substring
   private var operands: ArraySlice<String>
   private var levels: [Level] = []
   private var batcher = SubmissionBatcher()
@@ -92,10 +99,14 @@ final class FileList: ListSource {
   /// Directories in each other. Each that is being read is open.
   private static let maximumDepth = 128
 
-  /// - Parameter operands: pictures, URLs of pictures, and directories.
-  init(_ operands: [String], isRecursive: Bool) {
+  /// - Parameters:
+  ///   - operands: pictures, URLs of pictures, and directories.
+  ///   - output: the path of the file that the command will write; in a directory it is no picture of it.
+  init(_ operands: [String], isRecursive: Bool, output: String? = nil) {
     self.operands = operands[...]
     self.isRecursive = isRecursive
+    self.output = output.flatMap { try? FileStatus(following: $0) }
+    outputName = output?.split(separator: "/").last ?? ""
   }
 
   /// Whether an operand names a picture or a directory, and no list.
@@ -162,6 +173,12 @@ final class FileList: ListSource {
       skipped.otherCount += 1
       return nil
     }
+    if let output, name == outputName,
+      (try? FileStatus(following: path))?.isSameFile(as: output) == true
+    {
+      skipped.outputCount += 1
+      return nil
+    }
     guard name.utf8.elementsEqual(entry.name) else {
       // The line says why it fails.
       return FileURL.text(
@@ -192,12 +209,15 @@ struct SkippedFiles: Hashable, Sendable {
   var otherCount = 0
   /// Directories that are not entered.
   var directoryCount = 0
+  /// The file that the command will write.
+  var outputCount = 0
 
   static func + (left: Self, right: Self) -> Self {
     SkippedFiles(
       hiddenCount: left.hiddenCount + right.hiddenCount,
       otherCount: left.otherCount + right.otherCount,
-      directoryCount: left.directoryCount + right.directoryCount)
+      directoryCount: left.directoryCount + right.directoryCount,
+      outputCount: left.outputCount + right.outputCount)
   }
 
   /// A sentence for people; `nil` if nothing was left out.
@@ -211,6 +231,7 @@ struct SkippedFiles: Hashable, Sendable {
       let noun = directoryCount == 1 ? "directory" : "directories"
       parts.append("\(directoryCount) \(noun) (--recursive enters them)")
     }
+    if outputCount > 0 { parts.append("the output of the command") }
     return parts.isEmpty ? nil : "skipped " + parts.joined(separator: ", ")
   }
 }

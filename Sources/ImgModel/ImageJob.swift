@@ -229,6 +229,9 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
 package struct JobCounts: Hashable, Sendable, Fielded {
   /// The lines of the list. Each duplicate counts.
   package var total = 0
+  /// The lines that name files for the command, see ``ImageURL/isReadByCommand``; `nil` if the journal has not
+  /// counted them.
+  package var localFiles: Int?
   package var done = 0
   /// The done lines whose pictures are damaged, see ``Thumbnail/isDamaged``.
   package var damaged = 0
@@ -246,8 +249,9 @@ package struct JobCounts: Hashable, Sendable, Fielded {
   /// Thumbnails count; originals count only if the job stores no thumbnails.
   package var bytesStored: Int64 = 0
 
-  package init(total: Int = 0) {
+  package init(total: Int = 0, localFiles: Int? = nil) {
     self.total = total
+    self.localFiles = localFiles
   }
 
   /// The lines that have an outcome.
@@ -311,6 +315,8 @@ package struct JobCounts: Hashable, Sendable, Fielded {
     failed = try f.field("failed", value?.failed)
     failures = try f.field("failures", value?.failures, default: [])
     fromCache = try f.field("from_cache", value?.fromCache)
+    // Jobs of earlier releases have none.
+    localFiles = try f.optional("local_files", value?.localFiles)
     retryable = try f.field("retryable", value?.retryable)
     total = try f.field("total", value?.total)
   }

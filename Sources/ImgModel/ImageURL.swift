@@ -39,8 +39,18 @@ package struct ImageURL: Hashable, Sendable {
   /// one state. Any other file may change while its thumbnail is in the store.
   package var isReadByCommand: Bool { host == Self.commandFileHost }
 
+  /// Whether a line of a list is such a URL.
+  package static func isReadByCommand(line: String) -> Bool {
+    FileURL.version(in: line) != nil && (try? ImageURL(line: line))?.isReadByCommand == true
+  }
+
   /// The path of a file that a command reads; `nil` of any other URL.
   package var localPath: String? { isReadByCommand ? (try? FileURL.path(of: text)) ?? nil : nil }
+
+  /// Whether a text has a scheme or begins with a host name. One without both can be a path, and no URL.
+  package static func hasOrigin(_ text: String) -> Bool {
+    (try? WrittenURL.completed(text)) != nil
+  }
 
   /// Whether the URL of an origin holds user information.
   package var hasUser: Bool { !text.hasPrefix(origin) }
@@ -285,7 +295,7 @@ enum WrittenURL {
     guard isHost(front, isAlone: front.count == name.count) else {
       throw ImageURL.invalid(
         "the URL has no scheme and does not begin with a host name; write "
-          + "https://example.org/a.jpg, or file:///srv/a.jpg for a file")
+          + "https://example.org/a.jpg, or for a file ./a.jpg in a list, or file:///srv/a.jpg")
     }
     return (isSchemeLeftOut ? "https:" : "https://") + text
   }

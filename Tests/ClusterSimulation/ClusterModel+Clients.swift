@@ -29,6 +29,8 @@ extension ClusterModel {
     line: @escaping (Int) -> String?
   ) -> JobID {
     lastJob += 1
+    let files =
+      namesFiles ? (0..<count).compactMap(line).count(where: ImageURL.isReadByCommand(line:)) : nil
     var record = JobRecord(
       id: JobID(rawValue: lastJob),
       options: RequestOptions(
@@ -36,7 +38,7 @@ extension ClusterModel {
         delay: delay, timeout: timeout, hostRatePerMinute: ratePerMinute, attempts: attempts,
         keep: keep, fetch: fetch),
       order: order, pinPolicy: pinPolicy, namesFiles: namesFiles, state: .queued,
-      counts: JobCounts(total: count), submittedAt: now.wall)
+      counts: JobCounts(total: count, localFiles: files), submittedAt: now.wall)
     record.lacksHeaders = lacksHeaders
     journal.add(record, line: line)
     handle(.jobAccepted(record))

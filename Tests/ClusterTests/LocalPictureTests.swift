@@ -56,6 +56,9 @@ import Testing
     #expect(first.exitCode == 0, "\(first.messages)")
     #expect(first.messages.contains("skipped 2 files without the name of a picture, 1 hidden file"))
     let job = try #require(first.lines.first.flatMap(JobID.init))
+    #expect(
+      first.messages.hasSuffix(
+        "to follow it: imgctl wait \(job); to write its files: imgctl export \(job) DIR\n"))
     let status = try cluster.finished(job)
     #expect([status.done, status.failed] == [3, 2])
     #expect(Set(try cluster.failures(of: job).values) == ["unreadable_file"])
@@ -201,6 +204,10 @@ import Testing
     let missing = "/no/such/directory/with/a/very/long/name/picture.jpg"
     for command in ["get", "info"] {
       try cluster.expectRefused(command, missing, because: "no such file: \"\(missing)\"")
+      let directory = cluster.directory.path
+      try cluster.expectRefused(
+        command, directory,
+        because: "to make thumbnails of its pictures: imgctl submit \"\(directory)\"")
     }
     try cluster.expectRefused("get", junk, "--viewer", "left", because: "are for URLs")
     let other = try cluster.imgctl("get", "file://elsewhere/a.jpg")

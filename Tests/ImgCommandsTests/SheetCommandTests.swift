@@ -84,6 +84,18 @@ struct ContactSheetTests {
     #expect("\(SheetLimits(large))".contains("at most 5.0 megapixels"))
   }
 
+  @Test func `a tile has no more pixels than a decoder may send`() throws {
+    var small = Limits()
+    small.maxThumbnailByteCount = 40_000
+    let limits = SheetLimits(small)
+    #expect(try SheetLayout(4, of: nil, columns: nil, within: limits).tile.width == 100)
+    let error = try #require(throws: UsageError.self) {
+      try SheetLayout(
+        4, of: SheetLayout.Tile(width: 101, height: 101), columns: nil, within: limits)
+    }
+    #expect("\(error)".contains("and a tile 10000 pixels (--max-thumbnail); --tile 100 fits"))
+  }
+
   @Test func `a picture is in the middle of its tile, and shows the background through`() throws {
     let tile = SheetLayout.Tile(width: 16, height: 16)
     let layout = try SheetLayout(2, of: tile, columns: 2, within: limits)

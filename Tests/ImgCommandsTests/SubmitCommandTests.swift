@@ -4,6 +4,7 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 import ImgWire
+import TestFiles
 import Testing
 
 @testable import ImgCommands
@@ -125,6 +126,20 @@ import Testing
       }
       #expect(FileList.expanded(["\(directory)/scan[1]"]) == ["\(directory)/scan[1]"])
       #expect(FileList.expanded(["\(directory)/scan[01]"]) == ["\(directory)/scan1"])
+    }
+  }
+
+  @Test func `the output of a command is no picture of the directory`() throws {
+    try withDirectory { directory in
+      for name in ["b.jpg", "sheet.jpg", "a.jpg"] {
+        try FileIO.replace(path: "\(directory)/\(name)", with: [0])
+      }
+      let files = FileList([directory], isRecursive: false, output: "\(directory)//sheet.jpg")
+      var lines: [String] = []
+      while let batches = try files.next() { lines += batches.flatMap(\.texts) }
+      #expect(
+        lines.map { HumanText.listed($0) } == ["a.jpg", "b.jpg"].map { "\(directory)/\($0)" })
+      #expect(files.skipped.text == "skipped the output of the command")
     }
   }
 
@@ -315,6 +330,26 @@ import Testing
       ])
     #expect(try read.prefix(3).map { try ImageURL(line: $0).text } == Array(read.prefix(3)))
     #expect(try ImageURL(line: read[0]).localPath == "/nowhere/lists/a #1 100%.jpg")
+  }
+
+  @Test func `a name without ./ is a path if a file has it, and if it cannot be a URL`() throws {
+    let directory = TestDirectory()
+    for name in ["a.jpg", "pictures/b 1.jpg", "example.org/c.jpg", "d.org"] {
+      try FileManager.default.createDirectory(
+        at: URL(filePath: directory.file(name)).deletingLastPathComponent(),
+        withIntermediateDirectories: true)
+      try FileIO.replace(path: directory.file(name), with: [])
+    }
+    let read = try lines(
+      "a.jpg\npictures/b 1.jpg\nexample.org/c.jpg\nd.org\npictures\nnone.jpg\n",
+      LocalPaths(inList: directory.file("list.txt")))
+    #expect(
+      read.map { HumanText.listed($0) } == [
+        directory.file("a.jpg"), directory.file("pictures/b 1.jpg"), "example.org/c.jpg", "d.org",
+        "pictures", "none.jpg",
+      ])
+    let failure = try #require(throws: Failure.self) { try ImageURL(line: read[5]) }
+    #expect(failure.detail.contains("or for a file ./a.jpg in a list"))
   }
 
   @Test(arguments: [nil, LocalPaths()])

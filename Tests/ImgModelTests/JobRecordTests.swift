@@ -1,4 +1,5 @@
-import ImgModel
+import FoundationEssentials
+@_spi(Coding) import ImgModel
 import Testing
 
 /// The legal changes of a job in each state, and their effects.
@@ -54,6 +55,17 @@ import Testing
     #expect(counts.done == 3)
     #expect(counts.damaged == 2)
     #expect(counts.finished == 3)
+  }
+
+  @Test func `the local files of a job are counted, but not in the records of earlier releases`()
+    throws
+  {
+    var record = Self.record(.queued)
+    record.counts.localFiles = 7
+    let json = Fields.json(of: record)
+    #expect(try Fields.value(JobRecord.self, of: json[...]).counts.localFiles == 7)
+    let old = String(decoding: json, as: UTF8.self).replacing(#""local_files":7,"#, with: "")
+    #expect(try Fields.value(JobRecord.self, of: Array(old.utf8)[...]).counts.localFiles == nil)
   }
 
   private static let table: [(JobRecord.State, ImageJobChange, Expectation)] = [

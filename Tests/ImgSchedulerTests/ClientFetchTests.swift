@@ -133,6 +133,12 @@ import Testing
     #expect(cluster.askedReaders[cluster.readFiles(of: changed)] == file(1, state: 9))
   }
 
+  @Test func `a reader of a long list of URLs learns at once that it names no files`() {
+    let job = cluster.submit((0..<9_000).map { url($0) }, namesFiles: true)
+    _ = cluster.readFiles(of: job)
+    #expect(cluster.readers.isEmpty)
+  }
+
   @Test func `few files are in memory before their decodes`() {
     let job = submit((0..<100).map { file($0) })
     let readers = (0..<100).map { _ in cluster.readFiles(of: job) }

@@ -26,6 +26,17 @@ import Testing
     #expect(try journal.job(id) == nil)
   }
 
+  @Test func `the lines of a job that name local files are counted`() throws {
+    var job = JobRecord.sample(id)
+    job.counts.localFiles = 0
+    let file = FileURL.text(ofPath: Array("/a.jpg".utf8), state: [1])
+    try journal.apply([
+      .createJob(job), .appendURLs(id, [file, "https://h/a.jpg#imgctl-1", "file:///a.jpg"]),
+      .appendURLs(id, [file]), .seal(id),
+    ])
+    #expect(try journal.job(id)?.counts.localFiles == 2)
+  }
+
   @Test func `a removed job leaves nothing`() throws {
     try journal.submit(id, lineCount: 10_000)
     try journal.apply((0..<10_000).map { .record(id, index: $0, done) })

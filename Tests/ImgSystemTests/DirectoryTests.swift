@@ -20,6 +20,15 @@ struct DirectoryTests {
     try Directory.createPrivate(path)
   }
 
+  @Test func `files have the order of the numbers in their names`() throws {
+    let names = ["a.jpg", "img1.jpg", "img2.jpg", "img10.jpg", "img010.jpg", "\u{E4}.jpg"]
+    for name in names.shuffled() { try FileIO.replace(path: root.file(name), with: []) }
+    let sorted = ["a.jpg", "img010.jpg", "img1.jpg", "img2.jpg", "img10.jpg", "\u{E4}.jpg"]
+    let listed = try DirectoryListing(root.path).next(upTo: 10)
+    #expect(listed.map { String(decoding: $0.name, as: UTF8.self) } == sorted)
+    #expect(Directory.matches("\(root.path)/*.jpg") == sorted.map(root.file))
+  }
+
   @Test func `an existing own directory keeps its mode`() throws {
     #expect(unsafe chmod(root.path, 0o755) == 0)
     try Directory.createPrivate(root.path)

@@ -195,19 +195,12 @@ final class FactsFile {
   private var stream: [UInt8] = []
 
   /// - Parameter path: `-` for standard input.
-  /// - Throws: a ``UsageError`` for a file that does not exist.
+  /// - Throws: as ``InputFile/picture(at:for:)`` does.
   init(path: String) throws {
-    do throws(SystemError) {
-      let file = try InputFile(path: path)
-      let status = try path == "-" ? nil : FileStatus(of: file.descriptor)
-      byteCount = status?.isRegularFile == true ? status?.byteCount : nil
-      self.file = file
-    } catch {
-      guard error.code == ENOENT else { throw error }
-      throw UsageError(
-        "imgctl info: no such file: \(Spelling.quotedWhole(path)); a URL begins with https:// or http://"
-      )
-    }
+    let file = try InputFile.picture(at: path, for: InfoCommand.description)
+    let status = try path == "-" ? nil : FileStatus(of: file.descriptor)
+    byteCount = status?.isRegularFile == true ? status?.byteCount : nil
+    self.file = file
   }
 
   /// The metadata, and the frames of a GIF, WebP or PNG: counting them takes a walk through the file,

@@ -184,7 +184,6 @@ package struct RetryCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let client = try context.coordinator()
     let before = try client.answer(.job(job))
-    let readsFiles = try !isWaiting && namesFiles(before, client)
     let after = try client.answer(.change(job, .retry(includesFinal: includesFinal)))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
     guard !isWaiting else {
@@ -192,23 +191,9 @@ package struct RetryCommand: Command {
         job, continuing: client, readsFiles: true)
     }
     if isJSON { try context.output.write(json: after) }
-    guard readsFiles else { return .success }
+    guard client.isOfOwnUser else { return .success }
     try context.output.flush()
     return try FileReading(in: context, isJSON: isJSON).run(job, over: client)
-  }
-
-  /// Whether what is repeated of a job names files that this command reads.
-  private func namesFiles(_ status: ImageJob, _ client: Client) throws -> Bool {
-    guard client.isOfOwnUser else { return false }
-    struct Found: Error {}
-    do {
-      try client.results(of: job, isFailedOnly: status.cancelled == 0) { line in
-        if HumanText.listed(line.url) != line.url { throw Found() }
-      }
-      return false
-    } catch is Found {
-      return true
-    }
   }
 }
 

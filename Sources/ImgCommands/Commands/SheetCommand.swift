@@ -113,7 +113,8 @@ package struct SheetCommand: Command {
     case .pictures(let operands):
       var list = try ListSubmission(
         paths: operands, of: Self.description,
-        files: ListSubmission.FileOptions(isRecursive: isRecursive, takesURLs: true))
+        files: ListSubmission.FileOptions(
+          isRecursive: isRecursive, takesURLs: true, output: destination.path))
       let client = try context.coordinator()
       let side = tile ?? .standard
       let variant = try rethrowing(
@@ -235,6 +236,8 @@ final class ContactSheet {
       }
       index += 1
     }
+    // Evicted since they were counted. Their tiles at the end are empty.
+    missingCount += count - index
     return canvas
   }
 
@@ -389,9 +392,11 @@ package struct SheetLayout: Hashable, Sendable {
   }
 }
 
-/// How large a contact sheet may be.
+/// How large a contact sheet and its tiles may be.
 package struct SheetLimits: Hashable, Sendable, CustomStringConvertible {
   private let pixelCount: Int
+  /// Of a tile, whose pixels come from a decoder as a thumbnail.
+  private let tilePixelCount: Int
 
   private static let maximumSide = ImageVariant.sideRange.upperBound
   /// The sheet is in memory, with three bytes for each.
@@ -404,17 +409,21 @@ package struct SheetLimits: Hashable, Sendable, CustomStringConvertible {
       / Int64(SheetCanvas.bytesPerPixel)
     pixelCount = min(
       Self.maximumPixelCount, Int(clamping: min(limits.maxPixels, bodyPixelCount)))
+    tilePixelCount =
+      Int(clamping: limits.maxThumbnailByteCount) / ImagePixels.samplesPerPixel
   }
 
   func permit(_ layout: SheetLayout) -> Bool {
     max(layout.width, layout.height) <= Self.maximumSide
       && layout.width * layout.height <= pixelCount
+      && layout.tile.width * layout.tile.height <= tilePixelCount
   }
 
   package var description: String {
     let millions = Double(pixelCount / 100_000) / 10
     return
-      "a sheet has at most \(millions) megapixels (--max-body, --max-pixels) and \(Self.maximumSide) pixels a side"
+      "a sheet has at most \(millions) megapixels (--max-body, --max-pixels) and \(Self.maximumSide) pixels a side, "
+      + "and a tile \(tilePixelCount) pixels (--max-thumbnail)"
   }
 }
 

@@ -134,12 +134,12 @@ package struct SubmitCommand: Command {
       try isJSON
         ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))
         : context.output.write("\(submitted.job)\n")
-      if list.namesFiles {
-        try context.output.flush()
-        return try FileReading(in: context, isJSON: isJSON).run(submitted.job, over: client)
-      }
-      if !isJSON { noteNextSteps(of: submitted.job, client, in: context) }
-      return .success
+      try context.output.flush()
+      let code =
+        list.namesFiles
+        ? try FileReading(in: context, isJSON: isJSON).run(submitted.job, over: client) : .success
+      if !isJSON, code == .success { noteNextSteps(of: submitted.job, in: context) }
+      return code
     }
     if !isJSON {
       try context.output.write("\(submitted.job)\n")
@@ -150,8 +150,10 @@ package struct SubmitCommand: Command {
   }
 
   /// The job is accepted, whether or not the coordinator goes on.
-  private func noteNextSteps(of job: JobID, _ client: Client, in context: CommandContext) {
-    if let status = try? client.answer(.job(job)), let shortage = ShortageText(status) {
+  private func noteNextSteps(of job: JobID, in context: CommandContext) {
+    if let status = try? context.runningCoordinator().answer(.job(job)),
+      let shortage = ShortageText(status)
+    {
       context.note(shortage.warning)
     }
     let export = options.keep == .none ? "" : "; to write its files: imgctl export \(job) DIR"

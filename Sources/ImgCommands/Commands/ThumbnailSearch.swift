@@ -254,16 +254,9 @@ struct PictureFile: ~Copyable {
 
   /// The same for a command that reads no other picture.
   ///
-  /// - Throws: a ``UsageError`` for a file that does not exist.
+  /// - Throws: as ``InputFile/picture(at:for:)`` does.
   init(path: String, of command: CommandDescription) throws {
-    do throws(SystemError) {
-      self = try PictureFile(path: path)
-    } catch {
-      guard error.code == ENOENT else { throw error }
-      throw UsageError(
-        "\(command.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with "
-          + "https:// or http://")
-    }
+    file = try InputFile.picture(at: path, for: command)
   }
 
   /// The same for a command that has another picture to try.
@@ -271,7 +264,9 @@ struct PictureFile: ~Copyable {
   /// - Throws: a ``Failure`` with code `unreadable_file`.
   init(attempting path: String) throws(Failure) {
     self = try rethrowing(try PictureFile(path: path)) { (error: SystemError) in
-      Failure(stage: .fetch, code: .unreadableFile, detail: error.description)
+      Failure(
+        stage: .fetch, code: .unreadableFile,
+        detail: error.code == EISDIR ? InputFile.advice(onDirectory: path) : error.description)
     }
   }
 
@@ -306,6 +301,31 @@ struct PictureFile: ~Copyable {
       throw Failure(
         stage: .fetch, code: .tooLarge, detail: "\(file.name) has more than \(limit) bytes")
     }
+  }
+}
+
+extension InputFile {
+  /// Opens a picture for a command that reads no other.
+  ///
+  /// - Throws: a ``UsageError`` for a file that does not exist and for a directory.
+  static func picture(at path: String, for command: CommandDescription) throws -> InputFile {
+    do throws(SystemError) {
+      return try InputFile(path: path)
+    } catch {
+      switch error.code {
+      case ENOENT:
+        throw UsageError(
+          "\(command.name): no such file: \(Spelling.quotedWhole(path)); a URL begins with https:// or http://"
+        )
+      case EISDIR: throw UsageError("\(command.name): \(advice(onDirectory: path))")
+      default: throw error
+      }
+    }
+  }
+
+  fileprivate static func advice(onDirectory path: String) -> String {
+    let name = Spelling.quotedWhole(path)
+    return "\(name) is a directory; to make thumbnails of its pictures: imgctl submit \(name)"
   }
 }
 

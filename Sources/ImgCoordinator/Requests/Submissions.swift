@@ -47,7 +47,8 @@ final class Submissions {
     submitters[job] = client.id
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
-      pinPolicy: submission.pinPolicy, namesFiles: submission.namesFiles, submittedAt: .now)
+      pinPolicy: submission.pinPolicy, namesFiles: submission.namesFiles,
+      counts: JobCounts(localFiles: 0), submittedAt: .now)
     submit(.createJob(record), of: client)
   }
 

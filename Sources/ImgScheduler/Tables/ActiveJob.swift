@@ -360,7 +360,7 @@ package struct ActiveJob {
 
   /// Whether none of its lines waits for a file, or will.
   var needsNoFile: Bool {
-    !record.namesFiles || isEnding
+    !record.namesFiles || record.counts.localFiles == 0 || isEnding
       || cursor.ticket == nil && cursor.lines.isEmpty && cursor.next >= record.counts.total
         && !deferred.contains(ImageURL.commandFileHost) && fileBacklog.isEmpty
   }

@@ -135,6 +135,10 @@ struct JournalChange {
       try LineChunk.append(added, of: lines, to: &chunk)
       try transaction.put(LineChunk.encode(chunk, for: key), for: key, in: tables.lines)
       record.counts.total += added.count
+      if let count = record.counts.localFiles {
+        record.counts.localFiles =
+          count + added.count { ImageURL.isReadByCommand(line: lines.texts[$0]) }
+      }
       rest = rest.dropFirst(added.count)
     }
     jobs[id] = record

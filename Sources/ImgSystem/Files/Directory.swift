@@ -360,18 +360,31 @@ extension OpenDirectory {
         }
       entries.append(Entry(name: name, kind: kind))
     }
-    return entries.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    return FileNames.sorted(entries) { $0.name }
+  }
+}
+
+/// The order of the names of files: digits count as a number, so that `img2` comes before `img10` (strverscmp(3)).
+enum FileNames {
+  /// - Parameter name: without a zero byte.
+  static func sorted<Element>(
+    _ elements: [Element], by name: (Element) -> some Sequence<UInt8>
+  ) -> [Element] {
+    elements.map { (name: name($0).map(CChar.init(bitPattern:)) + [0], element: $0) }
+      .sorted { unsafe strverscmp($0.name, $1.name) < 0 }
+      .map(\.element)
   }
 }
 
 extension Directory {
-  /// The paths that match a pattern of glob(7), sorted; none if nothing does.
+  /// The paths that match a pattern of glob(7), in the order of their names; none if nothing does.
   package static func matches(_ pattern: String) -> [String] {
     var found = unsafe glob_t()
     defer { unsafe globfree(&found) }
     guard unsafe glob(pattern, 0, nil, &found) == 0 else { return [] }
-    return unsafe (0..<Int(found.gl_pathc)).compactMap { index in
+    let paths = unsafe (0..<Int(found.gl_pathc)).compactMap { index in
       unsafe found.gl_pathv[index].map { unsafe String(cString: $0) }
     }
+    return FileNames.sorted(paths) { $0.utf8 }
   }
 }
