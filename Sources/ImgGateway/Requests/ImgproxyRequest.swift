@@ -63,34 +63,23 @@ struct ImgproxyPath {
 
   /// The address of the picture, decoded, and the extension that asks for a format; `nil` without one.
   func address() throws(RequestRejection) -> (url: String, format: String?) {
-    let isPlain = source.first == "plain" && source.count > 1
-    if !isPlain, let reason = ForeignPath(signature: signature, source: source).rejection {
+    let written = PathAddress(source)
+    if !written.isPlain, let reason = ForeignPath(signature: signature, source: source).rejection {
       throw reason
     }
-    let written = isPlain ? source.dropFirst().joined(separator: "/") : source.joined()
-    let parts = written.split(
-      separator: isPlain ? "@" : ".", omittingEmptySubsequences: false)
-    guard let address = parts.first, !address.isEmpty else {
+    guard let address = written.parts.first, !address.isEmpty else {
       throw .invalidURL("the address of the picture is missing; end the path with /plain/https://…")
     }
-    guard parts.count <= 2 else {
-      throw isPlain
+    guard written.parts.count <= 2 else {
+      throw written.isPlain
         ? .invalidURL("the address has several @; write %40 for an @ in it")
         : unreadableAddress
     }
-    let format = try parts.count == 2 ? EscapedText.decoded(parts[1]) : ""
-    let url = try isPlain ? plainAddress(address) : decoded(address)
+    let format = try written.parts.count == 2 ? EscapedText.decoded(written.parts[1]) : ""
+    let url =
+      try written.isPlain
+      ? PathAddress.restoringSlash(in: EscapedText.decoded(address)) : decoded(address)
     return (url, format.isEmpty ? nil : format)
-  }
-
-  private func plainAddress(_ text: Substring) throws(RequestRejection) -> String {
-    let address = try EscapedText.decoded(text)
-    // One slash is what a proxy has left of two.
-    for scheme in Self.schemes where address.hasPrefix("\(scheme)/") {
-      let rest = address.dropFirst(scheme.count + 1)
-      if rest.first != "/" { return "\(scheme)//\(rest)" }
-    }
-    return address
   }
 
   private var unreadableAddress: RequestRejection {
@@ -114,11 +103,7 @@ struct ImgproxyPath {
       + "/unsafe/rs:fill:300:200/plain/https://example.org/a.jpg")
 
   private func decoded(_ address: Substring) throws(RequestRejection) -> String {
-    guard let bytes = Base64URL.decoded(address), !bytes.contains(0),
-      let text = String(validating: bytes, as: UTF8.self)
-    else {
-      throw unreadableAddress
-    }
+    guard let text = PathAddress.decoded(address) else { throw unreadableAddress }
     return text
   }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import ImgCrypto
+import ImgModel
 import ImgSystem
 
 /// The signatures of requests: what is signed, and which keys sign.
@@ -117,23 +118,34 @@ package struct SignedTarget: Hashable, Sendable {
 
   /// A path of imgproxy from its options on.
   private static func unsignedPath(_ path: String) throws(InvalidValue) -> String {
-    let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)[...]
     guard let first = segments.first, !first.isEmpty, !unsignedPaths.contains(first) else {
       throw InvalidValue(
         "needs no signature; pictures are at /image?url=… and /rs:fit:300:200/plain/…")
     }
-    let hasSignature =
-      !hasColon(first) && first != "plain"
-      && segments.dropFirst().contains { $0 == "plain" || hasColon($0) }
-    let rest = segments.dropFirst(hasSignature || placeholders.contains(first) ? 1 : 0)
-    let source = rest.drop { $0 != "plain" && hasColon($0) }
-    guard
-      source.first == "plain"
-        || Base64URL.decoded(source.joined().prefix { $0 != "." })?.isEmpty == false
-    else {
+    let rest = segments.dropFirst()
+    let candidates: [ArraySlice<Substring>] =
+      if placeholders.contains(first) {
+        [rest]
+      } else if hasColon(first) || first == "plain" {
+        [segments]
+      } else if rest.contains(where: { $0 == "plain" || hasColon($0) }) {
+        [rest]
+      } else {
+        // A signature looks like the beginning of an address in base64.
+        [segments, rest]
+      }
+    guard let unsigned = candidates.first(where: namesPicture) else {
       throw InvalidValue("names no picture; end it with /plain/https://example.org/a.jpg")
     }
-    return "/" + rest.joined(separator: "/")
+    return "/" + unsigned.joined(separator: "/")
+  }
+
+  /// Whether the gateway finds the URL of a picture behind the options of a path.
+  private static func namesPicture(_ path: ArraySlice<Substring>) -> Bool {
+    let address = PathAddress(path.drop { $0 != "plain" && hasColon($0) })
+    guard let url = address.url.flatMap({ try? ImageURL(parsing: $0) }) else { return false }
+    return address.parts.count <= 2 && !url.isFile
   }
 
   /// Whether a segment of a path is an option.
@@ -160,6 +172,46 @@ package struct SignedTarget: Hashable, Sendable {
   package static func plainAddress(_ url: String) -> String {
     let escapes: [Character: String] = ["%": "%25", "?": "%3F", "@": "%40", "#": "%23"]
     return "/plain/" + url.map { escapes[$0] ?? String($0) }.joined()
+  }
+}
+
+/// The address of a picture at the end of a path of imgproxy: `plain/https://example.org/a.jpg@webp`, or base64 for
+/// URLs, which may be divided by slashes, and an extension.
+package struct PathAddress {
+  package let isPlain: Bool
+  /// The address and the format that is asked for, as written. More than two parts are none.
+  package let parts: [Substring]
+
+  private static let schemes = ["http:", "https:"]
+
+  /// - Parameter segments: behind the options of the path.
+  package init(_ segments: ArraySlice<Substring>) {
+    isPlain = segments.first == "plain" && segments.count > 1
+    let written = isPlain ? segments.dropFirst().joined(separator: "/") : segments.joined()
+    parts = written.split(separator: isPlain ? "@" : ".", omittingEmptySubsequences: false)
+  }
+
+  /// The address without escapes; `nil` if it is not text.
+  var url: String? {
+    guard let address = parts.first else { return nil }
+    guard isPlain else { return Self.decoded(address) }
+    return String(validating: PercentEncoding.decoded(address.utf8), as: UTF8.self)
+      .map(Self.restoringSlash)
+  }
+
+  /// The text in base64 for URLs; `nil` if it is none.
+  package static func decoded(_ base64: Substring) -> String? {
+    guard let bytes = Base64URL.decoded(base64), !bytes.contains(0) else { return nil }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Puts back the second slash after the scheme of an address. Some proxies merge the two.
+  package static func restoringSlash(in address: String) -> String {
+    for scheme in schemes where address.hasPrefix("\(scheme)/") {
+      let rest = address.dropFirst(scheme.count + 1)
+      if rest.first != "/" { return "\(scheme)//\(rest)" }
+    }
+    return address
   }
 }
 

@@ -145,6 +145,8 @@ import Testing
     ("/OLD/rs%3Afit:3:2/plain/https://h/a", "/rs%3Afit:3:2/plain/https://h/a"),
     ("/OLD/plain/https://h/a%3Fb", "/plain/https://h/a%3Fb"),
     ("/plain/https://h/a", "/plain/https://h/a"),
+    ("/plain/https:/h/a", "/plain/https:/h/a"), ("/OLD/aHR0cHM6Ly9oL2E", "/aHR0cHM6Ly9oL2E"),
+    ("/OLD/aHR0cHM6/Ly9oL2E=.png", "/aHR0cHM6/Ly9oL2E=.png"),
     ("/_/aHR0cHM6Ly9oL2E", "/aHR0cHM6Ly9oL2E"), ("/aHR0cHM6/Ly9oL2E.png", "/aHR0cHM6/Ly9oL2E.png"),
   ])
   func `a path that was signed is accepted, whatever stood for its signature`(
@@ -172,7 +174,9 @@ import Testing
     ("/", "/image?url="), ("/image", "/image?url="), ("/image?w=3", "/image?url="),
     ("/id/3-0/300", "needs no signature"), ("/v2/list", "needs no signature"),
     ("/rs:fit:3:2/plain/https://h/a?b", "%3F"), ("/rs:fit:3:2", "/plain/"),
-    ("/etc/passwd", "/plain/"), ("//plain/https://h/a", "needs no signature"),
+    ("/etc/passwd", "/plain/"), ("/aGVsbG8gd29ybGQ", "/plain/"), ("/plain/hello", "/plain/https"),
+    ("/plain/https://user@h/a@png", "/plain/https"), ("/plain/file:///a.jpg", "/plain/https"),
+    ("//plain/https://h/a", "needs no signature"),
   ])
   func `a target that the gateway would refuse is not signed`(
     text: String, remedy: String
