@@ -13,22 +13,23 @@ package enum CommandMain {
     let output = Output(descriptor: 1)
     let messages = Output(descriptor: 2, capacity: 0)
     let isJSON = OptionDescription.isJSONWanted(in: arguments)
+    let places = TypedPlaces(in: arguments)
     let code: ExitCode
     do {
-      code = try run(arguments, output: output, messages: messages, isJSON: isJSON)
+      code = try run(arguments, output: output, messages: messages, isJSON: isJSON, places: places)
       try output.flush()
     } catch {
       // Results come before the error. Either stream may be closed.
       try? output.flush()
       guard let report = ErrorReport(error) else { return ExitCode.success.rawValue }
-      try? messages.write(report.line(isJSON: isJSON))
+      try? messages.write(report.line(isJSON: isJSON, places: places))
       return report.exitCode.rawValue
     }
     return code.rawValue
   }
 
   private static func run(
-    _ arguments: [String], output: Output, messages: Output, isJSON: Bool
+    _ arguments: [String], output: Output, messages: Output, isJSON: Bool, places: TypedPlaces
   ) throws -> ExitCode {
     let environment = ThisProcess.environment
     let invocation = try Invocation(
@@ -39,10 +40,11 @@ package enum CommandMain {
       return .success
     case .run(let command, let settings, let isQuiet):
       let context = CommandContext(
-        settings: settings, output: output, messages: messages, isQuiet: isQuiet, isJSON: isJSON)
+        settings: settings, output: output, messages: messages, isQuiet: isQuiet, isJSON: isJSON,
+        places: places)
       StoreCrash.prepare(
         for: type(of: command).storeCrashHandling, arguments, environment: environment,
-        settings: context.settings, isJSON: isJSON)
+        context)
       return try command.run(in: context)
     }
   }
@@ -71,6 +73,10 @@ package enum Invocation: Sendable {
     let isHelpRequested = words.isHelpRequested || arguments.isEmpty
     switch match {
     case .nothing where isHelpRequested: self = .print(CommandTable.overview())
+    case .nothing where words.isVerboseRequested:
+      throw UsageError(
+        "imgctl: no command given; imgctl --version prints the version, and imgctl help the commands"
+      )
     case .nothing: throw UsageError("imgctl: no command given; see imgctl help")
     case .group(let group) where isHelpRequested: self = .print(CommandTable.overview(of: group))
     case .group(let group):
@@ -108,6 +114,8 @@ struct CommandWords {
   var isHelpRequested = false
   /// Whether the arguments so far contain `--version` or `-V`.
   private(set) var isVersionRequested = false
+  /// Whether the arguments so far contain `--verbose` or `-v`, which prints the version elsewhere.
+  private(set) var isVerboseRequested = false
 
   private let grammar: OptionGrammar
   private var options: [String] = []
@@ -117,7 +125,11 @@ struct CommandWords {
   /// - Parameter options: the options of all commands. An option takes a value in all commands or
   ///   in none, so that a value is not mistaken for a word.
   init(_ arguments: [String], options: [OptionDescription]) {
-    grammar = OptionGrammar(options + [.help, .version])
+    let options = options + [.help, .version]
+    grammar = OptionGrammar(options) { flag in
+      CommandTable.advice(on: flag, in: "imgctl")
+        ?? (Spelling.nearest(to: flag, among: options.map(\.flag)) == nil ? "see imgctl help" : nil)
+    }
     rest = arguments[...]
   }
 
@@ -145,6 +157,8 @@ struct CommandWords {
       let names = try grammar.read(argument, rest: &rest).map(\.option)
       isHelpRequested = isHelpRequested || names.contains(.help)
       isVersionRequested = isVersionRequested || names.contains(.version)
+      isVerboseRequested =
+        isVerboseRequested || names.contains { $0.flag == OptionDescription.verbose.flag }
     } catch {
       throw UsageError("imgctl: \(error)")
     }
@@ -258,9 +272,11 @@ package enum CommandTable {
     {
       return sentence.text
     }
-    let owners = all.map { $0.grammar }.filter { $0.options.contains { $0.flag == flag } }
+    let owners = all.map { $0.grammar }.filter {
+      $0.options.contains { $0.flag == flag || $0.shortFlag == flag }
+    }
     guard !owners.isEmpty else { return nil }
-    return "it is an option of \(owners.prefix(3).map(\.name).joined(separator: ", "))"
+    return "it is an option of \(owners.prefix(3).map(\.name).joined(separator: ", of "))"
   }
 
   /// What to type in place of options that other programs have, or other commands of this one. A sentence
@@ -305,20 +321,33 @@ package enum CommandTable {
   private static let aliases = ["ls": "list", "jobs": "list", "rm": "remove", "ps": "status"]
 
   /// What to type in place of commands that other programs have.
-  private static let advice = [
-    "top": "imgctl status shows the cluster, and imgctl watch JOB follows a job",
-    "logs":
+  private static func advice(on command: String) -> String? {
+    switch command {
+    case "top": "imgctl status shows the cluster, and imgctl watch JOB follows a job"
+    case "log", "logs":
       "imgctl status names the data directory, whose coordinator.log is the log; a service logs to "
-      + "its manager, such as journalctl",
-    "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator",
-    "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails",
-    "restart": "imgctl stop, then imgctl start",
-    "download": "imgctl get URL loads one picture, and imgctl submit FILE a list",
-    "fetch": "imgctl get URL loads one picture, and imgctl submit FILE a list",
-    "reload":
-      "imgctl limits changes limits of the running coordinator; or imgctl stop, then imgctl start",
-    "metrics": "imgctl serve has metrics for Prometheus at /metrics",
-  ]
+        + "its manager, such as journalctl"
+    case "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator"
+    case "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails"
+    case "clean", "clear", "purge", "reset":
+      "imgctl cache clean removes expired thumbnails, and imgctl cache reset all of them"
+    case "restart": "imgctl stop, then imgctl start"
+    case "download", "fetch", "add", "run":
+      "imgctl get URL loads one picture, and imgctl submit FILE a list"
+    case "thumbnail", "thumb", "resize", "convert":
+      "imgctl get FILE -o thumbnail.jpg makes one thumbnail, and imgctl submit FILE those of a list"
+    case "reload":
+      "imgctl limits changes limits of the running coordinator; or imgctl stop, then imgctl start"
+    case "metrics": "imgctl serve has metrics for Prometheus at /metrics"
+    case "server", "web", "gallery": "imgctl serve serves thumbnails and a gallery over HTTP"
+    case "job", "show": "imgctl status JOB shows a job, and imgctl wait JOB follows it to its end"
+    case "set":
+      "imgctl config set NAME VALUE keeps a setting, and imgctl limits changes a limit now"
+    case "unset": "imgctl config unset NAME forgets a setting"
+    case "settings": "imgctl config show lists the settings, and imgctl limits those that run"
+    default: nil
+    }
+  }
 
   /// - Returns: `nil` if the word is no picture and no file.
   private static func adviceOnArgument(_ word: String) -> String? {
@@ -344,7 +373,7 @@ package enum CommandTable {
     guard let first = word.map({ aliases[$0] ?? $0 }) else { return .nothing }
     let group = all.filter { $0.words.first == first }
     guard !group.isEmpty else {
-      if let advice = advice[first] ?? adviceOnArgument(first) {
+      if let advice = advice(on: first) ?? adviceOnArgument(first) {
         throw UsageError("imgctl: there is no command \(Spelling.quoted(first)); \(advice)")
       }
       throw unknown(first, after: "imgctl", among: all.compactMap { $0.words.first } + [helpWord])

@@ -1,3 +1,4 @@
+import Glibc
 package import ImgClient
 package import ImgModel
 package import ImgSettings
@@ -13,13 +14,18 @@ package struct CommandContext {
   private let isQuiet: Bool
   /// Whether errors are JSON objects, see ``ErrorReport``.
   private let isJSON: Bool
+  /// Those of the command line.
+  private let places: TypedPlaces
 
-  /// - Parameter isQuiet: whether notes are omitted.
+  /// - Parameters:
+  ///   - isQuiet: whether notes are omitted.
+  ///   - places: those that advised commands carry.
   package init(
     settings: Settings, output: Output, messages: Output, isQuiet: Bool = false,
-    isJSON: Bool = false
+    isJSON: Bool = false, places: TypedPlaces = .none
   ) {
     self.isJSON = isJSON
+    self.places = places
     self.settings = settings.resolved(in: ThisProcess.currentDirectory ?? "/").located
     self.output = output
     self.messages = messages
@@ -30,8 +36,11 @@ package struct CommandContext {
   /// with `--quiet`. If the reader closes standard error, as in `2>&1 | head -1`, the command
   /// continues.
   package func note(_ text: String) {
-    if !isQuiet { try? messages.write(text.withoutPasswords.printableLines) }
+    if !isQuiet { try? messages.write(completed(text).withoutPasswords.printableLines) }
   }
+
+  /// A text for the user in which the commands that it advises carry the places of the command line.
+  func completed(_ text: String) -> String { places.completed(text) }
 
   /// The same for what a ``RedrawnLine`` returns: its control sequences are meant for the terminal.
   func redraw(_ text: String) {
@@ -43,12 +52,17 @@ package struct CommandContext {
   ///
   /// - Parameter error: a sentence without a full stop.
   package func report(error: String) {
-    try? messages.write("imgctl: \(error.withoutPasswords.printableLines)\n")
+    try? messages.write("imgctl: \(completed(error).withoutPasswords.printableLines)\n")
   }
 
   /// Prints an error that has no result and does not end the command.
   func report(_ error: any Error) {
-    if let report = ErrorReport(error) { try? messages.write(report.line(isJSON: isJSON)) }
+    if let report = ErrorReport(error) { try? messages.write(line(of: report)) }
+  }
+
+  /// - Returns: with a line feed.
+  func line(of report: ErrorReport) -> String {
+    report.line(isJSON: isJSON, places: places)
   }
 
   func noteAbsentStore() {
@@ -67,7 +81,7 @@ package struct CommandContext {
   func change(
     _ jobs: [JobID], _ change: ImageJobChange, isJSON: Bool, orSay sentence: (ImageJob) -> String
   ) throws -> ExitCode {
-    let client = try coordinator()
+    let client = try coordinatorOfJobs()
     var code = ExitCode.success
     for job in jobs {
       do {
@@ -186,6 +200,32 @@ package struct CommandContext {
     return client
   }
 
+  /// ``coordinator()`` for a command that has pictures fetched. Says if the coordinator fetches them through other
+  /// proxies than the environment names.
+  func fetchingCoordinator() throws -> sending Client {
+    let client = try coordinator()
+    if settings.startsCoordinator, client.isOfOwnUser, let asked = proxiesOfEnvironment,
+      asked.texts != client.proxies.texts
+    {
+      let texts = [asked, client.proxies].map {
+        $0.isEmpty ? "no proxy" : "the proxy \($0.texts.joined(separator: ", "))"
+      }
+      note(
+        "imgctl: the environment names \(texts[0]); the coordinator (process "
+          + "\(client.coordinatorProcessID)) has \(texts[1]); to change it: imgctl stop, then imgctl start\n"
+      )
+    }
+    return client
+  }
+
+  /// The proxies that the environment names for the next coordinator; `nil` if `--proxy` or what is kept decides.
+  private var proxiesOfEnvironment: ProxySettings? {
+    guard let settings = try? completedSettings(), settings.takesProxiesOfEnvironment else {
+      return nil
+    }
+    return settings.proxies
+  }
+
   /// Fetches lists of URLs with the settings of the coordinator, and with the worker program of this command: that
   /// of a coordinator may be one that another user has chosen.
   func listFetch() throws -> ListSubmission.Fetch {
@@ -225,9 +265,42 @@ package struct CommandContext {
       guard let jobs = try JobSource.journal(ifPermittedIn: directory) else {
         throw ClientError.unreachable(socketPath: socketPath, reason: reason)
       }
-      note("no coordinator runs; reading the journal\n")
+      if case .nothing = jobs {
+        note("\(absence)\n")
+      } else {
+        note("no coordinator runs; reading the journal\n")
+      }
       return jobs
     }
+  }
+
+  /// Says that no coordinator runs, and that a named data directory, which may be mistyped, is none.
+  var absence: String {
+    guard !hasJournal, let source = settings.sources[Setting.dataDirectory.option.flag] else {
+      return "no coordinator runs"
+    }
+    let option = Setting.dataDirectory.option
+    let name = source == .variable ? option.environmentVariable : option.flag
+    return
+      "no coordinator runs, and no data directory is at \(settings.dataDirectory); check \(name)"
+  }
+
+  /// Whether the data directory has one, or this user may not see that.
+  private var hasJournal: Bool {
+    do throws(SystemError) {
+      return try FileStatus(following: settings.journalDirectory).isDirectory
+    } catch {
+      return ![ENOENT, ENOTDIR].contains(error.code)
+    }
+  }
+
+  /// ``coordinator()`` for a command about jobs. It starts none in a directory that has no jobs.
+  ///
+  /// - Throws: ``UsageError`` if the directory is named and no data directory.
+  func coordinatorOfJobs() throws -> sending Client {
+    guard settings.isNamed(.dataDirectory), !hasJournal else { return try coordinator() }
+    guard let client = try coordinatorIfRunning() else { throw UsageError("imgctl: \(absence)") }
+    return client
   }
 
   /// - Throws: ``ClientError/listensElsewhere(processID:socketPath:dataDirectory:)`` if a
@@ -246,12 +319,12 @@ package struct CommandContext {
   }
 
   private func prepareForJournal() {
-    StoreCrash.prepareForJournal(settings: settings, isJSON: isJSON)
+    StoreCrash.prepareForJournal(self)
   }
 
   /// ``coordinator()``, if it uses the same store as ``store``.
   func coordinatorOfStore() throws -> Client {
-    let client = try coordinator()
+    let client = try fetchingCoordinator()
     try client.requireStore(in: settings.storeDirectory)
     return client
   }
@@ -296,9 +369,9 @@ package struct CommandContext {
   package var store: LocalStore {
     LocalStore(
       directory: settings.storeDirectory, budgetByteCount: settings.limits.storeBudgetByteCount
-    ) { sentence in
+    ) { [places] sentence in
       // A closed standard error does not matter here.
-      try? FileIO.writeAll(2, "imgctl: \(sentence.printable)\n")
+      try? FileIO.writeAll(2, "imgctl: \(places.completed(sentence).printable)\n")
     }
   }
 
@@ -328,19 +401,6 @@ package struct CommandContext {
 extension Settings {
   /// Whether the place of the store is named, apart from the data directory.
   fileprivate var isStoreNamed: Bool { isNamed(.cacheDirectory) || isNamed(.storeName) }
-}
-
-/// Whether a command that removes something asks the user at a terminal.
-package enum Consent: Hashable, Sendable {
-  case wanted
-  case given
-
-  static let option = OptionDescription(
-    "--yes", short: "-y", help: "Do not ask. Without a terminal the command never asks.")
-
-  init(_ arguments: ArgumentReader) {
-    self = arguments.contains(Self.option) ? .given : .wanted
-  }
 }
 
 /// Starts of a coordinator.
@@ -424,50 +484,11 @@ extension CommandContext {
     let others = Set(
       Setting.keepable.filter { isFresh && !$0.dependsOnStart }.map(\.option.flag))
     let running = try Settings(runningAs: cluster)
+    let proxy = isFresh || proxiesOfEnvironment == nil ? nil : Setting.proxy.option.flag
     return Setting.differences(
       between: settings.spelled(as: running), and: running, coreCount: coreCount
-    ) { settings.isGiven($0) || others.contains($0.option.flag) }
-  }
-}
-
-/// Handles a command that crashes while it reads a damaged store.
-enum StoreCrash {
-  /// Set in the environment of a command that was restarted after such a crash.
-  private static let variable = "IMGCTL_STORE_CRASHED"
-
-  /// Whether the command has crashed in the store before. A `get` then leaves the store to the
-  /// coordinator, whose workers recreate it, and a `reset` does not open it.
-  static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
-
-  /// - Parameters:
-  ///   - arguments: the program's arguments, without its name.
-  ///   - environment: the program's environment at its start.
-  static func prepare(
-    for handling: StoreCrashHandling, _ arguments: [String], environment: [String: String],
-    settings: Settings, isJSON: Bool
-  ) {
-    switch handling {
-    case .restart where !hasHappened:
-      let changed = environment.merging([variable: "1"]) { $1 }
-      CrashRegion.restart(arguments: arguments, environment: changed)
-    case .restart, .report:
-      prepare(
-        "store_damaged",
-        "the store in \(settings.storeDirectory) is damaged; imgctl cache reset removes it, and "
-          + "requests make its thumbnails again", isJSON: isJSON)
+    ) {
+      settings.isGiven($0) || others.contains($0.option.flag) || $0.option.flag == proxy
     }
-  }
-
-  /// ``prepare(for:_:environment:settings:isJSON:)`` before the command reads the journal.
-  static func prepareForJournal(settings: Settings, isJSON: Bool) {
-    prepare(
-      "journal_damaged",
-      "the journal in \(settings.journalDirectory) is damaged; imgctl recover "
-        + "\(settings.journalDirectory) DIR extracts the intact jobs", isJSON: isJSON)
-  }
-
-  private static func prepare(_ code: String, _ sentence: String, isJSON: Bool) {
-    let report = ErrorReport(.wrongUse, code: code, "imgctl: \(sentence)")
-    CrashRegion.report(report.line(isJSON: isJSON), exitStatus: report.exitCode.rawValue)
   }
 }

@@ -68,6 +68,7 @@ enum ListPlace: CustomStringConvertible {
       return
     }
     guard Self.isURL(text) else {
+      try Self.requireFile(text, of: command)
       self = takesFiles && FileList.isNamed(by: text) ? .pictures([text]) : .file(text)
       return
     }
@@ -79,6 +80,20 @@ enum ListPlace: CustomStringConvertible {
       throw UsageError("\(command.name): \(HumanText.source(text)) is a URL; \(advice)")
     }
     self = .url(try ImageURL(argument: text))
+  }
+
+  /// - Throws: a ``UsageError`` for a file that does not exist.
+  private static func requireFile(_ path: String, of command: CommandDescription) throws {
+    guard path != "-" else { return }
+    do throws(SystemError) {
+      _ = try FileStatus(following: path)
+    } catch  where error.code == ENOENT {
+      throw UsageError(
+        "\(command.name): no such file: \(Spelling.quotedWhole(path)); a list is a file with one URL a line, "
+          + "and imgctl get URL loads one picture")
+    } catch {
+      // The error of opening it says why.
+    }
   }
 
   /// Whether a text that names a list is a URL.
@@ -175,7 +190,10 @@ struct ListSubmission: ~Copyable {
     guard try fill() else {
       let names = places.map(\.place.description).joined(separator: ", ")
       if namesFiles {
-        let reason = skipped.text.map { "; \($0)" } ?? ""
+        let reason =
+          skipped.text.map { "; \($0)" }
+          ?? (files?.isRecursive == false
+            ? "; --recursive looks in the directories below, too" : "")
         throw UsageError("\(command.name): no picture is in \(names)\(reason)")
       }
       let verb = paths.count == 1 ? "contains" : "contain"

@@ -108,7 +108,10 @@ extension JobID {
   /// Reads a job's number.
   init(parsing text: String) throws(InvalidValue) {
     guard let job = JobID(text) else {
-      throw InvalidValue("\(Spelling.quoted(text)) is not a job number; see imgctl list")
+      let number = text.drop { !$0.isNumber }
+      let advice =
+        JobID(String(number)) == nil ? "see imgctl list" : "did you mean \(number)?"
+      throw InvalidValue("\(Spelling.quoted(text)) is not a job number; \(advice)")
     }
     self = job
   }
@@ -384,5 +387,18 @@ enum HeaderSource {
 
   private static func lines(of text: String) -> [String] {
     text.split(whereSeparator: \.isNewline).map(String.init)
+  }
+}
+
+/// Whether a command that removes something asks the user at a terminal.
+package enum Consent: Hashable, Sendable {
+  case wanted
+  case given
+
+  static let option = OptionDescription(
+    "--yes", short: "-y", help: "Do not ask. Without a terminal the command never asks.")
+
+  init(_ arguments: ArgumentReader) {
+    self = arguments.contains(Self.option) ? .given : .wanted
   }
 }

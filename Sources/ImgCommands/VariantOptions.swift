@@ -224,9 +224,20 @@ struct RequestedBox {
     (self.width, self.height) = (width, height)
   }
 
-  /// Reads `640x480`, `256` for a square, and `600x` or `x600` with an open side.
+  /// Reads `640x480`, `256` for a square, and `600x` or `x600` with an open side. A number may have `px`.
   init(parsing text: String) throws(InvalidValue) {
-    let sides = text.split(omittingEmptySubsequences: false) { "xX×".contains($0) }.map(String.init)
+    guard !text.contains("%") else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is a share; sizes are in pixels, such as 256 or 640x480")
+    }
+    let pixels = text.lowercased().replacing("px", with: "")
+    let sides = pixels.split(omittingEmptySubsequences: false) { "x×".contains($0) }.map(
+      String.init)
+    let words = pixels.split { ",;* ".contains($0) }
+    guard words.count != 2 || words.contains(where: { Int($0) == nil }) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a box; write \(words.joined(separator: "x"))")
+    }
     guard sides.count <= 2, sides != [""], sides != ["", ""] else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480, or 600x for a width alone"
@@ -250,6 +261,11 @@ struct RequestedBox {
 extension ImageVariant.Format {
   /// Reads the name of a format, also `jpg`.
   fileprivate init(named text: String) throws(InvalidValue) {
+    if let format = ImageFormat(extensionOf: "a.\(text)"), ImageVariant.Format(format) == nil {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is decoded, but thumbnails are not \(text); write jpeg, png, webp, avif or gif"
+      )
+    }
     self = try text.lowercased() == "jpg" ? .jpeg : .init(parsing: text)
   }
 }

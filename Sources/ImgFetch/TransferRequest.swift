@@ -193,10 +193,10 @@ struct ConnectionAttempt {
       hasPermittedAddress = true
       return true
     }
+    let text = IPAddress.text(bytes)
     refusedAddress =
-      "\(IPAddress.text(bytes) ?? "the address") is refused: \(reason); "
-      + "imgctl stop, then imgctl start --allow-network CIDR allows a network, and imgctl config set "
-      + "--allow-network CIDR does for later starts"
+      "\(text ?? "the address") is refused: \(reason); to permit it: imgctl stop, then imgctl start "
+      + "--allow-network \(text ?? "CIDR"), beside the networks that imgctl config show lists"
     return false
   }
 

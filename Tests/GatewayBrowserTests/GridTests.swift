@@ -104,8 +104,8 @@ extension GatewayBrowserTests {
     @Test(arguments: [400, 1400])
     func `the text of a failure is whole, or is not there`(width: Int) async throws {
       let message =
-        "10.0.0.1 is refused: private; imgctl stop, then imgctl start --allow-network CIDR "
-        + "allows a network"
+        "10.0.0.1 is refused: private; to permit it: imgctl stop, then imgctl start "
+        + "--allow-network 10.0.0.1"
       let failures = ["blocked_address", "unsupported_animation", "http_status"].enumerated().map {
         CannedPicture.failed(
           "job", index: $0, code: $1,

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import ImgCommands
 import ImgModel
+import ImgSettings
 import ImgWire
 import Testing
 
@@ -16,36 +17,20 @@ import Testing
     return result.output
   }
 
-  private func status(
-    _ error: StoreErrorStatus?, memory: ClusterStatus.Memory = .init(), wait: Wait? = nil,
-    waitingHosts: [Wait] = []
-  ) -> ClusterStatus {
-    ClusterStatus(
-      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
-      socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
-      storeName: "thumbnails", workers: [], memory: memory, transfers: 0, activeJobs: 0,
-      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
-      wait: wait, waitingHosts: waitingHosts, limits: Limits(),
-      settings: CoordinatorSettings(
-        workerExecutable: "/imgworker", idleExit: .seconds(600),
-        allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
-        authorityFile: "/own.pem", requiresSandbox: true))
-  }
-
   @Test func `a store error is shown with the thumbnails served but not stored`() async throws {
     // A clock that was set back shows no age.
     let since = WallTime(rawValue: 4_102_444_800_000)
     let error = StoreErrorStatus(reason: "the store is full", since: since, servedCount: 12)
     let line = "the store is full; 12 thumbnails served but not stored in the last 0ms"
-    #expect(try await output(of: status(error)).contains("ERROR        \(line)\n"))
-    let json = try await output(of: status(error), "--json")
+    #expect(try await output(of: .sample(error)).contains("ERROR        \(line)\n"))
+    let json = try await output(of: .sample(error), "--json")
     #expect(
       json.contains(
         #""store_error":{"reason":"the store is full","served":12,"since":"#))
   }
 
   @Test func `the waits of the cluster and of hosts are shown`() async throws {
-    let status = status(
+    let status = ClusterStatus.sample(
       nil, wait: Wait(.noWorker, detail: "imgworker is missing"),
       waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
     let text = try await output(of: status)
@@ -62,11 +47,11 @@ import Testing
   @Test func `the memory budget, the processes that share it and their shares are shown`()
     async throws
   {
-    let shared = status(nil, memory: .init(processCount: 2, shareByteCount: 20 << 20))
+    let shared = ClusterStatus.sample(nil, memory: .init(processCount: 2, shareByteCount: 20 << 20))
     let line = "memory       40.0 MiB for pictures, processes: 2, each 20.0 MiB\n"
     #expect(try await output(of: shared).contains(line))
     #expect(
-      try await output(of: status(nil)).contains(
+      try await output(of: .sample()).contains(
         "memory       40.0 MiB for pictures, processes: 0\n"))
     let json = try await output(of: shared, "--json")
     #expect(json.contains(#""memory":{"processes":2,"share_bytes":20971520}"#))
@@ -76,7 +61,7 @@ import Testing
   }
 
   @Test func `status --limits shows all settings of the coordinator`() async throws {
-    let json = try await output(of: status(nil), "--limits", "--json")
+    let json = try await output(of: .sample(), "--limits", "--json")
     for part in [
       #""allow_network":["10.0.0.0/8"]"#, #""allow_directory":["/srv"]"#, #""idle_exit_ms":600000"#,
       #""ca_file":"/own.pem""#, #""worker_executable":"/imgworker""#, #""socket":"/socket""#,
@@ -84,15 +69,15 @@ import Testing
     ] {
       #expect(json.contains(part), "\(part)")
     }
-    let table = try await output(of: status(nil), "--limits")
+    let table = try await output(of: .sample(), "--limits")
     #expect(table.contains(#/allowed networks +--allow-network +10\.0\.0\.0/8 /#))
     #expect(table.contains(#/sandbox required +--require-sandbox +yes +no/#))
     #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
   }
 
   @Test func `a store without errors is not mentioned`() async throws {
-    #expect(try await !output(of: status(nil)).contains("ERROR"))
-    #expect(try await !output(of: status(nil), "--json").contains("store_error"))
+    #expect(try await !output(of: .sample()).contains("ERROR"))
+    #expect(try await !output(of: .sample(), "--json").contains("store_error"))
   }
 }
 
@@ -342,5 +327,92 @@ import Testing
     let quiet = try await run("-q", "remove", "1", "2")
     #expect(quiet.exitCode == .wrongUse)
     #expect(quiet.messages == "imgctl: job 1 runs\n")
+  }
+}
+
+/// What commands say of a coordinator that has other proxies than their environment names.
+@Suite(.timeLimit(.minutes(20))) struct OtherProxyTests {
+  private static let environment = ["http_proxy": "http://ada:secret@proxy.example:3128"]
+
+  private func proxies(_ text: String) throws -> ProxySettings {
+    ProxySettings(http: try ProxyURL(parsing: text), https: nil, directHosts: [])
+  }
+
+  private func run(
+    _ command: [String], _ environment: [String: String], _ proxies: ProxySettings
+  ) async throws -> ScriptedCoordinator.Result {
+    let worker = ClusterStatus.Worker(
+      number: 0, processes: .init(worker: 1), state: .ready, lookingUp: 0, fetching: 0, decoding: 0,
+      deaths: 0)
+    let status = ClusterStatus.sample(workers: [worker], proxies: proxies)
+    return try await ScriptedCoordinator().run(command, environment: environment, proxies: proxies)
+    {
+      if case .status(let id) = $0 { [.status(id, status)] } else { [nil] }
+    }
+  }
+
+  @Test func `a fetch tells of an environment with another proxy, without passwords`() async throws
+  {
+    let get = ["get", "http://h/a.jpg"]
+    let none = try await run(get, Self.environment, .none)
+    #expect(
+      none.messages.contains(
+        "imgctl: the environment names the proxy http://***@proxy.example:3128 for http; the coordinator "
+          + "(process 1) has no proxy; to change it: imgctl stop, then imgctl start\n"))
+    let other = try await run(get, [:], proxies("http://other.example:3128"))
+    #expect(
+      other.messages.contains(
+        "names no proxy; the coordinator (process 1) has the proxy http://other"))
+    let same = try proxies("http://ada:old@proxy.example:3128")
+    #expect(try await !run(get, Self.environment, same).messages.contains("the environment names"))
+    let chosen = Self.environment.merging(["IMGCTL_PROXY": "none"]) { $1 }
+    #expect(try await !run(get, chosen, same).messages.contains("the environment names"))
+  }
+
+  @Test func `start compares the proxies of the environment as every other setting`() async throws {
+    let other = try await run(["start"], Self.environment, proxies("http://other.example:3128"))
+    #expect(other.exitCode == .wrongUse)
+    #expect(
+      other.messages.contains(
+        #/proxy +--proxy +http://\*\*\*@proxy.example:3128 for http +http://other.example:3128 for http\n/#
+      ))
+    let unset = try await run(["start"], [:], proxies("http://other.example:3128"))
+    #expect(unset.messages.contains(#/--proxy +none +http://other.example:3128 for http\n/#))
+    let none = try await run(["start"], ["IMGCTL_PROXY": "none"], .none)
+    #expect(none.messages.contains("--data-dir") && !none.messages.contains("--proxy"))
+  }
+}
+
+@Suite struct LimitTableTests {
+  private func lines(_ width: Int) -> [Substring] {
+    var settings = Settings(
+      socketPath: "/run/user/1000/imgctl/control.sock",
+      dataDirectory: "/home/ada/.local/state/imgctl-for-the-archive")
+    settings.workerExecutable = "/usr/lib/imgctl/imgworker"
+    return LimitTable.text(of: settings, within: width).split(separator: "\n")
+  }
+
+  @Test(arguments: [40, 60, 72, 80, 100])
+  func `the table of limits fits, and shows all flags and values`(width: Int) {
+    let lines = lines(width)
+    #expect(lines.allSatisfy { $0.count <= width })
+    for option in Setting.options {
+      #expect(lines.contains { $0.contains("\(option.flag) ") }, "\(option.flag)")
+    }
+    #expect(!lines.joined().contains("…"))
+    #expect(lines[0].contains("limit") == (width >= 80))
+  }
+
+  @Test func `a text goes on below at a space, or within a long word`() {
+    var table = Table([.text("flag").whole, .text("value").wrapped])
+    table.addRow(["--allow-directory", "/srv/pictures, /home/ada/pictures"])
+    #expect(
+      table.rendered(within: 34) == """
+        flag               value
+        --allow-directory  /srv/pictures,
+                           /home/ada/pictu
+                           res
+        """ + "\n")
+    #expect(table.rendered(within: 60).split(separator: "\n").count == 2)
   }
 }

@@ -419,51 +419,16 @@ extension InvocationTests {
   }
 }
 
-/// Mistakes.
+/// What is read as it is meant.
 extension InvocationTests {
-  /// What new users type, and what helps them.
-  @Test(arguments: [
-    ("urls.txt", "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"),
-    ("http://h/a.jpg", "imgctl get URL|FILE makes one thumbnail"),
-    ("reload", "imgctl stop, then imgctl start"), ("metrics", "/metrics"),
-    ("cache frobnicate", "; see imgctl help cache"),
-    ("submit a -o d", "imgctl export JOB DIR writes the files"),
-    ("submit a --output=d", "imgctl export JOB DIR writes the files"),
-    ("submit a --retries 3", "--attempts N of imgctl submit"),
-    ("submit a -j 4", "imgctl limits --transfers N"),
-    ("submit a --store-budget 1G", "it is an option of imgctl start"),
-    ("submit a --no-cache", "--cache-policy reload"),
-    ("submit a --frobnicate", "; see imgctl submit --help"),
-    ("retry 7 --size 384", "it is an option of imgctl submit: a job keeps its sizes"),
-    ("get http://h/ --bg white", "did you mean --background?"),
-    ("serve --port 8080", "imgctl serve --listen 127.0.0.1:8080 names the port"),
-    ("get http://h/ --sharpen -o f.jpg", "--sharpen needs a value: --sharpen SIGMA"),
-    ("get http://h/ --crop top", "write --crop=top"),
-    ("get http://h/ --crop=top", "write centre, attention, entropy, or a point"),
-    ("get http://h/ --background mauvish", "a name of CSS such as orange"),
-    ("cancel all", "\"all\" is not a job number; see imgctl list"),
-    ("cancel #3", "see imgctl list"), ("priority 3", "P is missing"),
-    ("export thumbs 3", "the number of the job comes first: imgctl export 3 thumbs"),
-    ("export thumbs files", "\"thumbs\" is not a job number"),
-    ("limits --store-budget 1G", "imgctl config set --store-budget"),
-    ("limits --rate-per-host 1/sec", "with /s, /m or /h"),
-    ("start --store-budget 80%", "is not a size"),
-    ("submit a --expire-after 7days", "with ms, s, m, h, d or w"),
-    ("failures 7 --csv --tsv", "--csv and --tsv exclude each other"),
-  ])
-  func `a mistake is answered with the next step`(line: String, advice: String) throws {
-    let error = #expect(throws: UsageError.self) { try invocation(line) }
-    #expect(error?.description.contains(advice) == true, "\(String(describing: error))")
-  }
-
   @Test(arguments: [
     ("rate-per-host 1/s contact=a@b.org", "--rate-per-host 1/s --contact=a@b.org"),
     ("--require-sandbox rate-per-host 1/s", "--require-sandbox --rate-per-host 1/s"),
     ("--json require-sandbox contact contact", "--json --require-sandbox --contact contact"),
     ("--data-dir contact workers 2", "--data-dir contact --workers 2"),
   ])
-  func `settings need no dashes, and values get none`(given: String, prepared: String) {
-    let arguments = ConfigSetCommand.prepared(given.split(separator: " ").map(String.init))
+  func `settings need no dashes, and values get none`(given: String, prepared: String) throws {
+    let arguments = try ConfigSetCommand.prepared(given.split(separator: " ").map(String.init))
     #expect(arguments.joined(separator: " ") == prepared)
   }
 

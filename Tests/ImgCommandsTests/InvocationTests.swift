@@ -275,7 +275,7 @@ import Testing
     ("--json cache", "imgctl cache: no command given; see imgctl help cache"),
     (
       "--size 3 list",
-      "imgctl list: unknown option \"--size\"; it is an option of imgctl submit, imgctl get, imgctl cache get"
+      "imgctl list: unknown option \"--size\"; it is an option of imgctl submit, of imgctl get, of imgctl cache get"
     ),
     (
       "logs x",
@@ -312,7 +312,7 @@ import Testing
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
     (
       "submit a --workers 3",
-      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start, imgctl config set"
+      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start, of imgctl config set"
     ),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
@@ -408,7 +408,7 @@ import Testing
     ),
     (
       "get a --decode lazy",
-      "imgctl get: unknown option \"--decode\"; it is an option of imgctl submit, imgctl cache put"
+      "imgctl get: unknown option \"--decode\"; it is an option of imgctl submit, of imgctl cache put"
     ),
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
@@ -437,7 +437,7 @@ import Testing
     ),
     (
       "cache put http://h/ a.jpg --delay 1s",
-      "imgctl cache put: unknown option \"--delay\"; it is an option of imgctl submit, imgctl get"
+      "imgctl cache put: unknown option \"--delay\"; it is an option of imgctl submit, of imgctl get"
     ),
     (
       "get http://h/ --priority 1",
@@ -452,8 +452,11 @@ import Testing
     ("priority 7", "imgctl priority: P is missing: imgctl priority JOB P [options]"),
     ("priority 7 -3", "imgctl priority: P: \"-3\" is not from -2 to 2"),
     ("priority 7 -x", "imgctl priority: unknown option \"-x\"; see imgctl priority --help"),
-    ("remove", "imgctl remove: give either job numbers or --older-than"),
-    ("remove 7 --older-than 1d", "imgctl remove: give either job numbers or --older-than"),
+    (
+      "remove",
+      "imgctl remove: give either job numbers or --older-than, such as imgctl remove 7 8, or imgctl remove "
+        + "--older-than 30d"
+    ),
     ("remove 7 x", "imgctl remove: JOB: \"x\" is not a job number; see imgctl list"),
     ("limits --transfers 16385", "imgctl limits: --transfers: \"16385\" is not from 1 to 16384"),
     (

@@ -47,15 +47,19 @@ final class ScriptedCoordinator: Sendable {
 
   /// Runs a command against this coordinator. Neither blocks a thread of the tasks, which the library needs.
   ///
-  /// - Parameter replies: to a request; the connection closes after them where `nil` ends them.
+  /// - Parameters:
+  ///   - environment: of the command.
+  ///   - proxies: those of the coordinator's workers.
+  ///   - replies: to a request; the connection closes after them where `nil` ends them.
   func run(
-    _ commandLine: [String],
+    _ commandLine: [String], environment: [String: String] = [:], proxies: ProxySettings? = nil,
     replies: @escaping @Sendable (ClientMessage) -> [CoordinatorReply?]
   ) async throws -> Result {
     let (results, result) = AsyncThrowingStream.makeStream(of: Result.self)
     let thread = try ServiceThread<Never>(name: "coordinator", capacity: 1) { [self] _ in
       do {
-        result.yield(try runBlocking(commandLine, replies))
+        result.yield(
+          try runBlocking(commandLine, environment, proxies, replies))
         result.finish()
       } catch {
         result.finish(throwing: error)
@@ -67,15 +71,17 @@ final class ScriptedCoordinator: Sendable {
   }
 
   private func runBlocking(
-    _ commandLine: [String], _ replies: (ClientMessage) -> [CoordinatorReply?]
+    _ commandLine: [String], _ environment: [String: String], _ proxies: ProxySettings?,
+    _ replies: (ClientMessage) -> [CoordinatorReply?]
   ) throws -> Result {
     let listener = try ScriptedListener(socketPath: directory + "/socket")
     let ending = Ending()
     let thread = try ServiceThread<Never>(name: "command", capacity: 1) { [directory] _ in
-      ending.set(Self.ending(of: commandLine, in: directory))
+      ending.set(Self.ending(of: commandLine, environment, in: directory))
     }
     defer { thread.join() }
-    let hello = Hello(processID: 1, storeDirectory: directory + "/store/thumbnails")
+    let hello = Hello(
+      processID: 1, storeDirectory: directory + "/store/thumbnails", proxies: proxies)
     let requests = try listener.serve(hello: .hello(hello)) { request in
       // No job has local files.
       if case .readFiles(let id, _) = request { [.filesRead(id)] } else { replies(request) }
@@ -89,17 +95,22 @@ final class ScriptedCoordinator: Sendable {
     return result
   }
 
-  private static func ending(of commandLine: [String], in directory: String) -> Result {
+  private static func ending(
+    of commandLine: [String], _ environment: [String: String], in directory: String
+  ) -> Result {
     do {
-      return Result(exitCode: try exitCode(of: commandLine, in: directory))
+      return Result(exitCode: try exitCode(of: commandLine, environment, in: directory))
     } catch {
       return Result(error: (error as? ImageError)?.message ?? "\(error)")
     }
   }
 
-  private static func exitCode(of commandLine: [String], in directory: String) throws -> ExitCode {
+  private static func exitCode(
+    of commandLine: [String], _ environment: [String: String], in directory: String
+  ) throws -> ExitCode {
     let places = ["--socket", directory + "/socket", "--data-dir", directory]
-    let invocation = try Invocation(arguments: commandLine + places, environment: [:], userID: 1)
+    let invocation = try Invocation(
+      arguments: commandLine + places, environment: environment, userID: 1)
     guard case .run(let command, let settings, let isQuiet) = invocation else {
       throw UsageError("the command line prints")
     }
@@ -110,7 +121,8 @@ final class ScriptedCoordinator: Sendable {
     let exitCode = try command.run(
       in: CommandContext(
         settings: settings, output: output, messages: messages, isQuiet: isQuiet,
-        isJSON: OptionDescription.isJSONWanted(in: commandLine)))
+        isJSON: OptionDescription.isJSONWanted(in: commandLine),
+        places: TypedPlaces(in: commandLine)))
     try output.flush()
     return exitCode
   }
@@ -125,5 +137,24 @@ extension ImageJob {
         id: JobID(rawValue: number), name: nil, options: RequestOptions(variant: .standard),
         state: state, counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0),
         finishedAt: hasEnded ? WallTime(rawValue: 5_000) : nil))
+  }
+}
+
+extension ClusterStatus {
+  /// The status of a cluster with settings of every kind.
+  static func sample(
+    _ error: StoreErrorStatus? = nil, workers: [Worker] = [], memory: Memory = .init(),
+    wait: Wait? = nil, waitingHosts: [Wait] = [], proxies: ProxySettings = .none
+  ) -> ClusterStatus {
+    ClusterStatus(
+      state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
+      socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
+      storeName: "thumbnails", workers: workers, memory: memory, transfers: 0, activeJobs: 0,
+      viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
+      wait: wait, waitingHosts: waitingHosts, limits: Limits(),
+      settings: CoordinatorSettings(
+        workerExecutable: "/imgworker", idleExit: .seconds(600),
+        allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],
+        authorityFile: "/own.pem", proxies: proxies, requiresSandbox: true))
   }
 }

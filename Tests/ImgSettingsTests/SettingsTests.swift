@@ -430,11 +430,15 @@ import Testing
           "--bytes-per-second SIZE", "--bytes-per-second-per-host SIZE", "--memory-budget SIZE",
           "--default-expiry DURATION",
         ])
-    let none = try change("--transfers=0", "--transfers-per-host=unlimited")
-    #expect(none.0 == LimitChange(transfers: 1, transfersPerHost: 16_384))
-    #expect(none.remarks == ["--transfers is 1, the minimum, instead of 0"])
     #expect(
-      try change("--memory-budget=1M").0 == LimitChange(memoryBudgetByteCount: 10_485_760))
+      try change("--transfers=1", "--transfers-per-host=unlimited").0
+        == LimitChange(transfers: 1, transfersPerHost: 16_384))
+    #expect(throws: UsageError("--transfers: \"0\" is not from 1 to 16384")) {
+      try change("--transfers=0")
+    }
+    #expect(throws: UsageError("--memory-budget: \"1M\" is not from 10M to 1T")) {
+      try change("--memory-budget=1M")
+    }
     #expect(throws: UsageError.self) { try change("--transfers-per-host=16385") }
     let bandwidth = try change("--bytes-per-second=none", "--bytes-per-second-per-host=5M")
     #expect(bandwidth.0 == LimitChange(bytesPerSecond: 0, hostBytesPerSecond: 5 << 20))

@@ -402,7 +402,12 @@ enum GoldenMessages {
       id: job, options: RequestOptions(variant: .standard, priority: 1, delay: .milliseconds(250)),
       order: .lastInFirstOut, state: .queued, submittedAt: WallTime(rawValue: 1_700_000_000_123))
     return [
-      "hello": .hello(Hello(processID: 4_711, storeDirectory: "/var/cache/imgctl/store")),
+      "hello": .hello(
+        Hello(
+          processID: 4_711, storeDirectory: "/var/cache/imgctl/store",
+          proxies: ProxySettings(
+            http: try? ProxyURL(parsing: "http://ada:secret@proxy.example:3128"), https: nil,
+            directHosts: ["localhost"]))),
       "refused": .refused(request, .unknownJob, message: "there is no job 3"),
       "submitted": .submitted(request, job, total: 1_000),
       "status": .status(request, cluster),

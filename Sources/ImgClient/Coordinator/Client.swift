@@ -12,6 +12,8 @@ package final class Client {
   let socketPath: String
   /// Where the coordinator says that its workers keep thumbnails. Only compared.
   let storeDirectory: String
+  /// The proxies of its workers, without their passwords.
+  package let proxies: ProxySettings
   /// The coordinator's process.
   package let coordinatorProcessID: Int32
   /// Whether the coordinator runs as this process's user, as the kernel tells it.
@@ -45,6 +47,7 @@ package final class Client {
     guard let storeDirectory = hello.storeDirectory else { throw .unexpectedReply }
     self.socketPath = socketPath
     self.storeDirectory = storeDirectory
+    proxies = hello.proxies ?? .none
     coordinatorProcessID = hello.processID
   }
 

@@ -130,7 +130,7 @@ package struct StopCommand: Command {
       }
       context.note("\n")
     } else {
-      context.note("no coordinator runs\n")
+      context.note("\(context.absence)\n")
     }
     return .success
   }
@@ -354,7 +354,10 @@ struct StartReport: Encodable {
   /// A table of the differences with a remedy; `nil` if nothing differs.
   var error: String? {
     guard !differences.isEmpty else { return nil }
-    var table = Table([.text("setting"), .text("flag"), .text("requested"), .text("running")])
+    var table = Table([
+      .text("setting").whole.ifNothingIsCut, .text("flag").whole, .text("requested").wrapped,
+      .text("running").wrapped,
+    ])
     for difference in differences {
       table.addRow([difference.name, difference.flag, difference.asked, difference.running])
     }
@@ -366,6 +369,6 @@ struct StartReport: Encodable {
     return
       "a coordinator already runs (process \(processID)) with other settings and keeps them; "
       + "nothing was changed:\n"
-      + table.rendered + remedy
+      + table.rendered(within: Output.messageColumnCount) + remedy
   }
 }

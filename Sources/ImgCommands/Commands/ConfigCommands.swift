@@ -57,7 +57,8 @@ package struct ConfigShowCommand: Command {
   private static func text(of reports: [SettingReport]) -> String {
     let hasRunning = reports.contains { $0.running != nil }
     var table = Table(
-      [.text("setting"), .text("value"), .text("source")] + (hasRunning ? [.text("running")] : []))
+      [.text("setting").whole, .text("value").wrapped, .text("source").ifItFits]
+        + (hasRunning ? [.text("running").wrapped] : []))
     for report in reports {
       let running = report.running.map(text) ?? ""
       table.addRow(
@@ -100,20 +101,28 @@ package struct ConfigSetCommand: Command {
   }
 
   /// Adds the dashes of flags that have none.
-  package static func prepared(_ arguments: [String]) -> [String] {
+  ///
+  /// - Throws: ``UsageError`` for a word that names no setting.
+  package static func prepared(_ arguments: [String]) throws(UsageError) -> [String] {
     var isValue = false
-    return arguments.map { argument in
+    return try arguments.map { (argument) throws(UsageError) in
       guard !isValue else {
         isValue = false
         return argument
       }
       let name = String(argument.prefix { $0 != "=" })
-      let setting = name.hasPrefix("-") ? nil : try? Setting(keptAs: name)
-      let flag = setting?.option.flag ?? name
-      isValue =
-        name == argument
-        && description.options.contains { $0.flag == flag && $0.placeholder != nil }
+      let flag = OptionGrammar.isOption(name) ? name : try flag(named: name)
+      isValue = name == argument && takesValue(flag)
       return flag + argument.dropFirst(name.count)
+    }
+  }
+
+  private static func flag(named name: String) throws(UsageError) -> String {
+    do throws(InvalidValue) {
+      return try Setting(keptAs: name).option.flag
+    } catch {
+      let isGuess = error.reason.contains("did you mean")
+      throw UsageError(error.reason + (isGuess ? "" : "; imgctl config show --all lists them"))
     }
   }
 
@@ -262,6 +271,13 @@ private struct ConfigEffect {
   }
 }
 
+extension Command {
+  /// Whether an option of the command has a value in the next argument.
+  fileprivate static func takesValue(_ flag: String) -> Bool {
+    description.options.contains { $0.flag == flag && $0.placeholder != nil }
+  }
+}
+
 extension Setting {
   /// Whether it has a default that depends on what starts the coordinator.
   fileprivate func isStartDefault(in settings: Settings) -> Bool {
@@ -276,8 +292,6 @@ package struct LimitsCommand: Command {
   package let isJSON: Bool
   /// The flags of the limits that it changes.
   private let changedFlags: [String]
-  /// About limits that differ from what is asked for.
-  private let remarks: [String]
 
   package static let description = CommandDescription(
     name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
@@ -299,27 +313,35 @@ package struct LimitsCommand: Command {
     changedFlags = LimitChange.options.filter { arguments.contains($0) }.map(\.flag)
     let asked = try Settings(changing: arguments)
     change = changedFlags.isEmpty ? nil : LimitChange(asked, givenBy: arguments)
-    remarks = asked.remarks
   }
 
-  /// Refuses the settings that only a start can change, and says how they are.
+  /// Refuses the settings that only a start can change, and says how they are. Asks for the dashes of the others.
   package static func prepared(_ arguments: [String]) throws(UsageError) -> [String] {
+    var isValue = false
     for (index, argument) in arguments.enumerated() {
       let parts = argument.split(separator: "=", maxSplits: 1)
-      guard argument.hasPrefix("--"), let name = parts.first,
-        let setting = try? Setting(keptAs: String(name)), !setting.isChangeable
+      guard !isValue, let name = parts.first.map(String.init) else {
+        isValue = false
+        continue
+      }
+      isValue = parts.count == 1 && takesValue(name)
+      guard let setting = try? Setting(keptAs: name),
+        !argument.hasPrefix("--") || !setting.isChangeable
       else { continue }
       let value = parts.count > 1 ? String(parts[1]) : arguments.dropFirst(index + 1).first
       let flag = [setting.option.flag, setting.option.placeholder == nil ? nil : value]
+        .compactMap(\.self).joined(separator: " ")
+      guard !setting.isChangeable else {
+        throw UsageError("unexpected argument \(Spelling.quoted(name)); did you mean \(flag)?")
+      }
       throw UsageError(
         "\(setting.option.flag) cannot change while the coordinator runs: imgctl config set "
-          + "\(flag.compactMap(\.self).joined(separator: " ")), then imgctl stop and imgctl start")
+          + "\(flag), then imgctl stop and imgctl start")
     }
     return arguments
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    for remark in remarks { context.note("imgctl: \(remark)\n") }
     let client = try context.runningCoordinator()
     guard let change else {
       return try LimitTable.show(try client.answer(.status), isJSON: isJSON, in: context)
@@ -327,11 +349,8 @@ package struct LimitsCommand: Command {
     let status = try client.answer(.limit(change))
     guard !isJSON else { return try LimitTable.show(status, isJSON: true, in: context) }
     let settings = try Settings(runningAs: status)
-    var table = Table([.text("limit"), .text("flag"), .text("value")])
-    for row in Setting.rows(of: settings) where changedFlags.contains(row.flag) {
-      table.addRow([row.name, row.flag, row.value])
-    }
-    try context.output.write(table.rendered(within: Output.columnCount))
+    try context.output.write(
+      LimitTable.text(of: settings, within: Output.columnCount, only: changedFlags))
     let typed = Setting.keepable.filter { changedFlags.contains($0.option.flag) }
       .flatMap { $0.typed(in: settings) }.joined(separator: " ")
     let object = changedFlags.count == 1 ? "it" : "them"
@@ -342,7 +361,7 @@ package struct LimitsCommand: Command {
 }
 
 /// The settings of a coordinator, as `imgctl status --limits` and `imgctl limits` print them.
-enum LimitTable {
+package enum LimitTable {
   static func show(
     _ cluster: ClusterStatus, isJSON: Bool, in context: CommandContext
   ) throws -> ExitCode {
@@ -355,16 +374,26 @@ enum LimitTable {
           ],
           beside: cluster.limits, cluster.settings))
     } else {
-      try context.output.write(text(of: Settings(runningAs: cluster)))
+      try context.output.write(text(of: Settings(runningAs: cluster), within: Output.columnCount))
     }
     return .success
   }
 
-  private static func text(of settings: Settings) -> String {
-    var table = Table([.text("limit"), .text("flag"), .text("value"), .text("default")])
-    for row in Setting.rows(of: settings) {
-      table.addRow([row.name, row.flag, row.value, row.defaultText])
+  /// - Parameters:
+  ///   - width: of the terminal.
+  ///   - flags: those of the settings to show, without their defaults; `nil` for all settings.
+  package static func text(
+    of settings: Settings, within width: Int?, only flags: [String]? = nil
+  ) -> String {
+    let columns: [Table.Column] = [
+      .text("limit").whole.ifNothingIsCut, .text("flag").whole, .text("value").wrapped,
+      .text("default").ifNothingIsCut,
+    ]
+    var table = Table(flags == nil ? columns : columns.dropLast())
+    for row in Setting.rows(of: settings) where flags?.contains(row.flag) ?? true {
+      let cells = [row.name, row.flag, row.value, row.defaultText]
+      table.addRow(flags == nil ? cells : cells.dropLast())
     }
-    return table.rendered(within: Output.columnCount)
+    return table.rendered(within: width)
   }
 }

@@ -101,7 +101,7 @@ package struct ResumeCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfJobs()
     let status = try client.answer(.change(job, .resume))
     let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
     guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
@@ -142,7 +142,7 @@ package struct PriorityCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let priority = ImageJob.Priority(rawValue: priority) ?? .normal
-    let status = try context.coordinator().answer(.change(job, .setPriority(priority)))
+    let status = try context.coordinatorOfJobs().answer(.change(job, .setPriority(priority)))
     return try context.show(
       status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority.rawValue)")
   }
@@ -182,7 +182,7 @@ package struct RetryCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfJobs()
     let before = try client.answer(.job(job))
     let after = try client.answer(.change(job, .retry(includesFinal: includesFinal)))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
@@ -266,14 +266,16 @@ package struct RemoveCommand: Command {
     }
     switch age {
     case nil where jobs.isEmpty, _? where !jobs.isEmpty:
-      throw UsageError("give either job numbers or \(Self.age.flag)")
+      throw UsageError(
+        "give either job numbers or \(Self.age.flag), such as imgctl remove 7 8, or imgctl remove "
+          + "--older-than 30d")
     case nil: subject = .jobs(jobs)
     case let age?: subject = .olderThan(age)
     }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinator()
+    let client = try context.coordinatorOfJobs()
     let jobs = try jobs(of: client, at: context.now)
     if !jobs.isEmpty {
       try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)

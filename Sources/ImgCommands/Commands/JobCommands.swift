@@ -60,7 +60,7 @@ package struct WaitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
-      job, continuing: try context.coordinator(), readsFiles: true)
+      job, continuing: try context.coordinatorOfJobs(), readsFiles: true)
   }
 }
 

@@ -76,7 +76,8 @@ package struct StatusCommand: Command {
     table.add(status)
     let failures = FailureReport(status)
     try context.output.write(
-      table.rendered(within: Output.columnCount) + failures.counts.map { $0 + "\n" }.joined())
+      table.rendered(within: Output.columnCount)
+        + failures.counts.map { context.completed($0) + "\n" }.joined())
     if let shortage = ShortageText(status) { context.note(shortage.warning) }
     if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note) }
@@ -153,7 +154,7 @@ struct ClusterScreen {
   // MARK: - Text
 
   private func text(of status: ClusterStatus, _ store: LocalStore.View?) throws -> String {
-    var facts = Table([.text("coordinator"), .text(status.state.rawValue)])
+    var facts = Table([.text("coordinator").whole, .text(status.state.rawValue).wrapped])
     let age = HumanText.duration(status.startedAt.duration(to: context.now))
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
     facts.addRow(["socket", status.socketPath])
@@ -173,8 +174,10 @@ struct ClusterScreen {
     for (processes, sandbox) in Self.sandboxes(of: status) {
       facts.addRow(["sandbox", "\(processes): \(sandbox)"])
     }
-    if let error = status.journalError { facts.addRow(["ERROR", error]) }
-    if let error = status.storeError { facts.addRow(["ERROR", text(of: error)]) }
+    if let error = status.journalError { facts.addRow(["ERROR", context.completed(error)]) }
+    if let error = status.storeError {
+      facts.addRow(["ERROR", context.completed(text(of: error))])
+    }
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
       + hosts(status.waitingHosts)
@@ -252,7 +255,7 @@ struct ClusterScreen {
   /// The hosts that hold URLs up: some of those that are queued.
   private func hosts(_ waits: [Wait]) -> String {
     guard !waits.isEmpty else { return "" }
-    var table = Table([.number("held up"), .text("because")])
+    var table = Table([.number("held up"), .text("because").wrapped])
     for wait in waits {
       table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
     }

@@ -330,3 +330,46 @@ struct RecoveredFiles {
     try outcomeFile.commit()
   }
 }
+
+/// Handles a command that crashes while it reads a damaged store.
+enum StoreCrash {
+  /// Set in the environment of a command that was restarted after such a crash.
+  private static let variable = "IMGCTL_STORE_CRASHED"
+
+  /// Whether the command has crashed in the store before. A `get` then leaves the store to the
+  /// coordinator, whose workers recreate it, and a `reset` does not open it.
+  static var hasHappened: Bool { ThisProcess.environment[variable] != nil }
+
+  /// - Parameters:
+  ///   - arguments: the program's arguments, without its name.
+  ///   - environment: the program's environment at its start.
+  static func prepare(
+    for handling: StoreCrashHandling, _ arguments: [String], environment: [String: String],
+    _ context: CommandContext
+  ) {
+    switch handling {
+    case .restart where !hasHappened:
+      let changed = environment.merging([variable: "1"]) { $1 }
+      CrashRegion.restart(arguments: arguments, environment: changed)
+    case .restart, .report:
+      prepare(
+        "store_damaged",
+        "the store in \(context.settings.storeDirectory) is damaged; imgctl cache reset removes it, and "
+          + "requests make its thumbnails again", context)
+    }
+  }
+
+  /// ``prepare(for:_:environment:_:)`` before the command reads the journal.
+  static func prepareForJournal(_ context: CommandContext) {
+    let directory = context.settings.journalDirectory
+    prepare(
+      "journal_damaged",
+      "the journal in \(directory) is damaged; imgctl recover \(directory) DIR extracts the intact jobs",
+      context)
+  }
+
+  private static func prepare(_ code: String, _ sentence: String, _ context: CommandContext) {
+    let report = ErrorReport(.wrongUse, code: code, "imgctl: \(sentence)")
+    CrashRegion.report(context.line(of: report), exitStatus: report.exitCode.rawValue)
+  }
+}

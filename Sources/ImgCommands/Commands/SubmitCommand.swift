@@ -126,7 +126,7 @@ package struct SubmitCommand: Command {
       paths: listPaths, of: Self.description, as: format ?? .text,
       files: ListSubmission.FileOptions(isRecursive: isRecursive, keep: options.keep),
       fetchingBy: isFetched ? try context.listFetch() : nil)
-    let client = try context.coordinator()
+    let client = try context.fetchingCoordinator()
     let submitted = try list.submit(
       to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
     if !isJSON, let skipped = list.skipped.text { context.note(skipped + "\n") }

@@ -94,9 +94,10 @@ struct PictureOutput: Hashable, Sendable {
     if !isOriginal, let path, let format = ImageFormat(extensionOf: path),
       ImageVariant.Format(format) == nil
     {
+      let name = path.split(separator: ".").last.map { $0.lowercased() } ?? format.rawValue
       throw UsageError(
-        "--output: \(Spelling.quotedWhole(path)): thumbnails are not \(format.rawValue); end the name in .jpg, "
-          + ".png, .webp, .avif or .gif")
+        "--output: \(Spelling.quotedWhole(path)): thumbnails are not \(name); end the name in .jpg, .png, "
+          + ".webp, .avif or .gif")
     }
     guard !isJSON || path != "-" else {
       throw UsageError("--json and --output - would both write to standard output")

@@ -2,6 +2,23 @@ package import ImgModel
 
 /// Formats quantities and names for people: rounded, with a unit.
 package enum HumanText {
+  /// Breaks a text at spaces, and longer words anywhere, into lines of at most so many characters.
+  static func lines(of text: String, within width: Int) -> [String] {
+    var lines: [String] = []
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      if let last = lines.last, last.count + 1 + word.count <= width {
+        lines[lines.count - 1] = "\(last) \(word)"
+        continue
+      }
+      var rest = word
+      repeat {
+        lines.append(String(rest.prefix(width)))
+        rest = rest.dropFirst(width)
+      } while !rest.isEmpty
+    }
+    return lines
+  }
+
   /// Bytes in binary units, such as `1.4 MiB`.
   package static func size(_ byteCount: Int64) -> String {
     scaled(Double(byteCount), by: 1_024, units: ["B", "KiB", "MiB", "GiB", "TiB"])
@@ -270,6 +287,14 @@ package struct Table: Sendable {
     fileprivate let isNumeric: Bool
     /// Whether a terminal that is too narrow for all columns does without it.
     fileprivate var isOptional = false
+    /// The same, before a text is cut.
+    fileprivate var isSpare = false
+    fileprivate var treatment = Treatment.cut
+
+    /// What a terminal that is too narrow does with a text.
+    fileprivate enum Treatment {
+      case cut, wrap, leave
+    }
 
     /// A column of text, aligned left.
     package static func text(_ heading: String) -> Column {
@@ -287,11 +312,34 @@ package struct Table: Sendable {
       column.isOptional = true
       return column
     }
+
+    /// The same, before the text of another column is cut.
+    package var ifNothingIsCut: Column {
+      var column = self
+      column.isSpare = true
+      return column
+    }
+
+    /// Its text goes on in the next line if it does not fit.
+    package var wrapped: Column {
+      var column = self
+      column.treatment = .wrap
+      return column
+    }
+
+    /// Its text is never cut, such as a flag.
+    package var whole: Column {
+      var column = self
+      column.treatment = .leave
+      return column
+    }
   }
 
   private static let gap = "  "
   /// Texts are not cut shorter.
   private static let minimumTextWidth = 8
+  /// A column of texts that are wrapped is not narrower while there is a column to spare.
+  private static let minimumWrappedWidth = 16
 
   private let columns: [Column]
   private var rows: [[String]] = []
@@ -311,8 +359,8 @@ package struct Table: Sendable {
 
   /// The same for a terminal.
   ///
-  /// A narrow terminal first does without optional columns of zeros, then the widest texts are cut, and at last
-  /// it does without other optional columns, the last ones first.
+  /// A narrow terminal first does without optional columns of zeros and columns to spare, then the widest texts are
+  /// cut or wrapped, and at last it does without other optional columns, the last ones first.
   ///
   /// - Parameter width: of the terminal; `nil` shows everything.
   package func rendered(within width: Int?) -> String {
@@ -321,7 +369,8 @@ package struct Table: Sendable {
       lines.map { $0[column].count }.max() ?? 0
     }
     if let width { fit(&widths, within: width) }
-    return lines.map { render($0, widths: widths) + "\n" }.joined()
+    return lines.flatMap { wrap($0, widths: widths) }.map { render($0, widths: widths) + "\n" }
+      .joined()
   }
 
   /// - Parameter widths: of the columns; 0 for one that is left out.
@@ -331,6 +380,9 @@ package struct Table: Sendable {
       rows.allSatisfy { ["", "0", "-"].contains($0[column]) }
     }
     for column in empty where Self.sum(widths) > width { widths[column] = 0 }
+    for column in columns.indices.reversed() where columns[column].isSpare {
+      if minimumSum(widths) > width { widths[column] = 0 }
+    }
     cutTexts(&widths, within: width)
     for column in optional where Self.sum(widths) > width { widths[column] = 0 }
     cutTexts(&widths, within: width)
@@ -340,7 +392,8 @@ package struct Table: Sendable {
   private func cutTexts(_ widths: inout [Int], within width: Int) {
     while Self.sum(widths) > width {
       let texts = columns.indices.filter {
-        !columns[$0].isNumeric && widths[$0] > Self.minimumTextWidth
+        !columns[$0].isNumeric && columns[$0].treatment != .leave
+          && widths[$0] > Self.minimumTextWidth
       }
       guard let widest = texts.max(by: { widths[$0] < widths[$1] }) else { return }
       widths[widest] -= 1
@@ -350,6 +403,26 @@ package struct Table: Sendable {
   private static func sum(_ widths: [Int]) -> Int {
     let shown = widths.filter { $0 > 0 }
     return shown.reduce(0, +) + gap.count * max(0, shown.count - 1)
+  }
+
+  /// The width that is needed if all texts that can be wrapped are.
+  private func minimumSum(_ widths: [Int]) -> Int {
+    Self.sum(
+      columns.indices.map { column in
+        columns[column].treatment == .wrap
+          ? min(widths[column], Self.minimumWrappedWidth) : widths[column]
+      })
+  }
+
+  /// The lines of a row.
+  private func wrap(_ cells: [String], widths: [Int]) -> [[String]] {
+    let texts = columns.indices.map { column in
+      columns[column].treatment == .wrap && widths[column] > 0
+        ? HumanText.lines(of: cells[column], within: widths[column]) : [cells[column]]
+    }
+    return (0..<(texts.map(\.count).max() ?? 1)).map { line in
+      texts.map { line < $0.count ? $0[line] : "" }
+    }
   }
 
   private func render(_ cells: [String], widths: [Int]) -> String {

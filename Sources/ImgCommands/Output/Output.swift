@@ -112,13 +112,83 @@ package struct ErrorReport: Encodable {
   }
 
   /// One line for standard error, with a line feed.
-  package func line(isJSON: Bool) -> String {
-    guard isJSON, let json = try? Output.json(of: self) else { return text + "\n" }
+  ///
+  /// - Parameter places: those that the commands in it carry.
+  package func line(isJSON: Bool, places: TypedPlaces = .none) -> String {
+    let report = ErrorReport(exitCode, code: code, places.completed(text))
+    guard isJSON, let json = try? Output.json(of: report) else { return report.text + "\n" }
     return json
   }
 
   package func encode(to encoder: any Encoder) throws {
     try JSONObject(["error": JSONObject(["code": code, "message": text])]).encode(to: encoder)
+  }
+}
+
+/// The places that a command line names: its socket and directories, as they were typed. The commands that messages
+/// advise carry them, so that they reach the same coordinator. Those of variables are in the shell of the reader.
+package struct TypedPlaces: Sendable {
+  package static let none = TypedPlaces(in: [])
+
+  /// The first words of the commands that take places.
+  private static let commandWords = Set(
+    CommandTable.all.filter { $0.description.options.contains(Setting.dataDirectory.option) }
+      .compactMap { $0.words.first })
+
+  /// Such as `--data-dir pictures`; empty if no place is named.
+  private let flags: String
+
+  /// - Parameter arguments: without the program's name. Wrong options count as no places.
+  package init(in arguments: [String]) {
+    let grammar = OptionGrammar(CommandTable.options + [.help, .version])
+    var typed: [String: String] = [:]
+    var rest = arguments[...]
+    while let argument = rest.popFirst(), argument != "--" {
+      guard OptionGrammar.isOption(argument) else { continue }
+      for given in (try? grammar.read(argument, rest: &rest)) ?? [] {
+        typed[given.option.flag] = given.value
+      }
+    }
+    flags = OptionDescription.places.compactMap { place in
+      typed[place.flag].map { "\(place.flag) \(Self.shellWord($0).printable)" }
+    }.joined(separator: " ")
+  }
+
+  /// A text in which the commands that it advises carry the places.
+  package func completed(_ text: String) -> String {
+    guard !flags.isEmpty else { return text }
+    var completed = ""
+    let parts = text.split(separator: "imgctl ", omittingEmptySubsequences: false)
+    for (index, part) in parts.enumerated() {
+      if index > 0 {
+        completed += Self.isAdvice(part, after: completed) ? "imgctl \(flags) " : "imgctl "
+      }
+      completed += part
+    }
+    return completed
+  }
+
+  /// Whether a command is one to type, and not the name of one.
+  ///
+  /// - Parameters:
+  ///   - rest: what follows `imgctl`.
+  ///   - text: what precedes it.
+  private static func isAdvice(_ rest: Substring, after text: String) -> Bool {
+    let word = rest.prefix(while: \.isLetter)
+    guard commandWords.contains(String(word)), text.last.map(" (\n\"".contains) ?? true,
+      !text.hasSuffix(" of "), !text.hasSuffix(" last "),
+      !rest.dropFirst(word.count).hasPrefix(" --help")
+    else { return false }
+    // An error begins with the name of the command that failed.
+    return !text.isEmpty
+      || !CommandTable.all.contains { rest.hasPrefix("\($0.words.joined(separator: " ")): ") }
+  }
+
+  /// A word of a command line of sh(1).
+  private static func shellWord(_ text: String) -> String {
+    let isPlain = text.allSatisfy { $0.isLetter || $0.isNumber || "/._-+:=@,%".contains($0) }
+    guard !isPlain || text.isEmpty else { return text }
+    return "'\(text.replacing("'", with: "'\\''"))'"
   }
 }
 
@@ -205,6 +275,9 @@ struct RequestedURL: Encodable {
 extension Output {
   /// The columns of the terminal that standard output is; `nil` if it is none.
   static var columnCount: Int? { Terminal.columns(1) }
+
+  /// The columns of the terminal that standard error is; `nil` if it is none.
+  static var messageColumnCount: Int? { Terminal.columns(2) }
 
   /// Whether standard output is a terminal that obeys control sequences.
   static var obeysControls: Bool { Terminal.obeysControls(1) }

@@ -16,6 +16,7 @@ final class ClientRequests {
   private let cluster: ClusterRequests
   private let clients: ClientTable
   private let storeDirectory: String
+  private let proxies: ProxySettings
   private let log: Log
 
   init(
@@ -26,6 +27,7 @@ final class ClientRequests {
     self.clients = clients
     self.log = log
     storeDirectory = settings.storeDirectory
+    proxies = settings.proxies
     let starter = JobStarter(
       scheduler: scheduler, journal: journal, lifecycle: lifecycle, log: log)
     submissions = Submissions(
@@ -83,7 +85,8 @@ final class ClientRequests {
   private func greet(_ client: ClientConnection, _ hello: Hello) {
     let isSame = hello.protocolVersion == Build.protocolVersion
     client.didGreet(inSameProtocol: isSame)
-    let answer = Hello(processID: ThisProcess.processID, storeDirectory: storeDirectory)
+    let answer = Hello(
+      processID: ThisProcess.processID, storeDirectory: storeDirectory, proxies: proxies)
     clients.send(.hello(answer), to: client)
     if !isSame {
       clients.dismiss(
@@ -193,7 +196,8 @@ final class ClusterRequests {
     {
       return clients.refuse(request, of: client, .invalidRequest, reason)
     }
-    log.note("limits changed by client \(client.id.rawValue)")
+    log.note(
+      "limits changed by client \(client.id.rawValue): \(limits.typed.joined(separator: " "))")
     scheduler.handle(.limitsChanged(limits))
     workers.limitBandwidth()
     memory.sharesChanged()

@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 
 /// What `imgctl start` and `imgctl config` were told about the coordinator of a data directory. Every later
 /// start of a coordinator there uses it, unless a flag or a variable says otherwise.
@@ -102,6 +102,9 @@ extension Settings {
     }
   }
 
+  /// Whether the environment alone decides on the proxies: neither `--proxy` nor what is kept does.
+  package var takesProxiesOfEnvironment: Bool { sources[Setting.proxy.option.flag] == nil }
+
   /// The flags of the settings that come from a source and differ from their defaults, as they are typed.
   ///
   /// - Parameter source: `nil` for all sources.
@@ -204,5 +207,66 @@ extension Setting {
     case nil where option.flag == Self.proxy.option.flag && !settings.proxies.isEmpty: "environment"
     case nil: SettingReport.defaultSource
     }
+  }
+}
+
+/// The settings of a running coordinator that `imgctl limits` changes.
+extension LimitChange {
+  /// The options of a command that changes the limits of a running coordinator.
+  package static let options = Setting.changeable.map(\.changeOption)
+
+  /// The limits on the command line. The others keep their values; the environment counts only at
+  /// the next start.
+  ///
+  /// - Parameters:
+  ///   - asked: those of the same arguments.
+  ///   - arguments: the arguments of a command that lists ``options``.
+  package init(_ asked: Settings, givenBy arguments: ArgumentReader) {
+    self.init(asked) { arguments.contains($0.changeOption) }
+  }
+
+  /// - Parameter isGiven: the settings to change.
+  package init(_ asked: Settings, of isGiven: (Setting) -> Bool) {
+    func given<Value>(_ setting: Setting, _ limit: KeyPath<Limits, Value>) -> Value? {
+      isGiven(setting) ? asked.limits[keyPath: limit] : nil
+    }
+    self.init(
+      transfers: given(.transfers, \.transfers),
+      transfersPerHost: given(.transfersPerHost, \.transfersPerHost),
+      hostRatePerMinute: given(.ratePerHost, \.hostRatePerMinute),
+      bytesPerSecond: given(.bytesPerSecond, \.bytesPerSecond),
+      hostBytesPerSecond: given(.bytesPerSecondPerHost, \.hostBytesPerSecond),
+      defaultExpiry: given(.defaultExpiry, \.defaultExpiry),
+      memoryBudgetByteCount: given(.memoryBudget, \.memoryBudgetByteCount))
+  }
+
+  /// The flags of the change, as they are typed.
+  package var typed: [String] {
+    var settings = Settings(socketPath: "", dataDirectory: "")
+    settings.limits.apply(self)
+    let given: [(Setting, Bool)] = [
+      (.transfers, transfers != nil), (.transfersPerHost, transfersPerHost != nil),
+      (.ratePerHost, hostRatePerMinute != nil), (.bytesPerSecond, bytesPerSecond != nil),
+      (.bytesPerSecondPerHost, hostBytesPerSecond != nil),
+      (.memoryBudget, memoryBudgetByteCount != nil),
+      (.defaultExpiry, defaultExpiry != nil),
+    ]
+    return given.filter(\.1).flatMap { setting, _ in setting.typed(in: settings) }
+  }
+}
+
+extension Settings {
+  /// The settings that a command gives a running coordinator, with the defaults of all others.
+  ///
+  /// - Parameter arguments: the arguments of a command that lists `LimitChange.options`.
+  /// - Throws: ``UsageError`` for a limit out of its range.
+  package init(changing arguments: ArgumentReader) throws(UsageError) {
+    self.init(socketPath: "", dataDirectory: "")
+    for setting in Setting.changeable {
+      guard let texts = arguments.texts(of: setting.changeOption) else { continue }
+      try setting.put(texts, from: setting.changeOption.flag, into: &self)
+    }
+    raiseLimits()
+    try refuseRaisedLimits()
   }
 }

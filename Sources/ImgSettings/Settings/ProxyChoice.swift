@@ -123,3 +123,11 @@ extension ProxySettings {
     return texts + ["not for \(directHosts.joined(separator: " "))"]
   }
 }
+
+extension Settings {
+  /// What is asked for, and what it amounts to.
+  var proxy: (asked: ProxyChoice?, inUse: ProxySettings) {
+    get { (proxyChoice, proxies) }
+    set { proxyChoice = newValue.asked }
+  }
+}

@@ -253,7 +253,8 @@ extension Setting {
     help:
       "The maximum size of the store, at least 10M; 8K for each thumbnail of 256x256. \"auto\": a "
       + "quarter of what is free on its disk at the start, or in the store already.",
-    isLimit: true, \.storeBudget, .optional(.number(.size, 0...(16 << 40)), or: "auto"))
+    isLimit: true, \.storeBudget,
+    .optional(.number(.size, 0...Settings.maximumStoreBudgetByteCount), or: "auto"))
 
   private static let limits: [Setting] = [
     Setting(
@@ -364,7 +365,8 @@ extension Setting {
     isSecret: true, \.proxy,
     Form(
       value: { (texts) throws(InvalidValue) in (try ProxyChoice(parsing: texts[0]), .none) },
-      texts: { $0.inUse.texts }, exactTexts: { $0.asked.map { [$0.text] } ?? [] }))
+      texts: { $0.inUse.isEmpty ? $0.asked.map { [$0.text] } ?? [] : $0.inUse.texts },
+      exactTexts: { $0.asked.map { [$0.text] } ?? [] }))
 
   private static let guards: [Setting] = [
     Setting(
@@ -483,12 +485,6 @@ extension Setting.Form<Bool> {
 }
 
 extension Settings {
-  /// What is asked for, and what it amounts to.
-  fileprivate var proxy: (asked: ProxyChoice?, inUse: ProxySettings) {
-    get { (proxyChoice, proxies) }
-    set { proxyChoice = newValue.asked }
-  }
-
   /// `nil` for an automatic one.
   fileprivate var storeBudget: Int64? {
     get { isStoreBudgetAutomatic ? nil : limits.storeBudgetByteCount }

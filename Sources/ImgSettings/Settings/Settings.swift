@@ -54,11 +54,13 @@ package struct Settings: Hashable, Sendable {
   package var isStoreBudgetAutomatic = false
   /// Where each setting comes from, by its flag; a setting that has its default is not there.
   package internal(set) var sources: [String: Source] = [:]
-  /// What to say of the limits that were below their minimum and raised, by their flags.
-  private var raisedLimits: [String: String] = [:]
+  /// The limits that were below their minimum and raised, by their flags.
+  private var raisedLimits: [String: RaisedLimit] = [:]
 
   /// The minimum store budget. A smaller one is raised to it.
   package static let minimumStoreBudgetByteCount: Int64 = 10 << 20
+  private static let storeBudgetRange = minimumStoreBudgetByteCount...maximumStoreBudgetByteCount
+  static let maximumStoreBudgetByteCount: Int64 = 16 << 40
 
   /// The share of its disk that an automatic budget gives the store: of what is free, or in the store
   /// already.
@@ -118,27 +120,37 @@ package struct Settings: Hashable, Sendable {
 
   /// Raises limits that are below their minimum: without transfers, nothing would be fetched.
   mutating func raiseLimits() {
-    raise(\.transfers, of: .transfers, to: LimitChange.transferRange.lowerBound)
-    raise(\.transfersPerHost, of: .transfersPerHost, to: LimitChange.transferRange.lowerBound)
-    raise(
-      \.memoryBudgetByteCount, of: .memoryBudget, to: LimitChange.memoryBudgetRange.lowerBound)
-    raise(\.storeBudgetByteCount, of: .storeBudget, to: Self.minimumStoreBudgetByteCount)
+    let memory = LimitChange.memoryBudgetRange
+    raise(\.transfers, of: .transfers, into: LimitChange.transferRange, .count)
+    raise(\.transfersPerHost, of: .transfersPerHost, into: LimitChange.transferRange, .count)
+    raise(\.memoryBudgetByteCount, of: .memoryBudget, into: memory, .size)
+    raise(\.storeBudgetByteCount, of: .storeBudget, into: Self.storeBudgetRange, .size)
   }
 
-  private mutating func raise<Value: Comparable>(
-    _ limit: WritableKeyPath<Limits, Value>, of setting: Setting, to minimum: Value
+  private mutating func raise<Value: BinaryInteger>(
+    _ limit: WritableKeyPath<Limits, Value>, of setting: Setting, into range: ClosedRange<Value>,
+    _ scale: UnitScale
   ) {
-    guard limits[keyPath: limit] < minimum else { return }
+    guard limits[keyPath: limit] < range.lowerBound else { return }
     let asked = setting.texts(in: self).joined()
-    limits[keyPath: limit] = minimum
-    let flag = setting.option.flag
-    raisedLimits[flag] =
-      "\(flag) is \(setting.texts(in: self).joined()), the minimum, instead of \(asked)"
+    limits[keyPath: limit] = range.lowerBound
+    raisedLimits[setting.option.flag] = RaisedLimit(
+      asked: asked, minimum: scale.text(Int64(range.lowerBound)),
+      maximum: scale.text(Int64(range.upperBound)))
   }
 
   /// Notes about settings that differ from the requested ones.
   package var remarks: [String] {
-    raisedLimits.sorted { $0.key < $1.key }.map(\.value)
+    raisedLimits.sorted { $0.key < $1.key }.map { flag, limit in
+      "\(flag) is \(limit.minimum), the minimum, instead of \(limit.asked)"
+    }
+  }
+
+  /// - Throws: ``UsageError`` with the range of a limit that was below its minimum.
+  func refuseRaisedLimits() throws(UsageError) {
+    guard let (flag, limit) = raisedLimits.min(by: { $0.key < $1.key }) else { return }
+    throw UsageError(
+      "\(flag): \(Spelling.quoted(limit.asked)) is not from \(limit.minimum) to \(limit.maximum)")
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
@@ -153,6 +165,13 @@ package struct Settings: Hashable, Sendable {
     let variables = Setting.all.map { ($0.environmentVariable, "") }
     return proxies.environment.merging(variables) { own, _ in own }
   }
+}
+
+/// A limit that was asked for below its minimum.
+private struct RaisedLimit: Hashable, Sendable {
+  let asked: String
+  let minimum: String
+  let maximum: String
 }
 
 /// The paths in the data directory and the cache directory.
@@ -317,9 +336,9 @@ extension Setting {
       asked.limits.storeBudgetByteCount = running.limits.storeBudgetByteCount
     }
     return all.filter(isIncluded).compactMap {
-      let texts = [asked, running].map($0.texts)
+      let texts = [asked, running].map($0.texts).map { $0.isEmpty ? ["none"] : $0 }
       guard Set(texts[0]) != Set(texts[1]) else { return nil }
-      let shown = texts.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
+      let shown = texts.map { $0.joined(separator: ", ") }
       return Difference(
         name: $0.name, flag: $0.option.flag, asked: shown[0], running: shown[1],
         isChangeable: $0.isChangeable)
@@ -374,50 +393,6 @@ struct DefaultPlaces {
 
   static func absolutePath(_ path: String?) -> String? {
     path.flatMap { $0.hasPrefix("/") ? $0 : nil }
-  }
-}
-
-extension LimitChange {
-  /// The options of a command that changes the limits of a running coordinator.
-  package static let options = Setting.changeable.map(\.changeOption)
-
-  /// The limits on the command line. The others keep their values; the environment counts only at
-  /// the next start.
-  ///
-  /// - Parameters:
-  ///   - asked: those of the same arguments.
-  ///   - arguments: the arguments of a command that lists ``options``.
-  package init(_ asked: Settings, givenBy arguments: ArgumentReader) {
-    self.init(asked) { arguments.contains($0.changeOption) }
-  }
-
-  /// - Parameter isGiven: the settings to change.
-  package init(_ asked: Settings, of isGiven: (Setting) -> Bool) {
-    func given<Value>(_ setting: Setting, _ limit: KeyPath<Limits, Value>) -> Value? {
-      isGiven(setting) ? asked.limits[keyPath: limit] : nil
-    }
-    self.init(
-      transfers: given(.transfers, \.transfers),
-      transfersPerHost: given(.transfersPerHost, \.transfersPerHost),
-      hostRatePerMinute: given(.ratePerHost, \.hostRatePerMinute),
-      bytesPerSecond: given(.bytesPerSecond, \.bytesPerSecond),
-      hostBytesPerSecond: given(.bytesPerSecondPerHost, \.hostBytesPerSecond),
-      defaultExpiry: given(.defaultExpiry, \.defaultExpiry),
-      memoryBudgetByteCount: given(.memoryBudget, \.memoryBudgetByteCount))
-  }
-}
-
-extension Settings {
-  /// The settings that a command gives a running coordinator, with the defaults of all others.
-  ///
-  /// - Parameter arguments: the arguments of a command that lists `LimitChange.options`.
-  package init(changing arguments: ArgumentReader) throws(UsageError) {
-    self.init(socketPath: "", dataDirectory: "")
-    for setting in Setting.changeable {
-      guard let texts = arguments.texts(of: setting.changeOption) else { continue }
-      try setting.put(texts, from: setting.changeOption.flag, into: &self)
-    }
-    raiseLimits()
   }
 }
 

@@ -132,12 +132,15 @@ package struct Hello: Hashable, Sendable, Fielded {
   package let processID: Int32
   /// The store's directory; only in the coordinator's hello to a client.
   package let storeDirectory: String?
+  /// The proxies of the workers, without their passwords; only in the coordinator's hello to a client.
+  package let proxies: ProxySettings?
 
   package init(
     protocolVersion: Int = Build.protocolVersion, version: String = Build.version,
-    processID: Int32, storeDirectory: String? = nil
+    processID: Int32, storeDirectory: String? = nil, proxies: ProxySettings? = nil
   ) {
     self.storeDirectory = storeDirectory
+    self.proxies = proxies?.withoutCredentials
     self.protocolVersion = protocolVersion
     self.version = version
     self.processID = processID
@@ -146,6 +149,7 @@ package struct Hello: Hashable, Sendable, Fielded {
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     processID = try f.field("pid", value?.processID)
     protocolVersion = try f.field("protocol", value?.protocolVersion)
+    proxies = try f.optional("proxy", value?.proxies)
     storeDirectory = try f.optional("store", value?.storeDirectory)
     version = try f.field("version", value?.version)
   }
