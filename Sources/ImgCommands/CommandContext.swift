@@ -298,7 +298,9 @@ package struct CommandContext {
   ///
   /// - Throws: ``UsageError`` if the directory is named and no data directory.
   func coordinatorOfJobs() throws -> sending Client {
-    guard settings.isNamed(.dataDirectory), !hasJournal else { return try coordinator() }
+    guard settings.startsCoordinator, settings.isNamed(.dataDirectory), !hasJournal else {
+      return try coordinator()
+    }
     guard let client = try coordinatorIfRunning() else { throw UsageError("imgctl: \(absence)") }
     return client
   }

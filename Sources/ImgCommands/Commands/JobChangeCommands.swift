@@ -275,7 +275,7 @@ package struct RemoveCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinatorOfJobs()
+    let client = try areJobsNamed ? context.coordinatorOfJobs() : context.coordinator()
     let jobs = try jobs(of: client, at: context.now)
     if !jobs.isEmpty {
       try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)
