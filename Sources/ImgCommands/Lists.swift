@@ -68,7 +68,6 @@ enum ListPlace: CustomStringConvertible {
       return
     }
     guard Self.isURL(text) else {
-      try Self.requireFile(text, of: command)
       self = takesFiles && FileList.isNamed(by: text) ? .pictures([text]) : .file(text)
       return
     }
@@ -83,7 +82,7 @@ enum ListPlace: CustomStringConvertible {
   }
 
   /// - Throws: a ``UsageError`` for a file that does not exist.
-  private static func requireFile(_ path: String, of command: CommandDescription) throws {
+  fileprivate static func requireFile(_ path: String, of command: CommandDescription) throws {
     guard path != "-" else { return }
     do throws(SystemError) {
       _ = try FileStatus(following: path)
@@ -182,10 +181,11 @@ struct ListSubmission: ~Copyable {
       }
       places.append((place, paths.count == 1 ? nil : position))
     }
-    for case (.file(let path), _) in places.dropFirst() { try ListFile.check(path: path) }
     if case .picsum(_?) = format, !places.allSatisfy(\.place.isFetched) {
       throw UsageError("\(command.name): \(ListFormat.pages.flag) is for lists at URLs alone")
     }
+    for case (.file(let path), _) in places { try ListPlace.requireFile(path, of: command) }
+    for case (.file(let path), _) in places.dropFirst() { try ListFile.check(path: path) }
     self.places = places[...]
     guard try fill() else {
       let names = places.map(\.place.description).joined(separator: ", ")

@@ -455,6 +455,7 @@ import Testing
     #expect(report.exitCode == exitCode)
     let sentence = report.line(isJSON: false)
     #expect(sentence.hasPrefix("imgctl"))
+    #expect(sentence.hasSuffix("; see imgctl list\n") == (code == "unknown_job"))
     #expect(
       report.line(isJSON: true)
         == #"{"error":{"code":"\#(code)","message":"\#(sentence.dropLast())"},"schema":1}"# + "\n")

@@ -105,7 +105,8 @@ package struct ErrorReport: Encodable {
     case let error as UsageError: self.init(.wrongUse, code: "usage", error.description)
     case let error as any CodedError:
       self.init(
-        error.meansNoCoordinator ? .noCoordinator : .wrongUse, code: error.errorCode.rawValue, text)
+        error.meansNoCoordinator ? .noCoordinator : .wrongUse, code: error.errorCode.rawValue,
+        error.errorCode == .unknownJob ? "\(text); see imgctl list" : text)
     case is SystemError: self.init(.wrongUse, code: "system", text)
     default: self.init(.wrongUse, code: "failed", text)
     }
