@@ -144,6 +144,10 @@ extension ManifestLine {
   }
 }
 
+extension LineResult {
+  var isDone: Bool { if case .done = outcome { true } else { false } }
+}
+
 extension Thumbnail {
   /// The same in a file of another length.
   fileprivate func with(byteCount: Int) -> Thumbnail {
@@ -193,7 +197,7 @@ final class ExportManifest {
     try output.write(json: line)
   }
 
-  /// Keeps what was written so far, also if the process is killed by a signal.
+  /// From here on, a signal that ends the process loses nothing of what was written.
   func flush() throws {
     try output.flush()
   }

@@ -236,7 +236,7 @@ final class JobExport {
     }
     let found = try stored(entry)
     let earlier = earlierFiles(of: entry, besides: found)
-    guard missing == nil || isComplete(entry, found, earlier) else {
+    guard missing == nil || isComplete(found, earlier) else {
       waiting.append(Waiting(result: entry, earlier: earlier, line: nil))
       awaitedCount += 1
       if awaitedCount == Self.missingMaximum { try makeAwaited() }
@@ -264,29 +264,40 @@ final class JobExport {
     try results.removePins(of: job.job)
   }
 
-  /// Makes the missing results of the lines that wait. Each is written as soon as it is made, and all of
-  /// them have their place in the manifest then.
+  /// Makes the missing results of the lines that wait. Each is written as soon as it is made, and is in the
+  /// manifest as soon as those before it are.
   private func makeAwaited() throws {
-    let lines = waiting
+    var lines = waiting[...]
     waiting = []
     awaitedCount = 0
-    var earlier: [Int: EarlierFiles] = [:]
-    for line in lines where line.line == nil { earlier[line.result.index] = line.earlier }
+    let earlier = Dictionary(uniqueKeysWithValues: lines.map { ($0.result.index, $0.earlier) })
     var made: [Int: ManifestLine] = [:]
-    try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
-      let found = try stored(entry)
-      let earlier = earlier[entry.index] ?? [:]
-      guard isComplete(entry, found, earlier) else { return false }
-      if !entry.isDone { unmadeCount += 1 }
-      made[entry.index] = try write(entry, found, earlier)
-      return true
+    do {
+      try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
+        let found = try stored(entry)
+        let earlier = earlier[entry.index] ?? [:]
+        guard isComplete(found, earlier) else { return false }
+        if !entry.isDone { unmadeCount += 1 }
+        made[entry.index] = try write(entry, found, earlier)
+        while let next = lines.first, let line = next.line ?? made[next.result.index] {
+          try manifest.write(line)
+          lines.removeFirst()
+        }
+        try manifest.flush()
+        return true
+      }
+    } catch {
+      // For the next export. The order of the list has gaps then.
+      for line in lines.compactMap({ $0.line ?? made[$0.result.index] }) {
+        try? manifest.write(line)
+      }
+      throw error
     }
     for line in lines {
-      let (entry, earlier) = (line.result, line.earlier)
+      let entry = line.result
       try manifest.write(
-        try line.line ?? made[entry.index] ?? write(entry, stored(entry), earlier))
+        try line.line ?? made[entry.index] ?? write(entry, stored(entry), line.earlier))
     }
-    try manifest.flush()
   }
 
   /// What the store has of a line, in the order of the job's variants.
@@ -297,6 +308,7 @@ final class JobExport {
   private func earlierFiles(
     of entry: LineResult, besides found: [StoredResult?]
   ) -> EarlierFiles {
+    guard found.contains(where: { $0 == nil }) else { return [:] }
     let files = manifest.earlierFiles(ofLine: entry.index)
     var earlier: EarlierFiles = [:]
     for (variant, result) in found.enumerated() where result == nil {
@@ -309,9 +321,7 @@ final class JobExport {
   }
 
   /// Whether making a line again would add nothing to what was found of it.
-  private func isComplete(
-    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles
-  ) -> Bool {
+  private func isComplete(_ found: [StoredResult?], _ earlier: EarlierFiles) -> Bool {
     keep == .none || found.indices.allSatisfy { found[$0] != nil || earlier[$0] != nil }
   }
 
@@ -365,10 +375,6 @@ final class JobExport {
       of: entry.url, at: entry.index,
       ending: "\(size).\(keep.isFacts ? "json" : thumbnail.format.fileExtension)")
   }
-}
-
-extension LineResult {
-  fileprivate var isDone: Bool { if case .done = outcome { true } else { false } }
 }
 
 /// What a job has made and the store no longer has, for an export: made again by jobs of its own, part by
