@@ -5,7 +5,7 @@ package enum WorkerMessage: Hashable, WireMessage {
   package static let sender = "worker"
 
   /// The first message.
-  case hello(Hello)
+  indirect case hello(Hello)
   /// libcurl and the store are ready. The worker accepts this much work at once.
   case ready(Credits)
   /// The worker cannot start, or its decoders cannot, and exits.
