@@ -327,6 +327,14 @@ import Testing
     let first = try #require(manifest.split(separator: "\n").first)
     #expect(first.contains(#""file":"0000000-64x48.jpg""#))
     #expect(first.contains(#""file":"0000000-256x192.jpg""#))
+    // Each file is known by its size, also if the store still has another.
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(try cluster.json("export", "\(job)", directory).present.int == 6)
+    #expect(try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8) == manifest)
+    #expect(unsafe unlink("\(directory)/0000000-256x192.jpg") == 0)
+    _ = try cluster.imgctl("get", urls[0], "--size", "64")
+    let gone = try cluster.json("export", "\(job)", directory)
+    #expect([gone.exported, gone.present, gone.missing, gone.not_in_store] == [1, 4, 0, 1])
   }
 }
 

@@ -91,7 +91,8 @@ struct GatewaySettingsTests {
   @Test func `a key file has keys with their salts, and comments`() throws {
     let directory = TestDirectory()
     let path = try directory.write(
-      Array("# new\n00112233445566ff 0a0b\r\n\n cafecafecafecafe\n".utf8), to: "keys", mode: 0o640)
+      Array("\u{FEFF}# new\n00112233445566ff 0a0b\r\n\n cafecafecafecafe\n".utf8), to: "keys",
+      mode: 0o640)
     let keys = try KeyFile.keys(in: path) { _ in }
     #expect(
       keys == [

@@ -274,6 +274,8 @@ package struct SigningKey: Hashable, Sendable {
 /// they could sign.
 package enum KeyFile {
   private static let maximumByteCount = 65_536
+  /// Some editors write it before the text.
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   /// - Parameter note: takes a line for the log.
   /// - Throws: ``UsageError`` without the content of the file, because that is secret.
@@ -308,7 +310,8 @@ package enum KeyFile {
     of bytes: [UInt8], in path: String
   ) throws(UsageError) -> [SigningKey] {
     var keys: [SigningKey] = []
-    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
+    let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
     for (index, line) in lines.enumerated() {
       let words = line.split { " \t\r".utf8.contains($0) }
         .map { String(decoding: $0, as: UTF8.self) }
