@@ -303,6 +303,8 @@ let package = Package(
     .testTarget(
       name: "ImgDecodeTests",
       dependencies: [
+        "CResample",
+        "CVips",
         "ImgDecode",
         "ImgFacts",
         "ImgModel",

@@ -50,25 +50,70 @@ static inline bool img_jpeg_has_whole_factors(const struct img_jpeg_decoder *_No
   return true;
 }
 
-/// Computes the shapes of the components at `eighths`/8 of the size, before a decode starts. Returns false on
-/// failure.
-static inline bool img_jpeg_shape_planes(
-    struct img_jpeg_decoder *_Nonnull decoder, unsigned eighths) {
-  if (setjmp(decoder->failure) != 0) return false;
-  decoder->info.scale_num = eighths;
+/// How much smaller planes are decoded.
+struct img_jpeg_scale {
+  /// The size of luma, in eighths: 1, 2, 4 or 8.
+  unsigned eighths;
+  /// The samples along a side of a block of chroma, at most: 1, 2, 4 or 8.
+  int chroma_block_side;
+};
+
+static inline void img_jpeg_shrink_chroma(struct img_jpeg_decoder *_Nonnull decoder) {
+  struct jpeg_decompress_struct *info = &decoder->info;
+  const size_t side = (size_t) decoder->chroma_block_side;
+  for (int index = 1; index < info->num_components; index += 1) {
+    jpeg_component_info *component = &info->comp_info[index];
+    if (img_jpeg_block_size(component) <= (int) side) continue;
+#if JPEG_LIB_VERSION >= 70
+    component->DCT_h_scaled_size = (int) side;
+    component->DCT_v_scaled_size = (int) side;
+#else
+    component->DCT_scaled_size = (int) side;
+#endif
+    const size_t columns = (size_t) info->max_h_samp_factor * DCTSIZE;
+    const size_t rows = (size_t) info->max_v_samp_factor * DCTSIZE;
+    const size_t width = info->image_width * (size_t) component->h_samp_factor * side;
+    const size_t height = info->image_height * (size_t) component->v_samp_factor * side;
+    component->downsampled_width = (JDIMENSION) ((width + columns - 1) / columns);
+    component->downsampled_height = (JDIMENSION) ((height + rows - 1) / rows);
+  }
+}
+
+/// Calls libjpeg's own function, and makes blocks of chroma smaller. libjpeg computes the sizes of blocks, calls this
+/// function of its memory manager (jpeglib.h, struct jpeg_memory_mgr), and only then prepares for blocks of those
+/// sizes. Nothing that was allocated before depends on them where planes are decoded.
+static inline void img_jpeg_realize_arrays(j_common_ptr _Nonnull common) {
+  struct img_jpeg_decoder *decoder = (struct img_jpeg_decoder *) common->client_data;
+  decoder->realize_arrays(common);
+  img_jpeg_shrink_chroma(decoder);
+}
+
+static inline void img_jpeg_set_scale(
+    struct img_jpeg_decoder *_Nonnull decoder, struct img_jpeg_scale scale) {
+  decoder->info.scale_num = scale.eighths;
   decoder->info.scale_denom = 8;
+  decoder->chroma_block_side = scale.chroma_block_side;
+}
+
+/// Computes the shapes of the components at a scale, before a decode starts. Returns false on failure.
+static inline bool img_jpeg_shape_planes(
+    struct img_jpeg_decoder *_Nonnull decoder, struct img_jpeg_scale scale) {
+  if (setjmp(decoder->failure) != 0) return false;
+  img_jpeg_set_scale(decoder, scale);
   jpeg_calc_output_dimensions(&decoder->info);
+  img_jpeg_shrink_chroma(decoder);
   return true;
 }
 
-/// Starts to decode planes at `eighths`/8 of the size. Returns false on failure.
+/// Starts to decode planes at a scale. Returns false on failure.
 static inline bool img_jpeg_start_planes(
-    struct img_jpeg_decoder *_Nonnull decoder, unsigned eighths) {
+    struct img_jpeg_decoder *_Nonnull decoder, struct img_jpeg_scale scale) {
   if (setjmp(decoder->failure) != 0) return false;
   decoder->info.raw_data_out = TRUE;
   decoder->info.out_color_space = decoder->info.jpeg_color_space;
-  decoder->info.scale_num = eighths;
-  decoder->info.scale_denom = 8;
+  img_jpeg_set_scale(decoder, scale);
+  decoder->realize_arrays = decoder->info.mem->realize_virt_arrays;
+  decoder->info.mem->realize_virt_arrays = img_jpeg_realize_arrays;
   return jpeg_start_decompress(&decoder->info);
 }
 

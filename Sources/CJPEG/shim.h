@@ -32,6 +32,10 @@ struct img_jpeg_decoder {
   struct jpeg_source_mgr source;
   jmp_buf failure;
   struct img_jpeg_damage damage;
+  /// The samples along a side of a block of chroma, at most, where planes are decoded.
+  int chroma_block_side;
+  /// libjpeg's own function, which img_jpeg_realize_arrays() calls.
+  void (*_Nullable realize_arrays)(j_common_ptr _Nonnull common);
   /// Whether all scans are present.
   bool is_complete;
   /// The codes of libjpeg (jerror.h) for the error that ended a step, and for the first sign of damage.

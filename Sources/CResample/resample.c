@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 enum {
@@ -12,6 +12,7 @@ enum {
   fraction_bits = 6,
   // The samples that are computed at once.
   block_width = 16,
+  word_count = block_width / sizeof(int16_t),
 };
 
 // Vectors of 16 bytes are in the base set of x86-64 and of arm64.
@@ -21,7 +22,7 @@ typedef int32_t sums __attribute__((vector_size(block_width), aligned(4)));
 
 /// The sums of the products of each two neighbours.
 static inline sums products(words one, words other) {
-#ifdef __SSE2__
+#ifdef __x86_64__
   return (sums)_mm_madd_epi16((__m128i)one, (__m128i)other);
 #else
   return __builtin_convertvector(__builtin_shufflevector(one, one, 0, 2, 4, 6), sums) *
@@ -57,12 +58,12 @@ static inline words weight_pairs(const int16_t *_Nonnull weights) {
 
 static inline int32_t rounded(int32_t sum, int bits) { return (sum + (1 << (bits - 1))) >> bits; }
 
-/// One row of weighted means of `tap_count` rows.
-static void resample_rows(
-    const uint8_t *restrict rows, size_t row_stride, size_t count, const int16_t *restrict weights,
-    int tap_count, int16_t *restrict result) {
-  enum { bits = IMG_WEIGHT_BITS - fraction_bits };
-  size_t first = 0;
+enum { row_bits = IMG_WEIGHT_BITS - fraction_bits };
+
+/// The samples from `first` on of one row of weighted means of `tap_count` rows.
+static void resample_rows_from(
+    size_t first, const uint8_t *restrict rows, size_t row_stride, size_t count,
+    const int16_t *restrict weights, int tap_count, int16_t *restrict result) {
   for (; first + block_width <= count; first += block_width) {
     sums totals[4] = {0};
     const uint8_t *row = rows + first;
@@ -72,7 +73,7 @@ static void resample_rows(
     }
     if (tap < tap_count) add_rows(row, row, weight_pairs(weights + tap), totals);
     for (size_t index = 0; index < block_width; index += 1) {
-      result[first + index] = (int16_t)rounded(totals[index / 4][index % 4], bits);
+      result[first + index] = (int16_t)rounded(totals[index / 4][index % 4], row_bits);
     }
   }
   for (; first < count; first += 1) {
@@ -80,7 +81,7 @@ static void resample_rows(
     for (int tap = 0; tap < tap_count; tap += 1) {
       sum += rows[(size_t)tap * row_stride + first] * weights[tap];
     }
-    result[first] = (int16_t)rounded(sum, bits);
+    result[first] = (int16_t)rounded(sum, row_bits);
   }
 }
 
@@ -90,7 +91,7 @@ static inline sums weighted(
   const int16_t *samples = row + columns->starts[index];
   const int16_t *weights = columns->weights + (size_t)index * (size_t)columns->weight_stride;
   sums total = {0};
-  for (int tap = 0; tap < columns->tap_count; tap += IMG_WEIGHT_ALIGNMENT) {
+  for (int tap = 0; tap < columns->tap_count; tap += word_count) {
     total += products(*(const words *)(samples + tap), *(const words *)(weights + tap));
   }
   return total;
@@ -101,11 +102,10 @@ static inline uint8_t byte(int32_t sum) {
   return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
 }
 
-/// Weighted means along a row of one band. The row is followed by IMG_WEIGHT_ALIGNMENT words.
-static void resample_columns(
-    const int16_t *restrict row, struct img_resampling columns, size_t band_count,
+/// The weighted means from `index` on along a row of one band. The row is followed by IMG_WEIGHT_ALIGNMENT words.
+static void resample_columns_from(
+    int index, const int16_t *restrict row, struct img_resampling columns, size_t band_count,
     uint8_t *restrict result) {
-  int index = 0;
   for (; index + 4 <= columns.count; index += 4) {
     const sums a = weighted(row, &columns, index), b = weighted(row, &columns, index + 1);
     const sums c = weighted(row, &columns, index + 2), d = weighted(row, &columns, index + 3);
@@ -123,6 +123,120 @@ static void resample_columns(
   }
 }
 
+// MARK: With AVX2
+
+// The sums are whole numbers, so their order makes no difference.
+#ifdef __x86_64__
+#define IMG_WITH_AVX2 __attribute__((target("avx2")))
+
+/// One row of weighted means of `tap_count` rows.
+///
+/// - Returns: the first sample that is left to do.
+IMG_WITH_AVX2 static size_t resample_rows_with_avx2(
+    const uint8_t *restrict rows, size_t row_stride, size_t count, const int16_t *restrict weights,
+    int tap_count, int16_t *restrict result) {
+  const __m256i half = _mm256_set1_epi32(1 << (row_bits - 1));
+  size_t first = 0;
+  for (; first + block_width <= count; first += block_width) {
+    __m256i low = half, high = half;
+    const uint8_t *row = rows + first;
+    for (int tap = 0; tap < tap_count; tap += 2, row += 2 * row_stride) {
+      int32_t pair;
+      memcpy(&pair, weights + tap, sizeof pair);
+      const __m256i weight = _mm256_set1_epi32(pair);
+      // A zero follows the weights if their number is odd.
+      const uint8_t *next = tap + 1 < tap_count ? row + row_stride : row;
+      const __m256i one = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)row));
+      const __m256i other = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)next));
+      low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(one, other), weight));
+      high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(one, other), weight));
+    }
+    // Both mix samples within halves of a vector, which brings them back in order.
+    const __m256i words = _mm256_packs_epi32(
+        _mm256_srai_epi32(low, row_bits), _mm256_srai_epi32(high, row_bits));
+    _mm256_storeu_si256((__m256i *)(result + first), words);
+  }
+  return first;
+}
+
+/// The weighted mean of samples of a row, as eight sums that are still to be added.
+IMG_WITH_AVX2 static inline __m256i weighted_with_avx2(
+    const int16_t *_Nonnull row, const struct img_resampling *_Nonnull columns, int index) {
+  const int16_t *samples = row + columns->starts[index];
+  const int16_t *weights = columns->weights + (size_t)index * (size_t)columns->weight_stride;
+  __m256i total = _mm256_setzero_si256();
+  for (int tap = 0; tap < columns->tap_count; tap += IMG_WEIGHT_ALIGNMENT) {
+    const __m256i some = _mm256_loadu_si256((const __m256i *)(samples + tap));
+    const __m256i their = _mm256_loadu_si256((const __m256i *)(weights + tap));
+    total = _mm256_add_epi32(total, _mm256_madd_epi16(some, their));
+  }
+  return total;
+}
+
+/// Weighted means along a row of one band.
+///
+/// - Returns: the first sample that is left to do.
+IMG_WITH_AVX2 static int resample_columns_with_avx2(
+    const int16_t *restrict row, struct img_resampling columns, size_t band_count,
+    uint8_t *restrict result) {
+  enum { bits = IMG_WEIGHT_BITS + fraction_bits };
+  const __m128i half = _mm_set1_epi32(1 << (bits - 1));
+  int index = 0;
+  for (; index + 4 <= columns.count; index += 4) {
+    const __m256i ab = _mm256_hadd_epi32(
+        weighted_with_avx2(row, &columns, index), weighted_with_avx2(row, &columns, index + 1));
+    const __m256i cd = _mm256_hadd_epi32(
+        weighted_with_avx2(row, &columns, index + 2), weighted_with_avx2(row, &columns, index + 3));
+    const __m256i halves = _mm256_hadd_epi32(ab, cd);
+    const __m128i totals =
+        _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+    const __m128i words = _mm_srai_epi32(_mm_add_epi32(totals, half), bits);
+    const __m128i shorts = _mm_packs_epi32(words, words);
+    const uint32_t four = (uint32_t)_mm_cvtsi128_si32(_mm_packus_epi16(shorts, shorts));
+    if (band_count == 1) {
+      memcpy(result + index, &four, sizeof four);
+      continue;
+    }
+    for (int offset = 0; offset < 4; offset += 1) {
+      result[(size_t)(index + offset) * band_count] = (uint8_t)(four >> (8 * offset));
+    }
+  }
+  return index;
+}
+#endif
+
+bool img_has_wide_vectors(void) {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx2") != 0;
+#else
+  return false;
+#endif
+}
+
+/// One row of weighted means of `tap_count` rows.
+static void resample_rows(
+    const uint8_t *restrict rows, size_t row_stride, size_t count, const int16_t *restrict weights,
+    int tap_count, bool uses_wide_vectors, int16_t *restrict result) {
+  size_t first = 0;
+#ifdef __x86_64__
+  if (uses_wide_vectors) {
+    first = resample_rows_with_avx2(rows, row_stride, count, weights, tap_count, result);
+  }
+#endif
+  resample_rows_from(first, rows, row_stride, count, weights, tap_count, result);
+}
+
+/// Weighted means along a row of one band. The row is followed by IMG_WEIGHT_ALIGNMENT words.
+static void resample_columns(
+    const int16_t *restrict row, struct img_resampling columns, size_t band_count,
+    bool uses_wide_vectors, uint8_t *restrict result) {
+  int index = 0;
+#ifdef __x86_64__
+  if (uses_wide_vectors) index = resample_columns_with_avx2(row, columns, band_count, result);
+#endif
+  resample_columns_from(index, row, columns, band_count, result);
+}
+
 static void extract_band(
     const int16_t *restrict row, size_t width, size_t band_count, int16_t *restrict band) {
   for (size_t index = 0; index < width; index += 1) band[index] = row[index * band_count];
@@ -135,18 +249,19 @@ size_t img_resample_scratch_count(int width, int band_count) {
 
 void img_resample(
     struct img_samples source, struct img_resampling rows, struct img_resampling columns, int band_count,
-    int16_t *scratch, struct img_samples result) {
+    bool uses_wide_vectors, int16_t *scratch, struct img_samples result) {
   const size_t width = (size_t)source.width, count = width * (size_t)band_count;
   int16_t *band = band_count == 1 ? scratch : scratch + count + IMG_WEIGHT_ALIGNMENT;
   memset(band + width, 0, IMG_WEIGHT_ALIGNMENT * sizeof *band);
   for (int y = 0; y < rows.count; y += 1) {
     resample_rows(
         source.samples + (size_t)rows.starts[y] * source.row_stride, source.row_stride, count,
-        rows.weights + (size_t)y * (size_t)rows.weight_stride, rows.tap_count, scratch);
+        rows.weights + (size_t)y * (size_t)rows.weight_stride, rows.tap_count,
+        uses_wide_vectors, scratch);
     uint8_t *row = result.samples + (size_t)y * result.row_stride;
     for (int index = 0; index < band_count; index += 1) {
       if (band_count > 1) extract_band(scratch + index, width, (size_t)band_count, band);
-      resample_columns(band, columns, (size_t)band_count, row + index);
+      resample_columns(band, columns, (size_t)band_count, uses_wide_vectors, row + index);
     }
   }
 }

@@ -62,7 +62,7 @@ enum DescribedColours {
 
   private init(_ space: RGBSpace, _ curve: ToneCurve, codePoints: ColourCodePoints?) {
     let rgb = ICCProfile.rgb(space.colorants, curve, codePoints: codePoints)
-    guard ICCProfile(rgb)?.isSRGB != true else {
+    guard ICCProfile.known(rgb)?.isSRGB != true else {
       self = .sRGB
       return
     }
@@ -177,16 +177,10 @@ extension ICCProfile {
     }
   }
 
-  private var colorants: Matrix3? {
-    var columns: [SIMD3<Double>] = []
-    for name in ["rXYZ", "gXYZ", "bXYZ"] {
-      let data = data(of: name)
-      guard data.count >= 20 else { return nil }
-      let numbers = BinaryFields(data)
-      columns.append(
-        SIMD3(numbers.fixed(8), numbers.fixed(12), numbers.fixed(16)))
-    }
-    return Matrix3(columns)
+  /// Red, green and blue in CIE XYZ, adapted to D50; `nil` unless there are all three.
+  var colorants: Matrix3? {
+    let columns = ["rXYZ", "gXYZ", "bXYZ"].compactMap { light(of: $0) }
+    return columns.count == 3 ? Matrix3(columns) : nil
   }
 
   /// ICC.1:2022 section 9.2.17; `nil` without that tag.

@@ -41,37 +41,54 @@ struct JPEGEncoding {
     guard unsafe encode(&encoder), let bytes = unsafe encoder.bytes else { return nil }
     return unsafe Array(UnsafeBufferPointer(start: bytes, count: encoder.byte_count))
   }
+
+  /// - Parameter pixels: opaque sRGB, three bytes each, without gaps between the rows.
+  /// - Returns: the encoded bytes; `nil` if there is no memory. There is no other error, as the pixels are ours.
+  func bytes(ofPixels pixels: UnsafePointer<UInt8>, width: Int, height: Int) -> [UInt8]? {
+    unsafe bytes { encoder in
+      unsafe img_jpeg_encode_pixels(
+        &encoder, pixels, Int32(width), Int32(height), Int32(pixelsPerChromaSample),
+        Int32(quality))
+    }
+  }
 }
 
 /// Luma and chroma as they are stored. They need no conversion of colours, and chroma mostly has a
 /// quarter of the samples.
 extension JPEGPicture {
-  /// Whether its planes can be a thumbnail: in the colours of JFIF and sRGB, with whole numbers of
-  /// samples of luma for each of chroma, and without damage that hides a part.
+  /// Whether its planes can be a thumbnail: in the colours of JFIF, and of sRGB or of a profile that is
+  /// converted pixel by pixel, with whole numbers of samples of luma for each of chroma, and without damage that
+  /// hides a part.
   var isPlanar: Bool {
-    guard extent == .whole, isInStandardColours else { return false }
+    guard extent == .whole else { return false }
     let info = unsafe decoder.pointee.info
     switch unsafe info.jpeg_color_space {
-    case JCS_GRAYSCALE: return true
-    case JCS_YCbCr: return unsafe img_jpeg_has_whole_factors(decoder)
+    case JCS_GRAYSCALE: return isInStandardColours
+    case JCS_YCbCr:
+      return (isInStandardColours || conversion != nil)
+        && (unsafe img_jpeg_has_whole_factors(decoder))
     default: return false
     }
   }
 
   var hasChroma: Bool { unsafe decoder.pointee.info.num_components > 1 }
 
-  /// The shape that ``planarFrame(for:)`` is going to have. Nothing is decoded.
-  func planarShape(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarShape {
-    try unsafe start { unsafe img_jpeg_shape_planes($0, eighths(for: size)) }
+  /// The shape that ``planarFrame(for:chroma:)`` is going to have. Nothing is decoded.
+  func planarShape(
+    for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
+  ) throws(DecodeError) -> PlanarShape {
+    try unsafe start { unsafe img_jpeg_shape_planes($0, scale(for: size, chroma: chroma)) }
     return PlanarShape(
       components: componentShapes.map { .init(columns: columns(of: $0), rows: rows(of: $0)) })
   }
 
-  /// The frame, as much smaller as `size` allows.
+  /// The frame, as much smaller as the sizes allow that luma and chroma will be scaled to.
   ///
   /// - Throws: also when the pixels show damage.
-  func planarFrame(for size: ThumbnailGeometry.Size) throws(DecodeError) -> PlanarFrame {
-    try unsafe start { unsafe img_jpeg_start_planes($0, eighths(for: size)) }
+  func planarFrame(
+    for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
+  ) throws(DecodeError) -> PlanarFrame {
+    try unsafe start { unsafe img_jpeg_start_planes($0, scale(for: size, chroma: chroma)) }
     var planes: [Plane] = []
     for shape in componentShapes {
       planes.append(
@@ -82,6 +99,33 @@ extension JPEGPicture {
     let blocks = unsafe planes.map { unsafe $0.blocks }
     try unsafe finish { unsafe img_jpeg_finish_planes($0, blocks) }
     return PlanarFrame(planes: planes)
+  }
+
+  private func scale(
+    for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
+  ) -> img_jpeg_scale {
+    img_jpeg_scale(
+      eighths: eighths(for: size), chroma_block_side: Int32(chromaBlockSide(for: chroma)))
+  }
+
+  /// The least factor that is left to the resize of chroma, whose detail the eye sees less.
+  private static let chromaFactor = 1.5
+
+  /// The samples along a side of a block of chroma: as few as leave that factor.
+  private func chromaBlockSide(for size: ThumbnailGeometry.Size) -> Int {
+    let info = unsafe decoder.pointee.info
+    let most = unsafe (
+      columns: Double(info.max_h_samp_factor), rows: Double(info.max_v_samp_factor)
+    )
+    let stored = header.stored
+    var factor = Double.infinity
+    for index in 1..<max(1, Int(unsafe info.num_components)) {
+      let component = unsafe info.comp_info[index]
+      let columns = Double(stored.width) * Double(unsafe component.h_samp_factor) / most.columns
+      let rows = Double(stored.height) * Double(unsafe component.v_samp_factor) / most.rows
+      factor = min(factor, columns / Double(size.width), rows / Double(size.height))
+    }
+    return [1, 2, 4].first { factor * Double($0) / 8 >= Self.chromaFactor } ?? 8
   }
 
   /// In the scale that was asked for last.
@@ -116,9 +160,10 @@ extension JPEGPicture {
   let decoder: UnsafeMutablePointer<img_jpeg_decoder>
   private let colours: Colours
   private let profile: [UInt8]?
-
   /// Whether it carries no colour profile, or one that says nothing new.
-  var isInStandardColours: Bool { profile.map { ICCProfile($0)?.isSRGB == true } ?? true }
+  private let isInStandardColours: Bool
+  /// To sRGB, from a profile of red, green and blue.
+  let conversion: ColourConversion?
 
   /// Whether each of its scans shows the whole picture.
   var isProgressive: Bool { unsafe decoder.pointee.info.progressive_mode != 0 }
@@ -158,7 +203,11 @@ extension JPEGPicture {
       orientation: owner?.header.orientation
         ?? (unsafe Self.orientation(of: decoder.pointee.info)),
       frames: 1)
-    profile = unsafe Self.profile(of: decoder) ?? owner?.profile
+    let profile = unsafe Self.profile(of: decoder) ?? owner?.profile
+    let known = profile.flatMap(ICCProfile.known)
+    isInStandardColours = profile == nil || known?.isSRGB == true
+    conversion = known?.conversion
+    self.profile = profile
     self.input = input
     self.extent = extent
     unsafe self.decoder = decoder

@@ -244,7 +244,12 @@ extension SmallPicture {
   }
 
   /// A frame of luma and chroma, whole and as it is stored.
-  init(_ frame: PlanarFrame, showing shape: ThumbnailGeometry.Size, orientation: Int) {
+  ///
+  /// - Parameter conversion: to sRGB, for a frame in other colours.
+  init(
+    _ frame: PlanarFrame, showing shape: ThumbnailGeometry.Size, orientation: Int,
+    _ conversion: ColourConversion?
+  ) {
     let orientation = Orientation(orientation)
     let luma = frame.planes[0]
     let size = Self.size(
@@ -256,6 +261,7 @@ extension SmallPicture {
       guard means.count > 1 else { return (luma, luma, luma, 255) }
       return Self.pixel(luma: luma, blue: means[1][pixel], red: means[2][pixel])
     }
+    conversion?.convert(&samples, bandCount: 4)
   }
 
   /// Turns pixels upright.
@@ -324,7 +330,7 @@ package struct SmallPicture: Sendable {
   package let width: Int
   package let height: Int
   /// Red, green, blue and alpha of each pixel, row by row, in sRGB and not multiplied by alpha.
-  let samples: [UInt8]
+  private(set) var samples: [UInt8]
 
   /// - Returns: `nil` unless both sides are 1…``maximumSide`` and each pixel has four samples.
   package init?(width: Int, height: Int, samples: [UInt8]) {

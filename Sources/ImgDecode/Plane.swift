@@ -5,17 +5,41 @@ import Glibc
 extension PlanarFrame {
   /// The thumbnail as a JPEG.
   ///
-  /// - Parameter origin: of what is kept.
+  /// - Parameters:
+  ///   - origin: of what is kept.
+  ///   - conversion: to sRGB, for a frame in other colours. Its pixels are converted when they are few.
   /// - Throws: ``DecodeError/outOfMemory``.
   func thumbnail(
     to geometry: ThumbnailGeometry, at origin: ThumbnailGeometry.Point,
-    from orientation: Orientation, as encoding: JPEGEncoding
+    from orientation: Orientation, as encoding: JPEGEncoding, _ conversion: ColourConversion?
   ) throws(DecodeError) -> [UInt8] {
     let frame = try resized(
       to: geometry, at: origin, from: orientation,
-      pixelsPerChromaSample: encoding.pixelsPerChromaSample)
-    guard let bytes = frame.encoded(encoding) else { throw .outOfMemory }
+      pixelsPerChromaSample: conversion == nil ? encoding.pixelsPerChromaSample : 1)
+    let bytes =
+      if let conversion {
+        frame.encoded(encoding, conversion)
+      } else {
+        frame.encoded(encoding)
+      }
+    guard let bytes else { throw .outOfMemory }
     return bytes
+  }
+
+  /// - Returns: `nil` if there is no memory.
+  private func encoded(_ encoding: JPEGEncoding, _ conversion: ColourConversion) -> [UInt8]? {
+    let (width, height) = (planes[0].columns.sampleCount, planes[0].rows.sampleCount)
+    var pixels = unsafe [UInt8](unsafeUninitializedCapacity: 3 * width * height) { buffer, count in
+      guard let first = buffer.baseAddress else { return }
+      unsafe img_join_planes(planes.map { unsafe $0.image }, Int32(height), first)
+      count = 3 * width * height
+    }
+    conversion.convert(&pixels, bandCount: 3)
+    return unsafe pixels.withUnsafeBufferPointer { buffer in
+      unsafe buffer.baseAddress.flatMap {
+        unsafe encoding.bytes(ofPixels: $0, width: width, height: height)
+      }
+    }
   }
 
   /// - Returns: `nil` if there is no memory. There is no other error, as the planes are ours.
@@ -94,6 +118,19 @@ struct PlanarSource {
     /// As the JPEG stores it.
     let size: ThumbnailGeometry.Size
     let encoding: JPEGEncoding
+    /// Whether its pixels are converted before they are encoded, so that each needs a sample of chroma.
+    let isConverted: Bool
+
+    fileprivate var pixelsPerChromaSample: Int {
+      isConverted ? 1 : encoding.pixelsPerChromaSample
+    }
+
+    /// Samples of chroma along each side, as they are encoded.
+    fileprivate var chroma: ThumbnailGeometry.Size {
+      let pixels = encoding.pixelsPerChromaSample
+      return .init(
+        width: (size.width + pixels - 1) / pixels, height: (size.height + pixels - 1) / pixels)
+    }
   }
 
   /// The steps to the shape of a thumbnail.
@@ -105,7 +142,7 @@ struct PlanarSource {
     /// - Returns: `nil` where the planes would grow or shrink too much, so that pixels are resized.
     init?(from shape: PlanarShape, to target: Target, reducedTo largest: ThumbnailGeometry.Size) {
       let wanted = shape.scaled(
-        to: target.size, pixelsPerChromaSample: target.encoding.pixelsPerChromaSample)
+        to: target.size, pixelsPerChromaSample: target.pixelsPerChromaSample)
       let reduced = shape.scaled(to: largest)
       if shape.canBecome(wanted) {
         self = .atOnce
@@ -124,17 +161,25 @@ struct PlanarSource {
   private var reduced: PlanarFrame?
 
   /// - Parameter size: of the largest thumbnail, as stored.
-  init(_ jpeg: JPEGPicture, decodedFor size: ThumbnailGeometry.Size) throws(DecodeError) {
+  init(
+    _ jpeg: JPEGPicture, for targets: [Target], decodedFor size: ThumbnailGeometry.Size
+  ) throws(DecodeError) {
     self.size = size
-    frame = try jpeg.planarFrame(for: size)
+    frame = try jpeg.planarFrame(for: size, chroma: Self.largestChroma(of: targets))
   }
 
   /// Whether all thumbnails can be resampled from planes that are decoded for `largest`, as stored.
   static func canGive(
     _ targets: [Target], of jpeg: JPEGPicture, decodedFor largest: ThumbnailGeometry.Size
   ) throws(DecodeError) -> Bool {
-    let shape = try jpeg.planarShape(for: largest)
+    let shape = try jpeg.planarShape(for: largest, chroma: largestChroma(of: targets))
     return targets.allSatisfy { Way(from: shape, to: $0, reducedTo: largest) != nil }
+  }
+
+  private static func largestChroma(of targets: [Target]) -> ThumbnailGeometry.Size {
+    .init(
+      width: targets.map(\.chroma.width).max() ?? 1,
+      height: targets.map(\.chroma.height).max() ?? 1)
   }
 
   /// The planes for a thumbnail that ``canGive(_:of:decodedFor:)`` was asked about.
@@ -182,7 +227,7 @@ struct PlanarSource {
     unsafe img_jpeg_plane(samples: samples, row_stride: rowStride)
   }
 
-  private var image: img_samples {
+  fileprivate var image: img_samples {
     unsafe img_samples(samples: samples, row_stride: rowStride, width: Int32(columns.sampleCount))
   }
 
@@ -198,18 +243,12 @@ struct PlanarSource {
     blockSide: Int
   ) throws(DecodeError) -> Plane {
     guard
-      let horizontal = Resampling(
+      let horizontal = Resampling.known(
         from: columns, to: newColumns, isReversed: orientation.reversesColumns),
-      let vertical = Resampling(from: rows, to: newRows, isReversed: orientation.reversesRows)
+      let vertical = Resampling.known(from: rows, to: newRows, isReversed: orientation.reversesRows)
     else { preconditionFailure("such a picture does not stay in planes, see DecodePlan") }
     let result = try Plane(columns: newColumns, rows: newRows, blockSide: blockSide)
-    var scratch = [Int16](
-      repeating: 0, count: img_resample_scratch_count(Int32(columns.sampleCount), 1))
-    unsafe vertical.withPointers { rows in
-      unsafe horizontal.withPointers { columns in
-        unsafe img_resample(image, rows, columns, 1, &scratch, result.image)
-      }
-    }
+    unsafe Resampling.resample(image, rows: vertical, columns: horizontal, to: result.image)
     result.repeatEdges()
     return result
   }

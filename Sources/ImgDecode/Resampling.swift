@@ -1,9 +1,10 @@
 import CResample
 import Glibc
+import Synchronization
 
 /// How the samples along one side of an image are computed from those of another: the Lanczos kernel
 /// with three lobes, as weights in whole numbers.
-struct Resampling {
+struct Resampling: Sendable {
   /// The samples of the source that count for one of the result.
   let tapCount: Int
   /// For each sample of the result, the first of the source that counts.
@@ -21,6 +22,19 @@ struct Resampling {
   /// Whether a side of a whole picture can become another: it neither grows nor shrinks too much.
   static func isPossible(from source: SampledSide, to result: SampledSide) -> Bool {
     factors.contains(Places(source: source, result: result, isReversed: false).factor)
+  }
+
+  /// Of the sides that were resampled last. Most pictures come in few sizes, and to compute weights takes about as
+  /// long as to resample a plane of chroma.
+  private static let known = LRUCache<Places, Resampling>(capacity: 64)
+
+  /// The same as ``init(from:to:isReversed:)``, which is called once for the sides that were asked for last.
+  static func known(
+    from source: SampledSide, to result: SampledSide, isReversed: Bool = false
+  ) -> Resampling? {
+    known.value(for: Places(source: source, result: result, isReversed: isReversed)) {
+      Resampling(from: source, to: result, isReversed: isReversed)
+    }
   }
 
   /// - Parameter isReversed: whether the result shows the source from its end to its start.
@@ -70,7 +84,7 @@ struct Resampling {
 }
 
 /// Where the samples of a result lie in its source.
-private struct Places {
+private struct Places: Equatable {
   let source: SampledSide
   let result: SampledSide
   let isReversed: Bool
@@ -127,8 +141,28 @@ private struct LanczosKernel {
 }
 
 extension Resampling {
+  static let hasWideVectors = img_has_wide_vectors()
+
+  /// Computes all samples of a result.
+  ///
+  /// - Parameters:
+  ///   - bandCount: the samples of a pixel, 1 to 4.
+  ///   - result: as large as `rows` and `columns` say.
+  static func resample(
+    _ source: img_samples, rows: Resampling, columns: Resampling, bandCount: Int32 = 1,
+    to result: img_samples, inWideVectors: Bool = hasWideVectors
+  ) {
+    var scratch = [Int16](
+      repeating: 0, count: unsafe img_resample_scratch_count(source.width, bandCount))
+    unsafe rows.withPointers { rows in
+      unsafe columns.withPointers { columns in
+        unsafe img_resample(source, rows, columns, bandCount, inWideVectors, &scratch, result)
+      }
+    }
+  }
+
   /// For the duration of a call, in the form that the loops in C read.
-  func withPointers(_ body: (img_resampling) -> Void) {
+  private func withPointers(_ body: (img_resampling) -> Void) {
     unsafe starts.withUnsafeBufferPointer { starts in
       unsafe weights.withUnsafeBufferPointer { weights in
         guard let first = starts.baseAddress, let weight = weights.baseAddress else { return }
@@ -204,5 +238,30 @@ struct SampledSide: Equatable {
     let placeBefore = self.place(of: last - 1)
     guard place > placeBefore else { return place / pixelsPerSample - 0.5 }
     return Double(last - 1) + (place - placeBefore) / (self.place(of: last) - placeBefore)
+  }
+}
+
+/// The values that were computed last, by their keys. The one that was not asked for longest makes room.
+struct LRUCache<Key: Equatable & Sendable, Value: Sendable>: ~Copyable {
+  private let capacity: Int
+  /// The one that was asked for last comes first. They are few: each is compared.
+  private let entries = Mutex<[(key: Key, value: Value)]>([])
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  /// - Parameter compute: may be called by several threads for the same key.
+  func value(for key: Key, _ compute: () -> Value?) -> Value? {
+    let known = entries.withLock { entries -> Value? in
+      guard let index = entries.firstIndex(where: { $0.key == key }) else { return nil }
+      if index > 0 { entries.insert(entries.remove(at: index), at: 0) }
+      return entries[0].value
+    }
+    if let known { return known }
+    guard let value = compute() else { return nil }
+    entries.withLock { entries in
+      if entries.count >= capacity { entries.removeLast() }
+      entries.insert((key, value), at: 0)
+    }
+    return value
   }
 }

@@ -1,4 +1,6 @@
+import CResample
 import ImgModel
+import SeededRandom
 import TestPictures
 import Testing
 
@@ -93,6 +95,71 @@ struct ResamplingTests {
     }
   }
 
+  /// Along columns, then along rows, with six bits more between the two.
+  private func means(
+    of samples: [UInt8], _ rows: Resampling, _ columns: Resampling, width: Int, bandCount: Int
+  ) -> [UInt8] {
+    let rounded = { (sum: Int, bits: Int) in (sum + (1 << (bits - 1))) >> bits }
+    return rows.starts.indices.flatMap { y in
+      let sums = (0..<width * bandCount).map { place in
+        weights(of: y, in: rows).reduce(0) { sum, weight in
+          sum + Int(samples[weight.key * width * bandCount + place]) * weight.value
+        }
+      }
+      let row = sums.map { rounded($0, 8) }
+      return columns.starts.indices.flatMap { x in
+        (0..<bandCount).map { band in
+          let sum = weights(of: x, in: columns).reduce(0) { sum, weight in
+            sum + row[weight.key * bandCount + band] * weight.value
+          }
+          return UInt8(min(max(rounded(sum, 20), 0), 255))
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [1, 3, 4])
+  func `vectors of any width give the weighted means to the last bit`(bandCount: Int) throws {
+    var random = SeededGenerator(seed: 7)
+    for (width, newWidth) in [(75, 34), (15, 7), (40, 61), (160, 16)] {
+      let samples = (0..<width * 30 * bandCount).map { _ in
+        Bool.random(using: &random) ? UInt8.random(in: 0...255, using: &random) : 255
+      }
+      let rows = try #require(Resampling(from: .pixels(30), to: .pixels(13)))
+      let columns = try #require(Resampling(from: .pixels(width), to: .pixels(newWidth)))
+      let expected = means(of: samples, rows, columns, width: width, bandCount: bandCount)
+      for isWide in [false, Resampling.hasWideVectors] {
+        var (source, result) = (samples, [UInt8](repeating: 0, count: expected.count))
+        unsafe source.withUnsafeMutableBufferPointer { source in
+          unsafe result.withUnsafeMutableBufferPointer { result in
+            let image = { (buffer: UnsafeMutableBufferPointer<UInt8>, width: Int) in
+              unsafe img_samples(
+                samples: buffer.baseAddress!, row_stride: width * bandCount, width: Int32(width))
+            }
+            unsafe Resampling.resample(
+              image(source, width), rows: rows, columns: columns, bandCount: Int32(bandCount),
+              to: image(result, newWidth), inWideVectors: isWide)
+          }
+        }
+        #expect(result == expected, "\(width) to \(newWidth), \(isWide)")
+      }
+    }
+  }
+
+  @Test func `the weights that were asked for last are kept, and no more`() {
+    var computed: [Int] = []
+    let cache = LRUCache<Int, String>(capacity: 2)
+    for key in [1, 2, 1, 3, 1, 2, 0] {
+      let value = cache.value(for: key) {
+        computed.append(key)
+        return key == 0 ? nil : "\(key)"
+      }
+      #expect(value == (key == 0 ? nil : "\(key)"))
+    }
+    // 2 made room for 3, and 3 for 2.
+    #expect(computed == [1, 2, 3, 2, 0])
+  }
+
   @Test(arguments: [(100, 401), (6_500, 100)])
   func `growing to more than four times and shrinking to less than a 64th is left to libvips`(
     source: Int, result: Int
@@ -147,6 +214,31 @@ struct ResamplingTests {
     let profiled = try fixture.maker.card(
       index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .sRGB, curve: .sRGB))
     #expect(try path(of: profiled) == .planar)
+    let wide = try fixture.maker.card(
+      index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .displayP3, curve: .sRGB))
+    #expect(try path(of: wide) == .planar)
+  }
+
+  /// The eye sees less detail in colours, and the thumbnail has a quarter of their samples.
+  @Test(arguments: [(500, 376, 256, 2), (1_000, 752, 256, 4), (380, 286, 256, 1)])
+  func `chroma is decoded in as few samples as its thumbnail needs`(
+    width: Int, height: Int, side: Int, divisor: Int
+  ) throws {
+    let raster = picture(width: width, height: height)
+    for sampling in [JPEGSampling.yuv444, .yuv420] {
+      let bytes = fixture.maker.jpeg(of: raster, sampling: sampling)
+      try unsafe bytes.withUnsafeBufferPointer { buffer in
+        let jpeg = try JPEGPicture(unsafe PictureInput(buffer), .whole)
+        let size = ThumbnailGeometry.Size(width: side, height: side * height / width)
+        let chroma = ThumbnailGeometry.Size(width: size.width / 2, height: size.height / 2)
+        let shape = try jpeg.planarShape(for: size, chroma: chroma)
+        let columns = shape.components[1].columns.sampleCount
+        #expect(columns == width / max(divisor, sampling == .yuv420 ? 2 : 1))
+        #expect(
+          try jpeg.planarFrame(for: size, chroma: chroma).planes[1].columns
+            == shape.components[1].columns)
+      }
+    }
   }
 
   @Test func `all else takes the general path`() throws {
@@ -155,7 +247,7 @@ struct ResamplingTests {
     #expect(try path(of: fixture.maker.card(index: 1, format: .cmykJPEG)) == .general)
     #expect(try path(of: fixture.maker.card(index: 1, format: .png)) == .general)
     let profiled = try fixture.maker.card(
-      index: 1, format: .jpeg, profile: ColourProfile.rgb(primaries: .displayP3, curve: .sRGB))
+      index: 1, format: .jpeg, profile: ColourProfile.swappedPerceptual)
     #expect(try path(of: profiled) == .general)
     let cut = Array(plain.prefix(plain.count * 3 / 4))
     #expect(try path(of: cut, isLenient: true) == .general)

@@ -10,7 +10,7 @@ enum {
   /// Weights are parts of `1 << IMG_WEIGHT_BITS`.
   IMG_WEIGHT_BITS = 14,
   /// The space between the weights of two samples is a multiple of this, filled with zeros.
-  IMG_WEIGHT_ALIGNMENT = 8,
+  IMG_WEIGHT_ALIGNMENT = 16,
   /// The most pixels of a row of means.
   IMG_MAXIMUM_MEAN_COUNT = 100,
 };
@@ -68,10 +68,14 @@ void img_repeat_edges(struct img_samples image, int height, int row_count);
 /// The 16-bit words that `img_resample` needs as scratch memory for a source row of `width` pixels.
 size_t img_resample_scratch_count(int width, int band_count);
 
+/// Whether this processor has vectors of 32 bytes: AVX2.
+bool img_has_wide_vectors(void);
+
 /// Computes all rows of `result` from `source`.
 ///
 /// - band_count: the samples of a pixel, 1 to 4.
+/// - uses_wide_vectors: no, or what img_has_wide_vectors() says. The result is the same.
 /// - scratch: `img_resample_scratch_count()` words.
 void img_resample(
     struct img_samples source, struct img_resampling rows, struct img_resampling columns, int band_count,
-    int16_t *_Nonnull scratch, struct img_samples result);
+    bool uses_wide_vectors, int16_t *_Nonnull scratch, struct img_samples result);

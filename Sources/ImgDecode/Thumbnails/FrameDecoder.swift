@@ -85,20 +85,21 @@ struct FrameDecoder {
     at origins: [ThumbnailGeometry.Point]
   ) throws(DecodeError) -> Made {
     let header = jpeg.header
-    var source = try PlanarSource(jpeg, decodedFor: size)
+    let targets = zip(geometries, variants).map { jpeg.target(of: $0, as: $1) }
+    var source = try PlanarSource(jpeg, for: targets, decodedFor: size)
     var thumbnails: [EncodedThumbnail] = []
     for (index, geometry) in geometries.enumerated() {
-      let target = jpeg.target(of: geometry, as: variants[index])
+      let target = targets[index]
       let bytes = try source.frame(for: target).thumbnail(
         to: geometry, at: origins[index], from: Orientation(header.orientation),
-        as: target.encoding)
+        as: target.encoding, jpeg.conversion)
       let thumbnail = Thumbnail(
         format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
         byteCount: bytes.count)
       thumbnails.append(EncodedThumbnail(thumbnail: thumbnail, bytes: bytes))
     }
     let small = SmallPicture(
-      source.frame, showing: header.upright, orientation: header.orientation)
+      source.frame, showing: header.upright, orientation: header.orientation, jpeg.conversion)
     return Made(thumbnails: thumbnails, thumbHash: ThumbHash(of: small), path: .planar)
   }
 

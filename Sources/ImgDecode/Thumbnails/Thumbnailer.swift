@@ -275,8 +275,8 @@ extension Thumbnailer {
 
 /// How a picture is going to become its thumbnails. The header and the request decide it, here alone.
 enum DecodePlan {
-  /// A JPEG's luma and chroma are resized and encoded as they are stored. That takes about a third of
-  /// the time. The places are where what each thumbnail keeps begins.
+  /// A JPEG's luma and chroma are resized as they are stored, and encoded, with other colours than those of sRGB
+  /// converted in between. That takes about a third of the time. The places are where what each thumbnail keeps begins.
   case planar(JPEGPicture, at: [ThumbnailGeometry.Point])
   /// All others become pixels.
   case general
@@ -305,7 +305,8 @@ extension JPEGPicture {
   func target(of geometry: ThumbnailGeometry, as variant: Variant) -> PlanarSource.Target {
     .init(
       size: header.oriented(geometry.scaled),
-      encoding: JPEGEncoding(quality: variant.quality, hasChroma: hasChroma))
+      encoding: JPEGEncoding(quality: variant.quality, hasChroma: hasChroma),
+      isConverted: conversion != nil)
   }
 }
 

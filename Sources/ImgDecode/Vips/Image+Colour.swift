@@ -44,6 +44,11 @@ extension Image {
 
   private consuming func withColoursInSRGB(_ depth: ImageVariant.Depth) throws(VipsError) -> Image {
     if isPlainSRGB(depth) { return self }
+    if depth == .eight, interpretation == VIPS_INTERPRETATION_sRGB, hasByteSamples,
+      (3...4).contains(bandCount), let conversion = profile?.conversion
+    {
+      return try converted(by: conversion)
+    }
     var image =
       if let profiled = profiled(depth) { profiled } else { try standardColours(depth) }
     // Some TIFF files have channels beyond the fourth.
@@ -59,6 +64,20 @@ extension Image {
       return false
     }
     return profile?.isSRGB ?? true
+  }
+
+  private consuming func converted(by conversion: ColourConversion) throws(VipsError) -> Image {
+    let source = try inMemory()
+    let (width, height) = (Int32(source.width), Int32(source.height))
+    guard let pointer = unsafe img_vips_new_like(source.pointer, width, height) else {
+      throw VipsError(operation: "colour")
+    }
+    let result = unsafe Image(owning: pointer)
+    unsafe conversion.convert(
+      img_vips_pixels(source.pointer), count: source.width * source.height,
+      bandCount: Int(source.bandCount), to: img_vips_pixels(pointer))
+    result.removeProfile()
+    return result
   }
 
   /// By the profile; `nil` where there is none that can be used.
@@ -113,7 +132,7 @@ extension Image {
     profile.flatMap { $0.colourSpace == colourSpace ? $0 : nil }
   }
 
-  private var profile: ICCProfile? { profileBytes.flatMap(ICCProfile.init) }
+  private var profile: ICCProfile? { profileBytes.flatMap(ICCProfile.known) }
 
   private var profileBytes: [UInt8]? { blob(named: VIPS_META_ICC_NAME) }
 
@@ -211,108 +230,6 @@ extension Image {
       }
     }
     return image
-  }
-}
-
-/// What a colour profile (ICC.1, sections 7.2 and 7.3) says of itself: as much as decides how it is
-/// used.
-struct ICCProfile {
-  enum ColourSpace {
-    case gray, rgb, cmyk
-  }
-
-  /// How colours that the other space does not have are brought into it (ICC.1 section 6.2).
-  enum Intent {
-    case perceptual, relativeColorimetric, saturation
-  }
-
-  /// Of the pixels; `nil` for one that no picture here has.
-  let colourSpace: ColourSpace?
-  private let bytes: [UInt8]
-  /// Where the data of each tag lies.
-  private let tags: [String: Range<Int>]
-
-  private static let headerByteCount = 128
-  private static let tagByteCount = 12
-  /// Profiles have some twenty.
-  private static let maximumTagCount = 256
-
-  /// - Returns: `nil` when the bytes are too few for a profile.
-  init?(_ bytes: [UInt8]) {
-    guard bytes.count >= Self.headerByteCount + 4 else { return nil }
-    let numbers = BinaryFields(bytes)
-    let signature = { (offset: Int) in String(decoding: bytes[offset..<offset + 4], as: UTF8.self) }
-    colourSpace =
-      switch signature(16) {
-      case "GRAY": .gray
-      case "RGB ": .rgb
-      case "CMYK": .cmyk
-      default: nil
-      }
-    let declared = numbers.u32(Self.headerByteCount)
-    let first = Self.headerByteCount + 4
-    let count = min(declared, Self.maximumTagCount, (bytes.count - first) / Self.tagByteCount)
-    var tags: [String: Range<Int>] = [:]
-    for entry in 0..<count {
-      let place = first + entry * Self.tagByteCount
-      let (start, length) = (numbers.u32(place + 4), numbers.u32(place + 8))
-      // A tag without data counts as one that is there, with nothing to read.
-      let isInside = start <= bytes.count && length <= bytes.count - start
-      tags[signature(place)] = isInside ? start..<start + length : 0..<0
-    }
-    self.bytes = bytes
-    self.tags = tags
-  }
-
-  /// The data of a tag; empty if there is none.
-  func data(of tag: String) -> [UInt8] { tags[tag].map { Array(bytes[$0]) } ?? [] }
-
-  /// The intent to use: colours as they are where the profile can tell, else the one it has a table
-  /// for. A profile made of curves and a matrix has none, and knows colours as they are.
-  var intent: Intent {
-    if tags["A2B1"] != nil || !hasTables { return .relativeColorimetric }
-    return tags["A2B0"] != nil ? .perceptual : .saturation
-  }
-
-  /// Whether it maps colours by tables instead of curves and a matrix.
-  var hasTables: Bool { tags.keys.contains { $0.hasPrefix("A2B") } }
-}
-
-extension ICCProfile {
-  /// Whether it describes sRGB (IEC 61966-2-1), as most profiles in pictures do, up to what 8 bits can
-  /// show. Colours then stay as they are.
-  var isSRGB: Bool {
-    guard colourSpace == .rgb, !hasTables else { return false }
-    return Self.primaries.allSatisfy { isPrimary($0.tag, $0.colour) }
-      && ["rTRC", "gTRC", "bTRC"].allSatisfy { isToneCurve($0) }
-  }
-
-  /// The primaries of sRGB, adapted to the white D50 of the connection space.
-  private static let primaries: [(tag: String, colour: [Double])] = [
-    ("rXYZ", [0.4361, 0.2225, 0.0139]),
-    ("gXYZ", [0.3851, 0.7169, 0.0971]),
-    ("bXYZ", [0.1431, 0.0606, 0.7141]),
-  ]
-
-  /// Of a channel between 0 and 1. A gamma of 2.2 differs by 0.004.
-  private static let tolerance = 0.002
-
-  /// XYZType (ICC.1 section 10.31).
-  private func isPrimary(_ tag: String, _ colour: [Double]) -> Bool {
-    let data = data(of: tag)
-    guard data.count >= 20 else { return false }
-    let numbers = BinaryFields(data)
-    return colour.enumerated().allSatisfy { index, expected in
-      abs(numbers.fixed(8 + 4 * index) - expected) <= Self.tolerance
-    }
-  }
-
-  private func isToneCurve(_ tag: String) -> Bool {
-    guard let curve = ToneCurve(data(of: tag)) else { return false }
-    return (0...32).allSatisfy { step in
-      let level = Double(step) / 32
-      return abs(curve.light(at: level) - ToneCurve.sRGB.light(at: level)) <= Self.tolerance
-    }
   }
 }
 

@@ -230,12 +230,8 @@ import ImgModel
     let encoding = JPEGEncoding(quality: quality, hasChroma: true)
     let image = try retained().inMemory()
     precondition(image.hasByteSamples && image.bandCount == 3, "a thumbnail is in 8-bit sRGB")
-    let bytes = unsafe encoding.bytes { encoder in
-      unsafe img_jpeg_encode_pixels(
-        &encoder, img_vips_pixels(image.pointer), Int32(image.width), Int32(image.height),
-        Int32(encoding.pixelsPerChromaSample), Int32(quality))
-    }
-    // The pixels are ours, so there is no other error.
+    let bytes = unsafe encoding.bytes(
+      ofPixels: img_vips_pixels(image.pointer), width: image.width, height: image.height)
     guard let bytes else { throw .outOfMemory(in: "encode") }
     return bytes
   }
@@ -373,20 +369,15 @@ extension Image {
     guard (1...4).contains(bandCount), unsafe img_vips_has_bytes_in_memory(pointer) != 0,
       // Transparent pixels have a colour, too, which must not bleed into their neighbours.
       !hasAlpha || isOpaque,
-      let rows = Resampling(from: .pixels(height), to: .pixels(size.height)),
-      let columns = Resampling(from: .pixels(width), to: .pixels(size.width))
+      let rows = Resampling.known(from: .pixels(height), to: .pixels(size.height)),
+      let columns = Resampling.known(from: .pixels(width), to: .pixels(size.width))
     else { return nil }
     guard
       let result = unsafe img_vips_new_like(pointer, Int32(size.width), Int32(size.height))
     else { throw VipsError(operation: "resize") }
     let image = unsafe Image(owning: result)
-    var scratch = [Int16](
-      repeating: 0, count: img_resample_scratch_count(Int32(width), bandCount))
-    unsafe rows.withPointers { rows in
-      unsafe columns.withPointers { columns in
-        unsafe img_resample(samples, rows, columns, bandCount, &scratch, image.samples)
-      }
-    }
+    unsafe Resampling.resample(
+      samples, rows: rows, columns: columns, bandCount: bandCount, to: image.samples)
     return image
   }
 
