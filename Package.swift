@@ -53,6 +53,7 @@ let package = Package(
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(
       name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+    .systemLibrary(name: "CWebP", pkgConfig: "libwebp", providers: [.apt(["libwebp-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CXML", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"])]),
@@ -280,7 +281,7 @@ let package = Package(
         .unsafeFlags(["-Xlinker", "--export-dynamic-symbol=getaddrinfo"])
       ]),
 
-    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl, libdav1d, libde265, libpng
+    // MARK: - ImgDecode: libvips, libjpeg-turbo, libjxl, libdav1d, libde265, libpng, libwebp
 
     .target(
       name: "ImgDecode",
@@ -292,6 +293,7 @@ let package = Package(
         "CPNG",
         "CResample",
         "CVips",
+        "CWebP",
         "CXML",
         "ImgFacts",
         "ImgModel",

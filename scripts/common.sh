@@ -18,8 +18,8 @@ release_options=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker
 build_packages=(
   ca-certificates g++ git libc6-dev pkg-config
   libbrotli-dev libcurl4-openssl-dev libdav1d-dev libde265-dev libidn2-dev libjpeg-dev libjxl-dev
-  liblmdb-dev libmicrohttpd-dev libpng-dev libseccomp-dev libsodium-dev libvips-dev libxml2-dev
-  libxxhash-dev libzstd-dev zlib1g-dev
+  liblmdb-dev libmicrohttpd-dev libpng-dev libseccomp-dev libsodium-dev libvips-dev libwebp-dev
+  libxml2-dev libxxhash-dev libzstd-dev zlib1g-dev
 )
 
 # The shared libraries that the Swift toolchain needs.
@@ -117,6 +117,7 @@ is_present() {
     libseccomp-dev) has_library libseccomp ;;
     libsodium-dev) has_library libsodium ;;
     libvips-dev) has_library vips ;;
+    libwebp-dev) has_library libwebp ;;
     libxml2-dev) has_library libxml-2.0 ;;
     libxxhash-dev) has_library libxxhash ;;
     libzstd-dev) has_library libzstd ;;

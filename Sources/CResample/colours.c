@@ -40,6 +40,18 @@ enum { chroma_bits = 14 };
 
 static inline uint8_t clamped(int32_t value) { return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value; }
 
+IMG_FOR_EACH_PROCESSOR void img_widen_range(struct img_samples plane, int height, bool is_luma) {
+  const int32_t zero = is_luma ? 16 : 128, middle = is_luma ? 0 : 128;
+  const int32_t factor = ((255 << chroma_bits) + 112) / (is_luma ? 219 : 224);
+  const int32_t offset = (middle << chroma_bits) + (1 << (chroma_bits - 1)) - zero * factor;
+  for (size_t y = 0; y < (size_t)height; y += 1) {
+    uint8_t *row = plane.samples + y * plane.row_stride;
+    for (size_t x = 0; x < (size_t)plane.width; x += 1) {
+      row[x] = clamped((row[x] * factor + offset) >> chroma_bits);
+    }
+  }
+}
+
 IMG_FOR_EACH_PROCESSOR void img_join_planes(const struct img_samples planes[3], int height, uint8_t *pixels) {
   const int32_t half = 1 << (chroma_bits - 1);
   const size_t width = (size_t)planes[0].width;

@@ -4,14 +4,14 @@ import ImgModel
 
 /// What is wrong with a file whose loader does not say it.
 enum FileFault {
-  /// - Parameter error: of the loader.
+  /// - Parameter readsPixels: whether the header was read without an error. A picture with a damaged one may have
+  ///   any number of pixels.
   /// - Returns: `nil` if nothing is found.
   static func text(
-    of input: PictureInput, in format: ImageFormat, _ error: VipsError
+    of input: PictureInput, in format: ImageFormat, readsPixels: Bool
   ) -> String? {
     switch format {
-    // A picture with a damaged header may have any number of pixels.
-    case .png: libpngText(of: input, readsPixels: error.operation != Image.headerOperation)
+    case .png: libpngText(of: input, readsPixels: readsPixels)
     case .webp: missingBytes(of: input) ?? textOfFacts(of: input)
     default: textOfFacts(of: input)
     }
@@ -229,6 +229,22 @@ enum WebPContainer {
     let byteCount = UInt32(body.count + 4)
     let size = (0..<4).map { UInt8(truncatingIfNeeded: byteCount >> (8 * $0)) }
     return Array("RIFF".utf8) + size + Array("WEBP".utf8) + body
+  }
+
+  /// The colour profile (section 2.7.1.4); `nil` if there is none.
+  static func profile(of input: PictureInput) -> [UInt8]? {
+    guard var chunks = try? WebPChunks(file: ByteWindow(input)) else { return nil }
+    while let chunk = try? chunks.next() {
+      switch chunk.name {
+      // It comes before the pixels.
+      case "VP8 ", "VP8L": return nil
+      case "ICCP":
+        let start = chunk.range.lowerBound + WebPChunks.chunkHeaderByteCount
+        return input.bytes(at: start, upTo: chunk.payloadByteCount)
+      default: break
+      }
+    }
+    return nil
   }
 
   /// The chunks, each padded to an even number of bytes; `nil` when one is cut.

@@ -73,7 +73,6 @@ extension JPEGPicture {
 
   var hasChroma: Bool { unsafe decoder.pointee.info.num_components > 1 }
 
-  /// The shape that ``planarFrame(for:chroma:)`` is going to have. Nothing is decoded.
   func planarShape(
     for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
   ) throws(DecodeError) -> PlanarShape {
@@ -82,9 +81,6 @@ extension JPEGPicture {
       components: componentShapes.map { .init(columns: columns(of: $0), rows: rows(of: $0)) })
   }
 
-  /// The frame, as much smaller as the sizes allow that luma and chroma will be scaled to.
-  ///
-  /// - Throws: also when the pixels show damage.
   func planarFrame(
     for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
   ) throws(DecodeError) -> PlanarFrame {
@@ -153,7 +149,7 @@ extension JPEGPicture {
 /// Not by way of libvips: that tells of damage only whether there was any at all, and stops reading
 /// before the end, where most of it shows. Here, damage is what leaves blocks undecoded or data
 /// over, and a picture that merely lacks its last marker is whole.
-@safe final class JPEGPicture: OpenPicture {
+@safe final class JPEGPicture: PlanarPicture {
   let header: PictureHeader
   private let input: PictureInput
   let extent: DecodeExtent
@@ -162,7 +158,6 @@ extension JPEGPicture {
   private let profile: [UInt8]?
   /// Whether it carries no colour profile, or one that says nothing new.
   private let isInStandardColours: Bool
-  /// To sRGB, from a profile of red, green and blue.
   let conversion: ColourConversion?
 
   /// Whether each of its scans shows the whole picture.

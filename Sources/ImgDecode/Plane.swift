@@ -111,11 +111,32 @@ struct PlanarFrame {
   }
 }
 
-/// The planes of a JPEG, decoded once, from which thumbnails of several sizes are resampled.
+/// A picture whose planes of luma and chroma can become those of a JPEG.
+protocol PlanarPicture: OpenPicture {
+  /// Whether they can, of this one.
+  var isPlanar: Bool { get }
+  var hasChroma: Bool { get }
+  /// To sRGB, from a profile of red, green and blue.
+  var conversion: ColourConversion? { get }
+
+  /// The shape that ``planarFrame(for:chroma:)`` is going to have. Nothing is decoded.
+  func planarShape(
+    for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
+  ) throws(DecodeError) -> PlanarShape
+
+  /// The frame, as much smaller as a decoder makes it for the sizes that luma and chroma will be scaled to.
+  ///
+  /// - Throws: also when the pixels show damage.
+  func planarFrame(
+    for size: ThumbnailGeometry.Size, chroma: ThumbnailGeometry.Size
+  ) throws(DecodeError) -> PlanarFrame
+}
+
+/// The planes of a picture, decoded once, from which thumbnails of several sizes are resampled.
 struct PlanarSource {
   /// A whole picture before it is cropped and encoded.
   struct Target {
-    /// As the JPEG stores it.
+    /// As the picture stores it.
     let size: ThumbnailGeometry.Size
     let encoding: JPEGEncoding
     /// Whether its pixels are converted before they are encoded, so that each needs a sample of chroma.
@@ -162,17 +183,17 @@ struct PlanarSource {
 
   /// - Parameter size: of the largest thumbnail, as stored.
   init(
-    _ jpeg: JPEGPicture, for targets: [Target], decodedFor size: ThumbnailGeometry.Size
+    _ picture: any PlanarPicture, for targets: [Target], decodedFor size: ThumbnailGeometry.Size
   ) throws(DecodeError) {
     self.size = size
-    frame = try jpeg.planarFrame(for: size, chroma: Self.largestChroma(of: targets))
+    frame = try picture.planarFrame(for: size, chroma: Self.largestChroma(of: targets))
   }
 
   /// Whether all thumbnails can be resampled from planes that are decoded for `largest`, as stored.
   static func canGive(
-    _ targets: [Target], of jpeg: JPEGPicture, decodedFor largest: ThumbnailGeometry.Size
+    _ targets: [Target], of picture: any PlanarPicture, decodedFor largest: ThumbnailGeometry.Size
   ) throws(DecodeError) -> Bool {
-    let shape = try jpeg.planarShape(for: largest, chroma: largestChroma(of: targets))
+    let shape = try picture.planarShape(for: largest, chroma: largestChroma(of: targets))
     return targets.allSatisfy { Way(from: shape, to: $0, reducedTo: largest) != nil }
   }
 
@@ -222,12 +243,17 @@ struct PlanarSource {
     unsafe free(samples)
   }
 
+  /// From the range of video to that of JFIF.
+  func widenRange(isLuma: Bool) {
+    unsafe img_widen_range(image, Int32(rows.sampleCount), isLuma)
+  }
+
   /// For libjpeg.
   var blocks: img_jpeg_plane {
     unsafe img_jpeg_plane(samples: samples, row_stride: rowStride)
   }
 
-  fileprivate var image: img_samples {
+  var image: img_samples {
     unsafe img_samples(samples: samples, row_stride: rowStride, width: Int32(columns.sampleCount))
   }
 

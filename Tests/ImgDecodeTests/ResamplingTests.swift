@@ -241,11 +241,47 @@ struct ResamplingTests {
     }
   }
 
+  @Test func `a lossy WebP becomes a JPEG by planes that show what its pixels do`() throws {
+    #expect(
+      try path(of: fixture.maker.encode(picture(width: 1, height: 9), as: .webp)) == .planar)
+    for (width, height) in [(401, 300), (300, 401), (900, 640)] {
+      let webP = try fixture.maker.encode(picture(width: width, height: height), as: .webp)
+      #expect(try path(of: webP) == .planar)
+      let difference = try difference(webP, width: 200, height: 200)
+      #expect(difference < 2 * Raster.fortyDecibels, "\(width) × \(height): \(difference)")
+    }
+  }
+
+  @Test func `a WebP is turned as it says, and its profile obeyed, by planes and by pixels`() throws
+  {
+    let profile = ColourProfile.rgb(primaries: .displayP3, curve: .sRGB)
+    let upright = try fixture.raster(of: fixture.maker.card(index: 2, format: .png))
+    let profiled = try fixture.raster(
+      of: fixture.maker.card(index: 2, format: .png, profile: profile))
+    for format in [PictureFormat.webp, .losslessWebP] {
+      for encoding in [ImageVariant.Format.jpeg, .png] {
+        let variant = try Variant(
+          ImageVariant(width: 1_000, height: 1_000, format: encoding, quality: 95))
+        func error(_ picture: [UInt8], against expected: Raster) throws -> Double {
+          try fixture.raster(of: picture, as: variant).meanSquaredError(against: expected)
+        }
+        for orientation in 1...8 {
+          let card = try fixture.maker.card(index: 2, format: format, orientation: orientation)
+          #expect(try error(card, against: upright) < 60, "\(format) \(encoding) \(orientation)")
+        }
+        let card = try fixture.maker.card(index: 2, format: format, profile: profile)
+        #expect(try error(card, against: profiled) < 60, "\(format) \(encoding)")
+        #expect(profiled.meanSquaredError(against: upright) > 100)
+      }
+    }
+  }
+
   @Test func `all else takes the general path`() throws {
     let plain = try fixture.maker.card(index: 1, format: .jpeg)
     #expect(try path(of: plain, format: .webp) == .general)
     #expect(try path(of: fixture.maker.card(index: 1, format: .cmykJPEG)) == .general)
     #expect(try path(of: fixture.maker.card(index: 1, format: .png)) == .general)
+    #expect(try path(of: fixture.maker.card(index: 1, format: .losslessWebP)) == .general)
     let profiled = try fixture.maker.card(
       index: 1, format: .jpeg, profile: ColourProfile.swappedPerceptual)
     #expect(try path(of: profiled) == .general)

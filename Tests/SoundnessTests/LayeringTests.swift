@@ -27,8 +27,8 @@ struct LayeringTests {
     ]),
     "ImgFacts": ["CZlib", "ImgModel"],
     "ImgDecode": platform.union([
-      "CDAV1D", "CDE265", "CJPEG", "CJXL", "CPNG", "CResample", "CVips", "CXML", "ImgFacts",
-      "ImgModel", "ImgSandbox", "ImgSystem", "ImgWire",
+      "CDAV1D", "CDE265", "CJPEG", "CJXL", "CPNG", "CResample", "CVips", "CWebP", "CXML",
+      "ImgFacts", "ImgModel", "ImgSandbox", "ImgSystem", "ImgWire",
     ]),
     "ImgCoordinator": platform.union([
       "ImgModel", "ImgSandbox", "ImgScheduler", "ImgSettings", "ImgStore", "ImgSystem",
@@ -146,7 +146,7 @@ struct LayeringTests {
 /// nor the store.
 struct LinkageTests {
   private static let imageLibraries = [
-    "libvips", "libjpeg", "libjxl", "libdav1d", "libde265", "libpng",
+    "libvips", "libjpeg", "libjxl", "libdav1d", "libde265", "libpng", "libwebp",
   ]
   private static let networkAndStore = ["libcurl", "liblmdb"]
 

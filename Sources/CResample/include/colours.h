@@ -28,6 +28,12 @@ void img_convert_colours(
     const uint8_t *_Nonnull pixels, size_t pixel_count, int band_count,
     struct img_colour_conversion conversion, uint8_t *_Nonnull result);
 
+/// Widens levels of luma from 16 to 235, or of chroma from 16 to 240, to those from 0 to 255 of JFIF, in place
+/// (ITU-T T.871 section 7 has the formulas of BT.601 without its range).
+///
+/// - height: the rows of the plane.
+void img_widen_range(struct img_samples plane, int height, bool is_luma);
+
 /// Makes pixels of red, green and blue, without gaps between the rows, of luma and two components of chroma that
 /// have as many samples (ITU-T T.871, section 7).
 ///

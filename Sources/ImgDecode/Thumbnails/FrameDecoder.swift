@@ -74,32 +74,32 @@ struct FrameDecoder {
     let size = picture.header.oriented(largest)
     let plan = try DecodePlan(for: picture, decodedFor: size, to: geometries, as: variants)
     switch plan {
-    case .planar(let jpeg, let origins):
-      return try planarThumbnails(of: jpeg, decodedFor: size, at: origins)
+    case .planar(let picture, let origins):
+      return try planarThumbnails(of: picture, decodedFor: size, at: origins)
     case .general: return try generalThumbnails(decodedFor: size)
     }
   }
 
   private func planarThumbnails(
-    of jpeg: JPEGPicture, decodedFor size: ThumbnailGeometry.Size,
+    of picture: any PlanarPicture, decodedFor size: ThumbnailGeometry.Size,
     at origins: [ThumbnailGeometry.Point]
   ) throws(DecodeError) -> Made {
-    let header = jpeg.header
-    let targets = zip(geometries, variants).map { jpeg.target(of: $0, as: $1) }
-    var source = try PlanarSource(jpeg, for: targets, decodedFor: size)
+    let header = picture.header
+    let targets = zip(geometries, variants).map { picture.target(of: $0, as: $1) }
+    var source = try PlanarSource(picture, for: targets, decodedFor: size)
     var thumbnails: [EncodedThumbnail] = []
     for (index, geometry) in geometries.enumerated() {
       let target = targets[index]
       let bytes = try source.frame(for: target).thumbnail(
         to: geometry, at: origins[index], from: Orientation(header.orientation),
-        as: target.encoding, jpeg.conversion)
+        as: target.encoding, picture.conversion)
       let thumbnail = Thumbnail(
         format: .jpeg, width: geometry.kept.width, height: geometry.kept.height,
         byteCount: bytes.count)
       thumbnails.append(EncodedThumbnail(thumbnail: thumbnail, bytes: bytes))
     }
     let small = SmallPicture(
-      source.frame, showing: header.upright, orientation: header.orientation, jpeg.conversion)
+      source.frame, showing: header.upright, orientation: header.orientation, picture.conversion)
     return Made(thumbnails: thumbnails, thumbHash: ThumbHash(of: small), path: .planar)
   }
 

@@ -164,6 +164,8 @@ package struct Thumbnailer: Sendable {
     case .bmp: return try BitmapPicture(input, extent)
     case .ico: return try IconPicture(input, extent)
     case .pnm: return try AnymapPicture(input, extent, depth)
+    case .webp where extent == .whole:
+      if let picture = WebPPicture(input) { return picture }
     case .jxl:
       if let animation = try JXLPicture(input, depth, maxPixels: limits.maxPixels) {
         return animation
@@ -275,32 +277,34 @@ extension Thumbnailer {
 
 /// How a picture is going to become its thumbnails. The header and the request decide it, here alone.
 enum DecodePlan {
-  /// A JPEG's luma and chroma are resized as they are stored, and encoded, with other colours than those of sRGB
+  /// The luma and chroma of a JPEG or a WebP are resized as they are stored, and encoded, with other colours than those of sRGB
   /// converted in between. That takes about a third of the time. The places are where what each thumbnail keeps begins.
-  case planar(JPEGPicture, at: [ThumbnailGeometry.Point])
+  case planar(any PlanarPicture, at: [ThumbnailGeometry.Point])
   /// All others become pixels.
   case general
 
   /// - Parameter size: what the frame is decoded for, as stored.
-  /// - Throws: what a JPEG's decoder says of its header.
+  /// - Throws: what a picture's decoder says of its header.
   init(
     for picture: any OpenPicture, decodedFor size: ThumbnailGeometry.Size,
     to geometries: [ThumbnailGeometry], as variants: [Variant]
   ) throws(DecodeError) {
     let origins = geometries.compactMap(\.keptOrigin)
-    guard let jpeg = picture as? JPEGPicture, jpeg.isPlanar, origins.count == geometries.count,
+    guard let picture = picture as? any PlanarPicture, picture.isPlanar,
+      origins.count == geometries.count,
       variants.allSatisfy(\.keepsPlanes),
       try PlanarSource.canGive(
-        zip(geometries, variants).map { jpeg.target(of: $0, as: $1) }, of: jpeg, decodedFor: size)
+        zip(geometries, variants).map { picture.target(of: $0, as: $1) }, of: picture,
+        decodedFor: size)
     else {
       self = .general
       return
     }
-    self = .planar(jpeg, at: origins)
+    self = .planar(picture, at: origins)
   }
 }
 
-extension JPEGPicture {
+extension PlanarPicture {
   /// What a thumbnail is before it is cropped, if it is made from planes.
   func target(of geometry: ThumbnailGeometry, as variant: Variant) -> PlanarSource.Target {
     .init(
@@ -311,7 +315,7 @@ extension JPEGPicture {
 }
 
 extension ImageVariant {
-  /// Whether an opaque JPEG stays a JPEG, and its pixels as they are.
+  /// Whether an opaque picture becomes a JPEG, and its pixels stay as they are.
   fileprivate var keepsPlanes: Bool {
     [.auto, .compatible, .jpeg].contains(format) && keptData == .none
       && effects == Effects(background: effects.background)

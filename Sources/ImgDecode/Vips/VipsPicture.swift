@@ -159,7 +159,10 @@ final class VipsPicture: OpenPicture {
     if format == .tiff, let feature = TIFFFeatures(of: input)?.undecoded {
       return .unsupported(feature)
     }
-    guard error.isWithoutReason, let fault = FileFault.text(of: input, in: format, error) else {
+    guard error.isWithoutReason,
+      let fault = FileFault.text(
+        of: input, in: format, readsPixels: error.operation != Image.headerOperation)
+    else {
       return DecodeError(error)
     }
     return .corrupt("\(error.operation): \(fault)")
