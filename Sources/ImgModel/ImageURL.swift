@@ -276,7 +276,9 @@ struct URLAuthority {
 
 /// Completes URLs that people type in lists and on command lines.
 enum WrittenURL {
-  private static let marks: [(opening: String, closing: String)] = [("<", ">"), ("\"", "\"")]
+  private static let marks: [(opening: String, closing: String)] = [
+    ("<", ">"), ("\"", "\""), ("'", "'"),
+  ]
   private static let knownSchemes = ["http", "https", "data", "file"]
   /// U+3002, U+FF0E and U+FF61 separate labels like the full stop (UTS #46 section 2.3).
   private static let dots: Set<Unicode.Scalar> = [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"]

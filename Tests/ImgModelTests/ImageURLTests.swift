@@ -224,7 +224,8 @@ import Testing
     ("example.org/a:b@c", "https://example.org/a:b@c"),
     (" https://h/a\r", "https://h/a"), ("\u{FEFF}https://h/a", "https://h/a"),
     ("\u{A0}https://h/a\u{200B}", "https://h/a"), ("<https://h/a>", "https://h/a"),
-    ("\"https://h/a,b\" ", "https://h/a,b"), ("< example.org/a >", "https://example.org/a"),
+    ("\"https://h/a,b\" ", "https://h/a,b"), ("'https://h/a'", "https://h/a"),
+    ("< example.org/a >", "https://example.org/a"),
     ("data:,a", "data:,a"), ("<file:///srv/a.jpg>", "file:///srv/a.jpg"),
   ])
   func `a line is completed to a URL`(line: String, text: String) throws {

@@ -1,0 +1,87 @@
+import Glibc
+import ImgSystem
+import TestCluster
+import TestFiles
+import Testing
+
+/// What commands say where a person sits at the terminal.
+@Suite(.timeLimit(.minutes(20))) struct TerminalTests {
+  @Test func `a list that is typed, and what would be lost, are asked for`() throws {
+    let cluster = try Cluster()
+    let typed = try PseudoTerminal().run(["submit", "-"], in: cluster, typing: "data:,a\n\u{4}")
+    #expect(typed.status == .exited(0))
+    #expect(typed.text.contains("reading URLs, one a line; end with Ctrl-D\r\n"))
+    #expect(typed.text.contains("to follow it: imgctl wait 1"))
+    let kept = try PseudoTerminal().run(["cache", "reset"], in: cluster, typing: "n\n")
+    #expect(kept.status == .exited(2))
+    #expect(kept.text.contains("; go on? [y/N] "))
+    #expect(kept.text.contains("imgctl cache reset: nothing was removed\r\n"))
+  }
+
+  @Test func `a narrow or dumb terminal gets whole flags, and no control sequences`() throws {
+    let cluster = try Cluster()
+    let limits = try PseudoTerminal(columns: 60).run(["limits"], in: cluster)
+    let lines = limits.text.split(separator: "\r\n")
+    #expect(lines.allSatisfy { $0.count <= 60 })
+    #expect(lines.contains { $0.hasPrefix("--bytes-per-second-per-host  none") })
+    let dumb = try PseudoTerminal(kind: "dumb").run(["wait", "1"], in: cluster)
+    #expect(dumb.text.contains("there is no job 1; see imgctl list"))
+    let job = try cluster.submit(["data:,a"])
+    let end = try PseudoTerminal(kind: "dumb").run(["wait", "\(job)"], in: cluster)
+    #expect(end.text.contains("1 failed"))
+    #expect(!end.text.contains("\u{1B}"))
+  }
+}
+
+/// A terminal (pty(7)) that a program has for its standard streams.
+private struct PseudoTerminal: ~Copyable {
+  private let ours: OwnedDescriptor
+  private let theirs: OwnedDescriptor
+  private let kind: String
+
+  /// Of linux/tty.h: unlocks the other end, and opens it.
+  private static let unlock: UInt = 0x4004_5431
+  private static let open: UInt = 0x5441
+
+  /// - Parameter kind: for the variable `TERM`.
+  init(columns: UInt16 = 80, kind: String = "xterm") throws {
+    let ours = OwnedDescriptor(
+      adopting: try Self.check(unsafe Glibc.open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)))
+    var locked: CInt = 0
+    _ = try Self.check(unsafe ioctl(ours.rawValue, Self.unlock, &locked))
+    let theirs = OwnedDescriptor(
+      adopting: try Self.check(ioctl(ours.rawValue, Self.open, O_RDWR | O_NOCTTY | O_CLOEXEC)))
+    var size = winsize(ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0)
+    _ = try Self.check(unsafe ioctl(ours.rawValue, UInt(TIOCSWINSZ), &size))
+    self.ours = ours
+    self.theirs = theirs
+    self.kind = kind
+  }
+
+  private static func check(_ result: CInt) throws(SystemError) -> CInt {
+    guard result >= 0 else { throw SystemError(operation: "pty", code: errno) }
+    return result
+  }
+
+  /// Runs `imgctl` to its end.
+  ///
+  /// - Parameter text: what is typed.
+  /// - Returns: what the terminal shows, with what was typed.
+  consuming func run(
+    _ arguments: [String], in cluster: Cluster, typing text: String = ""
+  ) throws -> (status: ImgSystem.ExitStatus?, text: String) {
+    let streams = (0...2).map { (parent: theirs.rawValue, child: CInt($0)) }
+    let child = try ChildProcess.spawn(
+      executable: Programs.path(of: "imgctl"), arguments: arguments,
+      environment: cluster.environment.merging(["TERM": kind]) { $1 }, descriptors: streams)
+    if !text.isEmpty { try FileIO.writeAll(ours.rawValue, Array(text.utf8)) }
+    let status = child.waitForExit(until: .now + ProgramRun.patience)
+    var shown: [UInt8] = []
+    while try UnixSocket.waitReadable(ours.rawValue, until: .now) {
+      guard let count = try? FileIO.read(ours.rawValue, into: &shown, upTo: 4_096), count > 0 else {
+        break
+      }
+    }
+    return (status, String(decoding: shown, as: UTF8.self))
+  }
+}
