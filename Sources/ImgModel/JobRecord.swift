@@ -180,6 +180,8 @@ extension JobRecord {
       case .resume where isActive: "; only a paused job can be resumed"
       case .resume where self.state == .cancelled && counts.cancelled > 0:
         "; imgctl retry \(id) continues its \(counts.cancelled) cancelled URLs"
+      case .resume where self.state == .finished && counts.failed > 0:
+        "; imgctl retry \(id) --all repeats its \(counts.failed) failures"
       case .pause, .resume, .setPriority: "; it has no waiting URLs"
       case .cancel: "; nothing is left to cancel"
       case .retry: "; wait until it ends, or cancel it first"

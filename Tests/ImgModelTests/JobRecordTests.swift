@@ -94,7 +94,10 @@ import Testing
     (.paused, .remove, .refused("job 3 is paused; cancel it first")),
 
     (.finished, .pause, .refused("job 3 is finished; it has no waiting URLs")),
-    (.finished, .resume, .refused("job 3 is finished; it has no waiting URLs")),
+    (
+      .finished, .resume,
+      .refused("job 3 is finished; imgctl retry 3 --all repeats its 3 failures")
+    ),
     (.finished, .cancel, .refused("job 3 is finished; nothing is left to cancel")),
     (.finished, .retry(includesFinal: false), .becomes(.queued)),
     (.finished, .retry(includesFinal: true), .becomes(.queued)),
