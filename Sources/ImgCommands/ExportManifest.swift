@@ -219,6 +219,8 @@ private final class EarlierManifest {
   private var buffer: [UInt8] = []
   /// Where the next line begins in the buffer.
   private var start = 0
+  /// Then none of its lines counts.
+  private var isOfOtherJob = false
   /// The last line that was read.
   private var last: ManifestLine.Written?
 
@@ -236,10 +238,12 @@ private final class EarlierManifest {
   }
 
   func files(ofLine index: Int) -> [ManifestLine.File] {
-    while last.map({ $0.index < index }) ?? true, let json = nextLine() {
-      guard let line = try? Fields.value(ManifestLine.Written.self, of: json),
-        line.job == job.job, line.submissionTime == job.submissionTime
-      else { continue }
+    while !isOfOtherJob, last.map({ $0.index < index }) ?? true, let json = nextLine() {
+      guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
+      guard line.job == job.job, line.submissionTime == job.submissionTime else {
+        isOfOtherJob = true
+        break
+      }
       last = line
     }
     guard let last, last.index == index else { return [] }
