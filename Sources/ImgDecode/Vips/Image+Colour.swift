@@ -44,7 +44,7 @@ extension Image {
 
   private consuming func withColoursInSRGB(_ depth: ImageVariant.Depth) throws(VipsError) -> Image {
     if isPlainSRGB(depth) { return self }
-    if depth == .eight, interpretation == VIPS_INTERPRETATION_sRGB, hasByteSamples,
+    if interpretation == depth.colourSpace, sampleFormat == depth.sampleFormat,
       (3...4).contains(bandCount), let conversion = profile?.conversion
     {
       return try converted(by: conversion)
@@ -73,9 +73,14 @@ extension Image {
       throw VipsError(operation: "colour")
     }
     let result = unsafe Image(owning: pointer)
-    unsafe conversion.convert(
-      img_vips_pixels(source.pointer), count: source.width * source.height,
-      bandCount: Int(source.bandCount), to: img_vips_pixels(pointer))
+    let (count, bandCount) = (source.width * source.height, Int(source.bandCount))
+    if source.hasWideSamples {
+      let samples: UnsafeMutablePointer<UInt16> = unsafe source.pixels()
+      unsafe conversion.convert(samples, count: count, bandCount: bandCount, to: result.pixels())
+    } else {
+      let samples: UnsafeMutablePointer<UInt8> = unsafe source.pixels()
+      unsafe conversion.convert(samples, count: count, bandCount: bandCount, to: result.pixels())
+    }
     result.removeProfile()
     return result
   }

@@ -32,6 +32,14 @@ struct ColourConversionTests {
     let converted = try bytes.inSRGB(.eight).raster()
     #expect(converted.differences(from: expected).greatest <= 2)
     #expect(converted.differences(from: expected).mean < 0.05)
+
+    let words = try unsafe Image.filled(
+      with: UInt16.self, width: side, height: side, bandCount: 3,
+      interpretation: VIPS_INTERPRETATION_RGB16
+    ) { unsafe $0.update(from: levels.map { UInt16($0) * 257 }, count: levels.count) }
+    words.setProfile(profile)
+    let deep = try words.inSRGB(.sixteen).inUpperBytes().raster()
+    #expect(deep.differences(from: converted).greatest <= 1)
   }
 
   @Test func `transparency stays as it is`() throws {
