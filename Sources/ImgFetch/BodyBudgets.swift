@@ -184,12 +184,15 @@ package struct BodyCharge: Hashable, Sendable {
   var isOfFile = false
 }
 
-/// The transfers of a pool that the limits of bandwidth hold, the longest held first. Each passes one piece in
-/// turn, so a short body waits for one round of the others, and not for the end of a long one.
+/// The transfers of a pool that the limits of bandwidth hold: those that a client waits for first, and among them, as
+/// among the others, the longest held. Each passes one piece in turn, so a short body waits for one round of the
+/// others, and not for the end of a long one.
 final class BandwidthQueue {
   private let limits: SharedBandwidth?
   private let clock: () -> UInt64
   private var held: [(id: TransferID, host: SharedBandwidth.Host)] = []
+  /// The transfers that a client waits for, held or not.
+  private var urgent: Set<TransferID> = []
   /// When the next of them may go on; `nil` while there are none.
   private(set) var deadline: ContinuousClock.Instant?
 
@@ -197,6 +200,8 @@ final class BandwidthQueue {
   private static let shortestWait = Duration.milliseconds(10)
   /// After so long a limit that was changed meanwhile counts.
   private static let longestWait = Duration.milliseconds(250)
+  /// For so much longer than until the pool looks again, bytes are reserved: a busy machine is late.
+  private static let reservationSlack: UInt64 = 100_000_000
 
   /// - Parameters:
   ///   - limits: `nil` for none.
@@ -210,11 +215,20 @@ final class BandwidthQueue {
     limits.flatMap { $0.isLimited ? $0 : nil }
   }
 
-  /// Whether bytes of a host may pass now.
-  func isOpen(for host: SharedBandwidth.Host) -> Bool {
+  /// A client waits for a transfer, until ``forget(_:)``.
+  func expedite(_ id: TransferID) {
+    urgent.insert(id)
+    held.filter { $0.id == id }.forEach { reserve(for: $0.host) }
+  }
+
+  /// The transfer is over.
+  func forget(_ id: TransferID) { urgent.remove(id) }
+
+  /// Whether bytes of a transfer from a host may pass now.
+  func isOpen(_ id: TransferID, of host: SharedBandwidth.Host) -> Bool {
     guard let limits = limitsInForce else { return true }
     let now = clock()
-    return limits.opening(for: host, at: now) <= now
+    return limits.opening(for: host, isUrgent: urgent.contains(id), at: now) <= now
   }
 
   /// Bytes of a host have passed.
@@ -226,7 +240,8 @@ final class BandwidthQueue {
   func add(_ id: TransferID, of host: SharedBandwidth.Host) {
     guard !held.contains(where: { $0.id == id }) else { return }
     held.append((id, host))
-    let next = ContinuousClock.now + wait(for: [host])
+    if urgent.contains(id) { reserve(for: host) }
+    let next = ContinuousClock.now + wait(for: [(id, host)])
     deadline = min(deadline ?? next, next)
   }
 
@@ -238,9 +253,13 @@ final class BandwidthQueue {
 
   /// The first transfer that may go on, which is held no more.
   func takeNext() -> TransferID? {
-    guard !held.isEmpty, isOpenForSome, let index = held.firstIndex(where: { isOpen(for: $0.host) })
-    else { return nil }
-    return held.remove(at: index).id
+    guard !held.isEmpty, isOpenForSome else { return nil }
+    let isOpen = { (transfer: (id: TransferID, host: SharedBandwidth.Host)) in
+      self.isOpen(transfer.id, of: transfer.host)
+    }
+    let index =
+      held.firstIndex { urgent.contains($0.id) && isOpen($0) } ?? held.firstIndex(where: isOpen)
+    return index.map { held.remove(at: $0).id }
   }
 
   private var isOpenForSome: Bool {
@@ -251,15 +270,29 @@ final class BandwidthQueue {
 
   /// Sets the ``deadline`` by what has passed.
   func schedule(after now: ContinuousClock.Instant) {
-    deadline = held.isEmpty ? nil : now + wait(for: held.map(\.host))
+    for transfer in held where urgent.contains(transfer.id) { reserve(for: transfer.host) }
+    deadline = held.isEmpty ? nil : now + wait(for: held)
   }
 
-  /// How long the pool waits until it looks whether one of these hosts is open.
-  private func wait(for hosts: [SharedBandwidth.Host]) -> Duration {
+  /// How long the pool waits until it looks whether one of these transfers may go on.
+  private func wait(for transfers: [(id: TransferID, host: SharedBandwidth.Host)]) -> Duration {
     let now = clock()
-    let opening = hosts.compactMap { limits?.opening(for: $0, at: now) }.min() ?? now
+    let opening =
+      transfers.compactMap { transfer in
+        limits?.opening(for: transfer.host, isUrgent: urgent.contains(transfer.id), at: now)
+      }.min() ?? now
     let wait = Duration.nanoseconds(opening > now ? opening - now : 0)
     return min(max(wait, Self.shortestWait), Self.longestWait)
+  }
+
+  /// No other transfer takes the bytes of a host for which one is held that a client waits for, until the pool has
+  /// looked again.
+  private func reserve(for host: SharedBandwidth.Host) {
+    guard let limits = limitsInForce else { return }
+    let now = clock()
+    let next = min(
+      limits.opening(for: host, at: now), now + UInt64(Self.longestWait.milliseconds) * 1_000_000)
+    limits.reserve(for: host, until: next + Self.reservationSlack, at: now)
   }
 }
 

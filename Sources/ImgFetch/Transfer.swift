@@ -178,7 +178,7 @@ final class Transfer {
     guard turns.permitCall(byteCount: chunk.count) else {
       return awaitTurn() ? Int(CURL_WRITEFUNC_PAUSE) : 0
     }
-    guard request.content.isText || context.bandwidth.isOpen(for: host) else {
+    guard request.content.isText || context.bandwidth.isOpen(id, of: host) else {
       awaitBandwidth()
       return Int(CURL_WRITEFUNC_PAUSE)
     }
@@ -464,11 +464,11 @@ final class Transfer {
       notModified: notModified)
   }
 
-  private func ending(with code: CURLcode) -> LibcurlEnd {
+  func ending(with code: CURLcode) -> LibcurlEnd {
     LibcurlEnd(
       code: code, url: request.url.parsed, route: route, stopReason: stopReason,
-      content: request.content,
-      reader: reader, body: body, resumption: resumption, connection: connection, easy: easy)
+      content: request.content, reader: reader, body: body, resumption: resumption,
+      connection: connection, easy: easy)
   }
 
   private func reuse(_ head: ResponseHead) -> AnswerReuse {

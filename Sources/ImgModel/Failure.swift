@@ -264,6 +264,8 @@ package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   case answered
   /// A web page came where a picture was expected.
   case page
+  /// The proxy could not be reached, or asks for other credentials. No host was asked.
+  case proxy
 }
 
 extension Failure: CustomStringConvertible {

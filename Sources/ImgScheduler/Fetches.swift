@@ -127,6 +127,7 @@ package struct Fetches {
   /// The limits of bandwidth have held a transfer. That is neither its host's doing nor its worker's.
   mutating func noteHeld(_ held: HeldTransfer, by worker: WorkerID, at now: Instant) {
     guard let transfer = receiving(held.transfer, by: worker) else { return }
+    queue.noteHeld(transfer.host, at: now)
     for lease in transfer.leases { leases.exclude(held.time, from: lease, at: now) }
   }
 
@@ -360,6 +361,11 @@ package struct Fetches {
     stopJoining(id)
     remember(failure, of: source, at: now)
     return isRetried
+  }
+
+  /// See ``TransferTable/notePage(of:_:)``.
+  mutating func notePage(of id: TransferID, _ count: () -> Int) -> Int? {
+    transfers.notePage(of: id, count)
   }
 
   /// A transfer has failed because of the network: its source waits, without an attempt less.

@@ -4,6 +4,8 @@ import ImgModel
 extension Scheduler {
   /// - Precondition: the job is active and was not accepted before, or has ended since.
   mutating func acceptJob(_ record: JobRecord) {
+    // Found in the journal: no worker was ready yet.
+    if record.startedAt != nil, workers.isEmpty { fetches.queue.noteRestart(at: now.instant) }
     // A clock that was set meanwhile never makes the delay longer than it was.
     let delay = min(now.wall.duration(to: record.notBefore), record.options.delay)
     let job = ActiveJob(

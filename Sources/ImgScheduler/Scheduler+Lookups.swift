@@ -108,7 +108,7 @@ extension Scheduler {
     effects += jobs.count([waiter], at: id, host: host, by: numbers, at: now.wall)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
     noteTimeouts(of: [waiter], at: id)
-    noteUpdates(waiter.updates, of: id)
+    noteUpdates(waiter.updates, of: id, isUrgent: waiter.viewer != nil)
     return isMoreUrgent
   }
 

@@ -19,6 +19,7 @@ extension Scheduler {
     let verdict = transferFailed(result, by: worker)
     transferFailedBehind(result, by: worker)
     let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
+    let pageNumber = result.sign == .page ? notePage(result.lease, by: worker) : nil
     guard let item = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
       return
     }
@@ -34,7 +35,7 @@ extension Scheduler {
       }
       guard verdict == .retried, !work.item(item).waiters.isEmpty else {
         var last = lastFailure(failure, of: work.item(item), by: transfer)
-        if result.sign == .page { last = pageFailure(last, at: work.item(item).host) }
+        if let pageNumber { last = Self.pageFailure(last, pageNumber, of: work.item(item).host) }
         return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)
@@ -315,7 +316,12 @@ extension Scheduler {
     // transfer goes on for the others. It is not tried again by itself.
     let isOfLease = failure.code == .optedOut || failure.code == .blockedOrigin
     let isOfURL = isOfLease || evidence == .none && !failure.isRetryable
-    if noteNetwork(evidence, of: id), !isOfURL, mayHold(transfer) {
+    let isSuspected = network.outage == nil
+    let suspicion = network.suspicion
+    if noteNetwork(evidence, of: id), !isOfURL, mayHold(transfer),
+      !isSuspected
+        || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: suspicion)
+    {
       fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
@@ -400,12 +406,21 @@ extension Scheduler {
   }
 }
 
+/// Web pages in place of pictures. A host with pages for errors has many.
 extension Scheduler {
-  /// The failure of a URL that has a web page in place of a picture. A host with pages for errors has many.
-  private mutating func pageFailure(_ failure: Failure, at host: String) -> Failure {
-    let count = pageCounts.note(host)
-    return count == 1
-      ? failure : failure.explained("\(failure.detail), one of \(count) such pages of \(host)")
+  /// Counts a page once, however many leases live on its transfer.
+  ///
+  /// - Returns: how many URLs of its host had one, with this; `nil` if the answer is late.
+  private mutating func notePage(_ lease: LeaseID, by worker: WorkerID) -> Int? {
+    guard let held = fetches.leases[lease], held.worker == worker, let host = work[held.item]?.host
+    else { return nil }
+    return held.transfer.flatMap { fetches.notePage(of: $0) { pageCounts.note(host) } }
+  }
+
+  /// The failure of a URL that has a web page in place of a picture.
+  private static func pageFailure(_ failure: Failure, _ number: Int, of host: String) -> Failure {
+    number == 1
+      ? failure : failure.explained("\(failure.detail), one of \(number) such pages of \(host)")
   }
 }
 

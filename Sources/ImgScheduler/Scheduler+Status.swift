@@ -22,11 +22,26 @@ extension Scheduler {
   /// Why no host is asked for jobs, see ``NetworkHealth``; `nil` if they may be.
   private var networkWait: Wait? {
     guard let outage = network.outage else { return nil }
-    let kind: Wait.Kind = outage.kind == .offline ? .offline : .captive
-    let since = timeline.wall(outage.since)
-    guard outage.trial == nil else { return Wait(kind, host: network.lastTried, since: since) }
-    let next = fetches.queue.nextForTrial(after: network.lastTried)?.name
-    return Wait(kind, host: next, since: since, until: timeline.wall(outage.nextTrial))
+    let kind: Wait.Kind =
+      switch outage.kind {
+      case .offline: .offline
+      case .captive: .captive
+      case .proxy: .proxy
+      }
+    let isTrying = outage.trial != nil
+    // Looks at all hosts that could start.
+    let next =
+      isTrying
+      ? network.lastTried : fetches.queue.nextForTrial(after: network.lastTried)?.name
+    return Wait(
+      kind, host: next, detail: outage.detail, since: timeline.wall(outage.since),
+      until: isTrying ? nil : timeline.wall(outage.nextTrial))
+  }
+
+  /// The same for a job. Pictures of its list may have failed before a login page was known for what it is.
+  private func networkWait(of job: ActiveJob, _ wait: Wait) -> Wait {
+    guard wait.kind == .captive, job.record.counts.failed > 0 else { return wait }
+    return wait.explained("then imgctl retry \(job.id) --all requests again what had a page before")
   }
 
   /// Why no work of any client moves, for reasons of this machine.
@@ -57,21 +72,26 @@ extension Scheduler {
   // MARK: - A job
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
-  func jobWait(of job: ActiveJob, at now: Instant, journalError: String?) -> Wait? {
+  ///
+  /// - Parameter network: see ``networkWait``.
+  func jobWait(
+    of job: ActiveJob, at now: Instant, journalError: String?, network: Wait?
+  ) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
     if let journalError { return Wait(.journal, detail: journalError) }
-    if job.leasedCount > 0 { return slowest(of: job, at: now) }
+    let network = network.map { networkWait(of: job, $0) }
+    if job.leasedCount > 0 { return slowest(of: job, at: now, network: network) }
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
     if let wait = processWait() { return wait }
     if job.isHeld { return Wait(pinRoom.isKnown ? .storePinned : .lookingUp) }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
-    if let wait = networkWait, !job.waitsForFiles { return wait }
+    if let network, !job.waitsForFiles { return network }
     return waitInQueue(of: job, at: now)
   }
 
   /// What of a job is under way for longest.
-  private func slowest(of job: ActiveJob, at now: Instant) -> Wait {
+  private func slowest(of job: ActiveJob, at now: Instant, network: Wait?) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
     for lease in fetches.leases.all.values where lease.purpose != .lookup {
       let shared = lease.transfer.flatMap { fetches.transfers[$0]?.leases } ?? []
@@ -82,29 +102,32 @@ extension Scheduler {
       oldest = (lease, since)
     }
     guard let (lease, since) = oldest else { return Wait(.lookingUp) }
-    return leaseWait(lease, since: since, at: now)
+    return leaseWait(lease, since: since, at: now, network: network)
   }
 
   /// What a fetch or a decode is at.
-  private func leaseWait(_ lease: Lease, since: Instant, at now: Instant) -> Wait {
+  private func leaseWait(_ lease: Lease, since: Instant, at now: Instant, network: Wait?) -> Wait {
     guard let transfer = lease.transfer.flatMap({ fetches.transfers[$0] }) else {
       return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
     }
-    return transferWait(transfer, since: since, at: now)
+    return transferWait(transfer, since: since, at: now, network: network)
   }
 
-  private func transferWait(_ transfer: LeasedTransfer, since: Instant, at now: Instant) -> Wait {
+  private func transferWait(
+    _ transfer: LeasedTransfer, since: Instant, at now: Instant, network: Wait?
+  ) -> Wait {
     let host = fetches.queue.host(transfer.host)
     let begun = timeline.wall(since)
     switch transfer.state {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
     case .receiving:
-      if let wait = networkWait { return wait }
+      if let network { return network }
+      if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host, since: begun) }
       let isAskingRobots = host?.robotsProbe == transfer.source
       return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
     case .redirected, .refused:
       return host.flatMap { hostWait($0, transfer.host, urls: $0.urlCount, at: now) }
-        ?? capacityWait(isResponsive: host?.isResponsive ?? false)
+        ?? capacityWait(isResponsive: host?.isResponsive ?? false, at: now)
     }
   }
 
@@ -119,13 +142,13 @@ extension Scheduler {
       if let wait = host.flatMap({ hostWait($0, name, urls: backlog.waiting, at: now) }) {
         waits.append(wait)
       } else if host.map({ $0.urlCount > 0 }) == true {
-        waits.append(capacityWait(isResponsive: host?.isResponsive ?? false))
+        waits.append(capacityWait(isResponsive: host?.isResponsive ?? false, at: now))
       } else {
         retriedHosts.insert(name)
       }
     }
     if !retriedHosts.isEmpty { waits.append(backoffWait(of: job, retriedHosts)) }
-    if job.lookups.next != nil { waits.append(capacityWait(isResponsive: true)) }
+    if job.lookups.next != nil { waits.append(capacityWait(isResponsive: true, at: now)) }
     guard let soonest = waits.min(by: Self.isSooner) else {
       if !job.backlogs.isEmpty { return Wait(.workersBusy) }
       return job.cursor.ticket == nil ? Wait(.otherJobs) : Wait(.reading)
@@ -176,9 +199,10 @@ extension Scheduler {
   /// What viewers that have waited for a while wait for, as far as that is news to them.
   package mutating func takeWaitReports(at now: Instant) -> [(viewer: ViewerID, wait: Wait)] {
     var reports: [(viewer: ViewerID, wait: Wait)] = []
+    let network = viewers.reportDeadline.map { $0 <= now } == true ? networkWait : nil
     while let (viewer, id) = viewers.takeDueReport(at: now) {
       guard let item = work[id] else { preconditionFailure("\(viewer) waits for nothing") }
-      let wait = itemWait(item, at: now)
+      let wait = itemWait(item, at: now, network: network)
       if !isBrief(wait, at: now), viewers.report(wait, to: viewer) {
         reports.append((viewer, wait))
       }
@@ -190,7 +214,7 @@ extension Scheduler {
     wait.since.map { $0.duration(to: timeline.wall(now)) < Self.briefTime } ?? false
   }
 
-  private func itemWait(_ item: WorkItem, at now: Instant) -> Wait {
+  private func itemWait(_ item: WorkItem, at now: Instant, network: Wait?) -> Wait {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return processWait() ?? Wait(.workersBusy)
@@ -201,7 +225,7 @@ extension Scheduler {
       return processWait() ?? slotWait(item, at: now)
     case .transferring(let lease), .decoding(let lease):
       guard let held = fetches.leases[lease] else { preconditionFailure("\(lease) has ended") }
-      return leaseWait(held, since: held.since, at: now)
+      return leaseWait(held, since: held.since, at: now, network: network)
     }
   }
 
@@ -212,7 +236,7 @@ extension Scheduler {
     if let source = item.source.flatMap({ fetches.sources[$0] }), let until = source.retryAt {
       return backoffWait(of: source, until)
     }
-    return capacityWait(isResponsive: host?.isResponsive ?? false)
+    return capacityWait(isResponsive: host?.isResponsive ?? false, at: now)
   }
 
   // MARK: - Hosts and capacity
@@ -225,7 +249,7 @@ extension Scheduler {
     let attempt = health.nextAttempt.flatMap { $0 > now ? $0 : nil }
     if host.mostUrgent(at: now) == nil, let until = host.nextPauseEnd(at: now),
       attempt.map({ $0 <= until }) ?? true,
-      host.nextJobToken(at: now).map({ until < $0 }) ?? true
+      host.nextOwnToken(at: now).map({ until < $0.at }) ?? true
     {
       return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
     }
@@ -233,21 +257,19 @@ extension Scheduler {
     if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
     if case .full = fetches.queue.standing(of: host, at: now) {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
+      if isHeld(host.heldAt, at: now) { return bandwidthWait(name, urls: urls) }
       return Wait(.hostFull, host: name, urls: urls)
     }
-    if let token = fetches.queue.nextToken(of: name, at: now), token > now {
-      return rateWait(host, name, urls: urls, until: timeline.wall(token), at: now)
-    }
-    return nil
+    return rateWait(host, name, urls: urls, at: now)
   }
 
-  /// Why the next request waits: because of the time that the host asks for, or because of a rate of this side.
-  private func rateWait(
-    _ host: Host, _ name: String, urls: Int, until: WallTime, at now: Instant
-  ) -> Wait {
-    guard let delay = host.crawlDelay, delay >= fetches.queue.rate?.interval ?? .zero,
-      host.nextJobToken(at: now) == nil
-    else {
+  /// Why the next request waits: because of a rate of this side, or because of the time that the host asks for.
+  /// Where both hold it, that which does so for longer.
+  private func rateWait(_ host: Host, _ name: String, urls: Int, at now: Instant) -> Wait? {
+    let own = fetches.queue.ownToken(of: host, at: now)
+    guard let token = fetches.queue.nextToken(of: name, at: now), token > now else { return nil }
+    let until = timeline.wall(token)
+    guard let own, own.at == token, own.isOfRobots, let delay = host.ownTokens.crawlDelay else {
       return Wait(.hostRate, host: name, urls: urls, until: until)
     }
     let seconds = Double(delay.milliseconds) / 1_000
@@ -264,9 +286,30 @@ extension Scheduler {
       httpStatus: failure?.httpStatus, urls: urls, until: until)
   }
 
+  /// The limits of bandwidth have held something for all of this time, as far as workers tell of it.
+  private static let heldTime = Duration.seconds(2)
+
+  private func isHeld(_ heldAt: Instant?, at now: Instant) -> Bool {
+    limits.isBandwidthLimited && heldAt.map { now - $0 <= Self.heldTime } ?? false
+  }
+
+  /// - Parameter host: whose transfers are held; `nil` for those of the cluster.
+  private func bandwidthWait(
+    _ host: String? = nil, urls: Int? = nil, since: WallTime? = nil
+  ) -> Wait {
+    let names = [
+      limits.bytesPerSecond > 0 ? "--bytes-per-second" : nil,
+      limits.hostBytesPerSecond > 0 ? "--bytes-per-second-per-host" : nil,
+    ].compactMap(\.self)
+    return Wait(
+      .bandwidth, host: host, detail: names.joined(separator: " or "), urls: urls, since: since)
+  }
+
   /// Why a transfer that could start at its host does not.
-  private func capacityWait(isResponsive: Bool) -> Wait {
-    guard fetches.queue.hasSlot else { return Wait(.transfersFull) }
+  private func capacityWait(isResponsive: Bool, at now: Instant) -> Wait {
+    guard fetches.queue.hasSlot else {
+      return isHeld(fetches.queue.heldAt, at: now) ? bandwidthWait() : Wait(.transfersFull)
+    }
     let share = transferShare
     guard workers.contains(where: { $0.takesFetches(share: share) }) else {
       return Wait(.workersBusy)
@@ -286,13 +329,19 @@ extension Scheduler {
     of id: JobID, at instant: Instant? = nil, journalError: String? = nil
   ) -> ImageJob? {
     jobs[id].map {
-      ImageJob(
-        $0.record, running: $0.runningCount, isDelayed: $0.isDelayed,
-        isCancelling: $0.isEnding && $0.record.counts.finished < $0.record.counts.total,
-        wait: jobWait(of: $0, at: instant ?? now.instant, journalError: journalError),
-        shortage: StoreShortage(
-          $0.record, store: store.report, budgetByteCount: limits.storeBudgetByteCount))
+      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: networkWait)
     }
+  }
+
+  private func status(
+    of job: ActiveJob, at instant: Instant, journalError: String?, network: Wait?
+  ) -> ImageJob {
+    ImageJob(
+      job.record, running: job.runningCount, isDelayed: job.isDelayed,
+      isCancelling: job.isEnding && job.record.counts.finished < job.record.counts.total,
+      wait: jobWait(of: job, at: instant, journalError: journalError, network: network),
+      shortage: StoreShortage(
+        job.record, store: store.report, budgetByteCount: limits.storeBudgetByteCount))
   }
 
   /// A job that may be changed; `nil` for one that has ended or whose end is on its way.
@@ -311,8 +360,9 @@ extension Scheduler {
     before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
   ) -> [ImageJob] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
-    return older.sorted(by: >).prefix(limit).compactMap {
-      status(of: $0, at: instant, journalError: journalError)
+    let network = networkWait
+    return older.sorted(by: >).prefix(limit).compactMap { jobs[$0] }.map {
+      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: network)
     }
   }
 

@@ -182,8 +182,12 @@ extension UncachedThumbnail {
 /// when the viewer leaves.
 extension Scheduler {
   /// Notes what viewers want to be told of an item, if it is being transferred.
-  mutating func noteUpdates(_ updates: ArrivalUpdates, of id: WorkID) {
-    guard !updates.isEmpty, case .transferring(let lease) = work.item(id).stage else { return }
+  ///
+  /// - Parameter isUrgent: whether a viewer has joined it. Limits of bandwidth hold it after others then.
+  mutating func noteUpdates(_ updates: ArrivalUpdates, of id: WorkID, isUrgent: Bool = false) {
+    guard !updates.isEmpty || isUrgent && limits.isBandwidthLimited,
+      case .transferring(let lease) = work.item(id).stage
+    else { return }
     viewers.want(updates, of: lease)
   }
 

@@ -52,8 +52,12 @@ package struct ByteBucket: Hashable, Sendable {
 /// A bucket that is full says nothing, so its place is free for another host. In the rare case that a host
 /// finds no place, it shares one with another host, and both have the limit of one.
 ///
-/// All workers can write to the memory. So one that an origin has taken over can hold the transfers of the others, or
-/// lift the limits. It reaches neither their data nor their addresses here.
+/// Only the coordinator writes the limits. The buckets are words that all workers write: one that an origin has taken
+/// over can hold the transfers of the others, or let them through sooner. It reaches neither their data nor their
+/// addresses here.
+///
+/// Transfers that a client waits for go first: while one is held, it *reserves* the bytes of the bucket that holds it,
+/// for a moment. No other transfer takes any meanwhile, in whichever process.
 package final class SharedBandwidth: Sendable {
   /// A host, as the number that stands for its name. Two names have one number once in 10^19.
   package struct Host: Hashable, Sendable {
@@ -78,13 +82,20 @@ package final class SharedBandwidth: Sendable {
     }
   }
 
+  /// Written by the coordinator.
+  private enum RateWord {
+    static let whole = 0
+    static let perHost = 1
+    static let count = 2
+  }
+
   private enum Word {
-    static let rate = 0
-    static let hostRate = 1
-    static let bucket = 2
-    /// Two words for each place: the host's number, and its bucket.
-    static let places = 4
-    static let count = places + 2 * placeCount
+    static let bucket = 0
+    static let reservation = 1
+    /// Three words for each place: the host's number, its bucket, and until when that is reserved.
+    static let places = 2
+    static let wordsPerPlace = 3
+    static let count = places + wordsPerPlace * placeCount
   }
 
   /// Many times as many as transfers run at once by default.
@@ -92,37 +103,55 @@ package final class SharedBandwidth: Sendable {
   /// A host's bucket lies in one of so many places.
   private static let placesPerHost = 8
 
+  /// No reservation lasts longer. A word that says otherwise is damaged.
+  private static let longestReservation: UInt64 = 1_000_000_000
+
+  private let rates: SharedWords
   private let words: SharedWords
 
   /// New memory without limits.
   package init() throws(SystemError) {
+    rates = try SharedWords(count: RateWord.count, writers: .creator)
     words = try SharedWords(count: Word.count)
   }
 
-  /// Maps the memory that another process created.
-  package init(adopting descriptor: consuming OwnedDescriptor) throws(SystemError) {
-    words = try SharedWords(adopting: descriptor, count: Word.count)
+  /// Maps the memory that another process created, and alone gives limits.
+  ///
+  /// - Parameters:
+  ///   - state: of ``descriptors``.
+  ///   - rates: of ``descriptors``.
+  package init(
+    adopting state: consuming OwnedDescriptor, rates: consuming OwnedDescriptor
+  ) throws(SystemError) {
+    self.rates = try SharedWords(adopting: rates, count: RateWord.count, isWritable: false)
+    words = try SharedWords(adopting: state, count: Word.count)
   }
 
-  /// The descriptor for the process that shares the limits.
-  package var descriptor: CInt { words.descriptor }
+  /// The descriptors for the process that shares the limits: of the buckets, and of the limits, which it can only read.
+  package var descriptors: (state: CInt, rates: CInt) { (words.descriptor, rates.descriptor) }
+
+  /// Of all hosts together; 0 for no limit.
+  private var rate: UInt64 { rates.load(RateWord.whole) }
+  /// Of one host; 0 for no limit.
+  private var hostRate: UInt64 { rates.load(RateWord.perHost) }
 
   // MARK: - Limits
 
   /// Whether there is a limit. Costs two loads.
-  package var isLimited: Bool { words.load(Word.rate) != 0 || words.load(Word.hostRate) != 0 }
+  package var isLimited: Bool { rate != 0 || hostRate != 0 }
 
+  /// - Precondition: this process created the memory.
   package func setRates(_ rates: Rates, at now: UInt64) {
-    change(Word.rate, to: rates.whole, of: [Word.bucket], at: now)
+    change(RateWord.whole, to: rates.whole, of: [Word.bucket], at: now)
     change(
-      Word.hostRate, to: rates.perHost, of: (0..<Self.placeCount).map(Self.bucket(ofPlace:)),
+      RateWord.perHost, to: rates.perHost, of: (0..<Self.placeCount).map(Self.bucket(ofPlace:)),
       at: now)
   }
 
   private func change(_ word: Int, to rate: Int64, of buckets: [Int], at now: UInt64) {
-    let (old, new) = (words.load(word), UInt64(max(rate, 0)))
+    let (old, new) = (rates.load(word), UInt64(max(rate, 0)))
     guard old != new else { return }
-    words.store(new, at: word)
+    rates.store(new, at: word)
     for bucket in buckets {
       // Without a limit before, or from now on, nothing is owed.
       update(bucket) {
@@ -138,15 +167,22 @@ package final class SharedBandwidth: Sendable {
   // MARK: - Bytes
 
   /// When bytes of a host may pass; now if they may at once.
-  package func opening(for host: Host, at now: UInt64) -> UInt64 {
-    let whole = opening(at: now)
-    guard words.load(Word.hostRate) != 0, let place = place(of: host, at: now) else { return whole }
-    return max(whole, opening(of: Self.bucket(ofPlace: place), at: now))
+  ///
+  /// - Parameter isUrgent: whether a client waits for them, so that they pass where bytes are reserved.
+  package func opening(for host: Host, isUrgent: Bool = true, at now: UInt64) -> UInt64 {
+    let opening = max(opening(at: now), ownOpening(for: host, at: now))
+    return isUrgent ? opening : max(opening, reservation(for: host, at: now))
+  }
+
+  /// When bytes of a host may pass, as far as its own limit is concerned.
+  private func ownOpening(for host: Host, at now: UInt64) -> UInt64 {
+    guard hostRate != 0, let place = place(of: host, at: now) else { return now }
+    return opening(of: Self.bucket(ofPlace: place), at: now)
   }
 
   /// When bytes of any host may pass, as far as the limit of all hosts together is concerned.
   package func opening(at now: UInt64) -> UInt64 {
-    words.load(Word.rate) != 0 ? opening(of: Word.bucket, at: now) : now
+    rate != 0 ? opening(of: Word.bucket, at: now) : now
   }
 
   private func opening(of index: Int, at now: UInt64) -> UInt64 {
@@ -156,7 +192,7 @@ package final class SharedBandwidth: Sendable {
 
   /// Bytes of a host have passed.
   package func take(_ byteCount: Int, of host: Host, at now: UInt64) {
-    let (rate, hostRate) = (words.load(Word.rate), words.load(Word.hostRate))
+    let (rate, hostRate) = (rate, hostRate)
     if rate != 0 { update(Word.bucket) { $0.take(byteCount, rate: rate, at: now) } }
     if hostRate != 0 {
       let place = place(of: host) ?? claimPlace(for: host, at: now)
@@ -164,11 +200,40 @@ package final class SharedBandwidth: Sendable {
     }
   }
 
+  // MARK: - Reservations
+
+  /// A transfer of a host is held that a client waits for: until then nothing else takes bytes from the bucket that
+  /// holds it. Where the host's own bucket holds it for longer, those of all hosts are not reserved.
+  package func reserve(for host: Host, until moment: UInt64, at now: UInt64) {
+    let (whole, own) = (opening(at: now), ownOpening(for: host, at: now))
+    if hostRate != 0 {
+      let place = place(of: host) ?? claimPlace(for: host, at: now)
+      words.store(moment, at: Self.reservation(ofPlace: place))
+    }
+    if rate != 0, whole >= own { words.store(moment, at: Word.reservation) }
+  }
+
+  /// Until when bytes of a host are reserved; now if they are not.
+  private func reservation(for host: Host, at now: UInt64) -> UInt64 {
+    let whole = rate != 0 ? reservation(Word.reservation, at: now) : now
+    guard hostRate != 0, let place = place(of: host) else { return whole }
+    return max(whole, reservation(Self.reservation(ofPlace: place), at: now))
+  }
+
+  private func reservation(_ index: Int, at now: UInt64) -> UInt64 {
+    let end = words.load(index)
+    return end > now && end - now <= Self.longestReservation ? end : now
+  }
+
   // MARK: - Places
 
-  private static func bucket(ofPlace place: Int) -> Int { Word.places + 2 * place + 1 }
+  private static func name(ofPlace place: Int) -> Int {
+    Word.places + Word.wordsPerPlace * place
+  }
 
-  private static func name(ofPlace place: Int) -> Int { Word.places + 2 * place }
+  private static func bucket(ofPlace place: Int) -> Int { name(ofPlace: place) + 1 }
+
+  private static func reservation(ofPlace place: Int) -> Int { name(ofPlace: place) + 2 }
 
   private static func places(for host: Host) -> [Int] {
     let first = Int(host.number % UInt64(placeCount))

@@ -23,11 +23,11 @@ struct TransferDriver {
     networkCheck = try NetworkCheck.thread(inbox: inbox)
   }
 
-  mutating func fetchRobots(of url: ImageURL) {
+  mutating func fetchRobots(of url: ImageURL, contact: Contact?) {
     lastRobotsNumber += 1
     let id = TransferID(rawValue: lastRobotsNumber)
     robotsOrigins[id] = url.origin
-    pool.startRobots(id, of: url)
+    pool.startRobots(id, of: url, contact: contact)
   }
 
   // MARK: - What has arrived

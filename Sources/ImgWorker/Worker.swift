@@ -167,6 +167,7 @@ final class Worker {
     guard storeCheckTime <= .now else { return }
     try storePlaces.requireThere()
     store.releaseIfDetached()
+    if store.takeReplacement() { try feed(Input(.storeReplaced)) }
     storeCheckTime = .now + Self.heartbeatInterval
   }
 
@@ -211,7 +212,8 @@ final class Worker {
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(
       HostUpdates(
-        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeExtraRequests()),
+        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeExtraRequests(),
+        hasProxyAnswered: pool.takeProxyAnswer()),
       at: .now)
     try channel.flush()
     try poller.update(
@@ -298,12 +300,13 @@ final class Worker {
 
     case .readRobots(let url):
       return [Input(.robotsRead(of: url, records.queries.robots(of: url.origin, at: .now)))]
-    case .fetchRobots(let url): transfers.fetchRobots(of: url)
+    case .fetchRobots(let url, let contact): transfers.fetchRobots(of: url, contact: contact)
     case .storeRobots(let robots, let origin):
       let record = RobotsRecord(text: robots.rules.text, expiresAt: robots.expiresAt)
       records.write(.putRobots(record, origin: origin))
 
     case .startTransfer(let order): start(order)
+    case .expediteTransfer(let transfer): transfers.pool.expedite(transfer)
     case .followRedirect(let transfer, let wait): transfers.pool.follow(transfer, excluding: wait)
     case .cancelTransfer(let transfer): transfers.pool.cancel(transfer)
     case .releaseBody(let transfer): transfers.release(transfer)
@@ -321,13 +324,14 @@ final class Worker {
   /// Starts a transfer. It continues what an earlier one left, or asks whether the records of the
   /// store still match.
   private func start(_ order: FetchOrder) {
-    let now = WallTime.now
+    let (now, id) = (WallTime.now, TransferID(startedBy: order.lease))
     transfers.pool.start(
-      TransferID(startedBy: order.lease), url: order.url, part: order.request.keep.part,
+      id, url: order.url, part: order.request.keep.part,
       as: order.options,
       resuming: records.queries.partial(for: order, copiedBy: transfers.pool, at: now),
       unlessMatching: records.queries.validators(for: order, at: now),
       begunAt: order.assignedAt.onContinuousClock)
+    if order.isUrgent { transfers.pool.expedite(id) }
   }
 
   /// - Returns: the end, if the body cannot be read.

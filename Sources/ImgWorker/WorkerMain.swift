@@ -24,7 +24,7 @@ package enum WorkerMain {
         start: .worker(
           keeping: [
             0, 1, 2, WorkerDescriptor.channel, WorkerDescriptor.heartbeat,
-            WorkerDescriptor.bandwidth,
+            WorkerDescriptor.bandwidth, WorkerDescriptor.bandwidthRates,
           ]))
       ThisProcess.dieWithParent(signal: SIGKILL)
       ThisProcess.ignoreFileSizeSignal()
@@ -33,7 +33,8 @@ package enum WorkerMain {
         adopting: OwnedDescriptor(adopting: WorkerDescriptor.heartbeat))
       heartbeat.recordStoreCrashes()
       let bandwidth = try SharedBandwidth(
-        adopting: OwnedDescriptor(adopting: WorkerDescriptor.bandwidth))
+        adopting: OwnedDescriptor(adopting: WorkerDescriptor.bandwidth),
+        rates: OwnedDescriptor(adopting: WorkerDescriptor.bandwidthRates))
       let channel = try Channel<CoordinatorMessage, WorkerMessage>(
         OwnedDescriptor(adopting: WorkerDescriptor.channel))
       let welcome = try greet(channel)

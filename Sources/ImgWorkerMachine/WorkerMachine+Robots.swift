@@ -5,7 +5,7 @@ import ImgWire
 extension WorkerMachine {
   /// Takes the step as soon as the rules of the order's origin are known, if they permit it.
   mutating func checkRobots(for order: FetchOrder, then step: RobotsCache.Step) {
-    let check = RobotsCache.Check(url: order.url, step: step)
+    let check = RobotsCache.Check(url: order.url, contact: order.options.contact, step: step)
     if order.options.respectsRobots, !order.url.isLocal {
       decide(check)
     } else {
@@ -21,7 +21,7 @@ extension WorkerMachine {
     for redirect: Redirect, of transfer: TransferID, slotWait: Duration
   ) {
     let check = RobotsCache.Check(
-      url: redirect.url,
+      url: redirect.url, contact: transfers[transfer].order.options.contact,
       step: .follow(transfer, leavesHost: redirect.leavesHost, slotWait: slotWait))
     if transfers[transfer].checksRobots {
       decide(check)
@@ -30,10 +30,12 @@ extension WorkerMachine {
     }
   }
 
-  private mutating func decide(_ check: RobotsCache.Check) {
+  /// - Parameter wasAsked: whether the origin has just been asked for its rules.
+  private mutating func decide(_ check: RobotsCache.Check, wasAsked: Bool = false) {
     switch robots.verdict(of: check.url, at: now.wall) {
     case .permitted(let crawlDelay):
       if let crawlDelay { report.crawlDelays.append(CrawlDelay(of: check.url.host, crawlDelay)) }
+      if wasAsked, check.step.isStart { return requeue(check) }
       if case .start(let transfer) = check.step {
         report.robotsKnown.append(transfers[transfer].order.lease)
       }
@@ -47,13 +49,15 @@ extension WorkerMachine {
 
   // MARK: - The rules arrive
 
-  /// Takes the rules of the store, else asks the origin.
+  /// Takes the rules of the store, else asks the origin. That takes the place of a transfer that was about to start,
+  /// which the coordinator requeues afterwards: the pace of the host counts both requests.
   mutating func robotsRead(of url: ImageURL, _ known: KnownRobots?) {
     if let known {
       robots.learn(known, of: url.origin, at: now.wall).forEach { decideAfterWait($0) }
     } else {
-      report.extraRequests.append(url.host)
-      effects.append(.fetchRobots(of: url))
+      let waiting = robots.waiting(for: url.origin)
+      if !waiting.contains(where: \.step.isStart) { report.extraRequests.append(url.host) }
+      effects.append(.fetchRobots(of: url, contact: waiting.first?.contact))
     }
   }
 
@@ -65,7 +69,7 @@ extension WorkerMachine {
     case .unavailable(let failure, let isDeferred, let sign):
       for check in robots.takeWaiting(for: origin) where isStillWanted(check) {
         if isDeferred {
-          requeue(check, because: failure.ofRobots(of: origin))
+          postpone(check, because: failure.ofRobots(of: origin))
         } else {
           refuse(check, because: failure.ofRobots(of: origin), sign: sign)
         }
@@ -75,12 +79,15 @@ extension WorkerMachine {
 
   /// The other workers find the rules in the store: what waited continues.
   mutating func robotsStored(_ origin: String) {
-    robots.rulesStored(of: origin, at: now.wall).forEach { decideAfterWait($0) }
+    robots.rulesStored(of: origin, at: now.wall).forEach { decideAfterWait($0, wasAsked: true) }
   }
 
-  private mutating func decideAfterWait(_ check: RobotsCache.Check) {
-    if isStillWanted(check) { decide(check) }
+  private mutating func decideAfterWait(_ check: RobotsCache.Check, wasAsked: Bool = false) {
+    if isStillWanted(check) { decide(check, wasAsked: wasAsked) }
   }
+
+  /// The store was emptied: what its robots.txt said is forgotten.
+  mutating func storeReplaced() { robots.forget() }
 
   /// Whether the leases of the check have not left while it waited.
   private func isStillWanted(_ check: RobotsCache.Check) -> Bool {
@@ -118,10 +125,15 @@ extension WorkerMachine {
   /// The host is in a cooldown, so that its robots.txt was not asked for: the coordinator requeues
   /// the leases. It does not know where a redirect leads, so that those are retried as after any
   /// failure.
-  private mutating func requeue(_ check: RobotsCache.Check, because failure: Failure) {
+  private mutating func postpone(_ check: RobotsCache.Check, because failure: Failure) {
+    if case .follow = check.step { refuse(check, because: failure) } else { requeue(check) }
+  }
+
+  /// - Precondition: no redirect is to be followed.
+  private mutating func requeue(_ check: RobotsCache.Check) {
     switch check.step {
     case .start(let transfer): transfers.end(transfer).forEach { release($0) }
-    case .follow: refuse(check, because: failure)
+    case .follow: preconditionFailure("a redirect is not requeued")
     case .attach(let lease): release(lease)
     }
   }
@@ -141,6 +153,8 @@ struct RobotsCache {
   /// What is decided by the rules of the URL's origin.
   struct Check {
     let url: ImageURL
+    /// Of the request, whose robots.txt it then is, see `FetchOptions.contact`.
+    let contact: Contact?
     let step: Step
   }
 
@@ -154,6 +168,10 @@ struct RobotsCache {
     case follow(TransferID, leavesHost: Bool, slotWait: Duration)
     /// Attach the lease to a transfer.
     case attach(LeaseID)
+
+    var isStart: Bool {
+      if case .start = self { true } else { false }
+    }
   }
 
   enum Verdict {
@@ -173,15 +191,13 @@ struct RobotsCache {
   }
 
   private var entries: [String: Entry] = [:]
-  private var waiting: [String: [Check]] = [:]
+  private var checks: [String: [Check]] = [:]
   /// Rules on their way into the store.
   private var beingStored: [String: KnownRobots] = [:]
 
   /// What the rules remembered here may take as text, which is a small part of what they take; the
   /// store remembers more.
   static let maximumByteCount = 2 << 20
-  /// After this long the store is read again: its user may have reset it.
-  static let memoryTime = Duration.seconds(60)
   /// RFC 9309 section 2.4.
   private static let lifetime = Duration.seconds(24 * 3_600)
 
@@ -189,7 +205,7 @@ struct RobotsCache {
 
   func verdict(of url: ImageURL, at now: WallTime) -> Verdict {
     guard let entry = entries[url.origin], now < entry.isValidUntil else {
-      return .unknown(isAsked: waiting[url.origin] != nil)
+      return .unknown(isAsked: checks[url.origin] != nil)
     }
     do throws(Failure) {
       return try entry.rules.permits(url)
@@ -202,8 +218,11 @@ struct RobotsCache {
 
   /// The check waits until the rules of its origin are known.
   mutating func wait(_ check: Check) {
-    waiting[check.url.origin, default: []].append(check)
+    checks[check.url.origin, default: []].append(check)
   }
+
+  /// What waits for the rules of an origin.
+  func waiting(for origin: String) -> [Check] { checks[origin] ?? [] }
 
   // MARK: - Learning
 
@@ -231,8 +250,7 @@ struct RobotsCache {
     let total = entries.values.reduce(byteCount) { $0 + $1.byteCount }
     if total > Self.maximumByteCount { entries = [:] }
     entries[origin] = Entry(
-      rules: known.rules, byteCount: byteCount,
-      isValidUntil: min(known.expiresAt, now.advanced(by: Self.memoryTime)))
+      rules: known.rules, byteCount: byteCount, isValidUntil: known.expiresAt)
     return takeWaiting(for: origin)
   }
 
@@ -240,8 +258,11 @@ struct RobotsCache {
   ///
   /// - Returns: what waited for them.
   mutating func takeWaiting(for origin: String) -> [Check] {
-    waiting.removeValue(forKey: origin) ?? []
+    checks.removeValue(forKey: origin) ?? []
   }
+
+  /// Forgets all rules. What waits for some goes on waiting.
+  mutating func forget() { entries = [:] }
 
   /// What a URL fails with that the rules close.
   private static func refusal(of url: ImageURL) -> Failure {

@@ -45,6 +45,7 @@ extension WorkerMachine {
     switch transfers.attach(lease, key: order.transferKey) {
     case .receiving:
       tasks.update(lease) { $0.stage = .transferring }
+      if order.isUrgent { effects.append(.expediteTransfer(transfers.transfer(of: lease))) }
       planUpdates(of: lease)
     case .received(let share): decode(share)
     case .none:
@@ -341,9 +342,12 @@ extension WorkerMachine {
   /// bodies are.
   package var watchedTransfers: Set<TransferID> { transfers.watched }
 
-  /// Clients want to be told of the picture of a lease while it arrives.
+  /// Clients wait for a lease, and may want to be told of its picture while it arrives.
   mutating func want(_ updates: ArrivalUpdates, of lease: LeaseID) {
     guard tasks.contains(lease) else { return }
+    if case .transferring = tasks[lease].stage {
+      effects.append(.expediteTransfer(transfers.transfer(of: lease)))
+    }
     tasks.update(lease) { $0.updates.formUnion(updates) }
     planUpdates(of: lease)
   }

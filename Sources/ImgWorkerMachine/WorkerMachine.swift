@@ -90,6 +90,7 @@ package struct WorkerMachine {
     case .robotsRead(let url, let known): robotsRead(of: url, known)
     case .robotsFetched(let origin, let answer): robotsFetched(origin, answer)
     case .robotsStored(let origin): robotsStored(origin)
+    case .storeReplaced: storeReplaced()
 
     case .redirected(let transfer, let redirect): redirected(transfer, redirect)
     case .transferEnded(let transfer, let end): transferEnded(transfer, end)
@@ -279,12 +280,16 @@ extension WorkerMachine {
     /// Read the robots.txt rules of the URL's origin from the store.
     case readRobots(of: ImageURL)
     /// Fetch the robots.txt of the URL's origin.
-    case fetchRobots(of: ImageURL)
+    ///
+    /// - contact: see `FetchOptions.contact`.
+    case fetchRobots(of: ImageURL, contact: Contact?)
     case storeRobots(KnownRobots, origin: String)
 
     /// Start the transfer that is named by the order's lease. It may continue a partial body, or ask
     /// whether stored records still match.
     case startTransfer(FetchOrder)
+    /// A client waits for the transfer from now on.
+    case expediteTransfer(TransferID)
     /// - excluding: how long it waited for a slot, which does not count as its time.
     case followRedirect(TransferID, excluding: Duration)
     case cancelTransfer(TransferID)
@@ -352,6 +357,8 @@ extension WorkerMachine {
     case robotsFetched(origin: String, RobotsAnswer)
     /// The end of an ``Effect/storeRobots(_:origin:)``, stored or not.
     case robotsStored(origin: String)
+    /// Another store is in the place of the one that was there: a user has emptied it.
+    case storeReplaced
 
     /// The transfer waits at a redirect for ``Effect/followRedirect(_:excluding:)`` or
     /// ``Effect/cancelTransfer(_:)``.

@@ -175,7 +175,7 @@ extension ClusterModel {
       check(
         isRevalidation == item.key.isRevalidation && (!isRevalidation || item.waiters.count == 1),
         "a revalidation is shared", event)
-      let strongest = item.waiters.map { Urgency(of: $0, item: item.id) }.min()
+      let strongest = item.waiters.map { item.urgency(of: $0) }.min()
       check(strongest == nil || strongest == item.urgency, "a stale urgency", event)
     }
     let behind = scheduler.work.all.filter { $0.stage == .behindEarlierLines }
@@ -360,7 +360,7 @@ extension ClusterModel {
   /// has no token.
   private func isHeldBack(_ source: Source, for urgency: Urgency) -> Bool {
     let host = scheduler.fetches.queue.host(source.key.host)
-    if let token = host?.jobTokens.next(for: urgency), token > now.instant { return true }
+    if let token = host?.ownTokens.next(for: urgency.pace), token.at > now.instant { return true }
     let pause = scheduler.fetches.queue.retryAfter(
       of: source.key.origin, host: source.key.host, at: now.instant)
     return pause.map { $0.until(for: urgency) > now.instant } ?? false
@@ -435,11 +435,13 @@ extension ClusterModel {
     for source in waitingSources {
       let host = scheduler.fetches.queue.host(source.key.host)
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
-      let limit = isOneAtATime ? 1 : scheduler.limits.transfersPerHost
+      let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
+      let isForViewer = urgency.map { $0.viewer > 0 } ?? false
+      let limit =
+        isOneAtATime ? 1 : scheduler.fetches.queue.limitPerHost(isForViewer: isForViewer)
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
       let token = scheduler.fetches.queue.nextToken(of: source.key.host, at: now.instant)
-      let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown =
         moments.contains { $0 > now.instant }

@@ -429,9 +429,12 @@ extension ProgressBar {
       "offline: no host can be resolved or connected to; trying h again in 0:20"
     ),
     (
-      Wait(.captive, host: "h", since: later(-20)),
-      "many hosts answer with web pages (a login page of the network?); trying h"
+      Wait(.captive, host: "h", detail: "then retry", since: later(-20)),
+      "many hosts answer with web pages (a login page of the network?); trying h; then retry"
     ),
+    (Wait(.proxy, host: "h", detail: "proxy p: refused"), "proxy p: refused; trying h"),
+    (Wait(.bandwidth, host: "h", detail: "-b"), "transfers from h are held by -b"),
+    (Wait(.bandwidth, detail: "-b"), "transfers from all hosts are held by -b"),
     (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),
     (Wait(.journal, detail: "the disk is full"), "the disk is full"),
   ]

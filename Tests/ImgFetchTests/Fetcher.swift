@@ -77,8 +77,8 @@ final class Fetcher {
   }
 
   /// Fetches the robots.txt of the URL's origin.
-  func fetchRobots(of url: String) throws -> FinishedTransfer {
-    try end(of: try start(url) { pool.startRobots($0, of: $1) })
+  func fetchRobots(of url: String, contact: Contact? = nil) throws -> FinishedTransfer {
+    try end(of: try start(url) { pool.startRobots($0, of: $1, contact: contact) })
   }
 
   func end(of id: TransferID, turn: () -> Void = {}) throws -> FinishedTransfer {

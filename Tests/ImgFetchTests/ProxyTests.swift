@@ -111,7 +111,11 @@ import Testing
   @Test(arguments: ["http", "https"])
   func `a proxy that asks for other credentials has failed, not the origin`(scheme: String) throws {
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "other")
-    let failure = try #require(fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a").failure)
+    let fetcher = try fetcher(port: strict.port)
+    let end = try fetcher.fetch("\(scheme)://a.invalid/a")
+    #expect(end.sign == .proxy, "it says nothing of any origin")
+    #expect(!fetcher.pool.takeProxyAnswer())
+    let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.httpStatus == nil)
     #expect(failure.isRetryable)
@@ -127,14 +131,17 @@ import Testing
     proxyScheme: String, scheme: String, answer: Int?
   ) throws {
     proxy.conduct = answer.map(ForwardProxy.Conduct.answer) ?? .hangUp
-    let failure = try fetcher(proxyScheme).fetch("\(scheme)://a.invalid/a").failure
-    #expect(failure?.code == .proxyFailure, "\(String(describing: failure))")
+    let end = try fetcher(proxyScheme).fetch("\(scheme)://a.invalid/a")
+    #expect(end.failure?.code == .proxyFailure, "\(String(describing: end.failure))")
+    #expect(end.sign == nil, "it may be because of the origin")
   }
 
   @Test(arguments: ["http", "https", "socks5h"])
   func `a proxy that cannot be reached has failed`(scheme: String) throws {
     proxy.stop()
-    let failure = try #require(fetcher(scheme).fetch("http://a.invalid/a").failure)
+    let end = try fetcher(scheme).fetch("http://a.invalid/a")
+    #expect(end.sign == .proxy)
+    let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.detail.contains("127.0.0.1:\(proxy.port)"))
   }
@@ -156,8 +163,11 @@ import Testing
   func `an origin that the proxy cannot reach has failed, not the proxy`(
     proxyScheme: String, scheme: String
   ) throws {
-    let failure = try fetcher(proxyScheme).fetch("\(scheme)://elsewhere.invalid/a").failure
+    let fetcher = try fetcher(proxyScheme)
+    let failure = try fetcher.fetch("\(scheme)://elsewhere.invalid/a").failure
     #expect(failure?.code == .connectFailure, "\(String(describing: failure))")
+    #expect(fetcher.pool.takeProxyAnswer())
+    #expect(!fetcher.pool.takeProxyAnswer(), "once a second")
   }
 
   @Test func `an origin without TLS behind a tunnel has failed, not the proxy`() throws {

@@ -195,6 +195,18 @@ import Testing
     #expect(fetcher.pool.heldBodyByteCount == 0)
   }
 
+  @Test func `the file is asked for with the contact of the request, also after a redirect`() throws
+  {
+    let origin = TestOrigin()
+    origin.serve("/robots.txt", .redirect(to: "/1"))
+    origin.serve("/1", .body([7]))
+    let contact = try Contact("https://example.com/bot")
+    _ = try Fetcher().fetchRobots(of: origin.baseURL + "/a", contact: contact)
+    for path in ["/robots.txt", "/1"] {
+      #expect(origin.counters(path).headersSeen["user-agent"] == Contact.userAgent(with: contact))
+    }
+  }
+
   @Test func `five redirects lead to a file, six do not`() throws {
     let origin = TestOrigin()
     origin.serve("/robots.txt", .redirect(to: "/1"))

@@ -292,6 +292,24 @@ import Testing
     #expect(fetcher.finished.values.allSatisfy { $0.body?.holds(body) == true })
   }
 
+  @Test func `what a client waits for passes before all that is held`() throws {
+    let fetcher = try fetcher()
+    bandwidth.setRates(.init(whole: 100_000), at: clock.now)
+    let ids = try ["/a", "/b", "/c"].map { try fetcher.start(origin.baseURL + $0) }
+    try runUntilHeld(ids, fetcher)
+    let counts = ids.map { arrived([$0], fetcher) }
+    fetcher.pool.expedite(ids[2])
+    for _ in 1...10 {
+      clock.now += 200_000_000
+      let before = arrived([ids[2]], fetcher)
+      try fetcher.run { arrived([ids[2]], fetcher) > before }
+      try runUntilHeld(ids, fetcher)
+    }
+    #expect(ids.prefix(2).map { arrived([$0], fetcher) } == Array(counts.prefix(2)))
+    bandwidth.setRates(.init(), at: clock.now)
+    try fetcher.run { fetcher.finished.count == 3 }
+  }
+
   @Test func `the limit of a host holds for that host alone`() throws {
     let fetcher = try fetcher()
     bandwidth.setRates(.init(perHost: 10_000), at: clock.now)

@@ -223,30 +223,107 @@ import Testing
     #expect(cluster.finished().scheduler.fetches.queue.host("b") == nil)
   }
 
+  /// The robots.txt is known that the first transfer asks for.
+  private func askForDelay(_ seconds: Int, of host: String, _ cluster: ClusterModel) throws {
+    let updates = HostUpdates(
+      robotsKnown: cluster.fetch(of: url(1, host: host)).map { [$0.1.lease] } ?? [],
+      crawlDelays: [CrawlDelay(of: host, .seconds(seconds))])
+    cluster.handle(.fromWorker(try #require(cluster.onlyWorker), .hostUpdates(updates)))
+  }
+
+  private func wait(for host: String, _ cluster: ClusterModel) -> Wait? {
+    cluster.scheduler.waitingHosts(at: cluster.now.instant).first { $0.host == host }
+  }
+
   @Test func `a host that asks for a crawl delay has it between its starts, or a lower rate`()
     throws
   {
-    let cluster = cluster(ratePerMinute: 60)
-    let worker = try #require(cluster.onlyWorker)
-    cluster.answeringLookups { $0.submit((1...4).map { url($0, host: "a") } + [url(9, host: "b")]) }
+    let cluster = ClusterModel.started(ratePerMinute: 60)
+    cluster.answeringLookups {
+      $0.submit(
+        (1...4).map { url($0, host: "a") } + [url(9, host: "b")], fetch: Self.obedient)
+    }
     #expect(starts(cluster, at: "a") == 1)
-    let updates = HostUpdates(crawlDelays: [CrawlDelay(of: "a", .seconds(10))])
-    cluster.handle(.fromWorker(worker, .hostUpdates(updates)))
+    try askForDelay(10, of: "a", cluster)
     cluster.advance(by: .milliseconds(9_999))
     #expect(starts(cluster, at: "a") == 1)
-    let wait = cluster.scheduler.waitingHosts(at: cluster.now.instant).first { $0.host == "a" }
-    #expect(wait?.kind == .crawlDelay)
-    #expect(wait?.detail == "a asks for 10 s between requests")
+    #expect(wait(for: "a", cluster)?.kind == .crawlDelay)
+    #expect(wait(for: "a", cluster)?.detail == "a asks for 10 s between requests")
     cluster.advance(by: .milliseconds(1))
     #expect(starts(cluster, at: "a") == 2)
     // Told again, it changes nothing.
-    cluster.handle(.fromWorker(worker, .hostUpdates(updates)))
+    try askForDelay(10, of: "a", cluster)
     cluster.advance(by: .seconds(10))
     #expect(starts(cluster, at: "a") == 3)
     cluster.changeLimits(LimitChange(hostRatePerMinute: 1))
     cluster.advance(by: .seconds(20))
     #expect(starts(cluster, at: "a") == 3)
   }
+
+  @Test func `a crawl delay holds no request that does not respect robots`() throws {
+    let cluster = ClusterModel.started()
+    let lines = (1...4).map { url($0, host: "a") }
+    cluster.answeringLookups { $0.submit([lines[0], lines[1]], fetch: Self.obedient) }
+    try askForDelay(10, of: "a", cluster)
+    cluster.answeringLookups {
+      $0.view(lines[2])
+      $0.submit([lines[3]])
+    }
+    #expect(cluster.fetching.sorted() == [lines[0], lines[2], lines[3]])
+    cluster.advance(by: .seconds(10))
+    #expect(cluster.fetching.sorted() == lines)
+  }
+
+  @Test(arguments: [(6, Wait.Kind.hostRate), (30, .crawlDelay)])
+  func `of a job's rate and a crawl delay, the later one is told, all the time`(
+    perMinute: Int, kind: Wait.Kind
+  ) throws {
+    let cluster = ClusterModel.started()
+    cluster.answeringLookups {
+      $0.submit(
+        (1...9).map { url($0, host: "a") }, fetch: Self.obedient, ratePerMinute: perMinute)
+    }
+    try askForDelay(5, of: "a", cluster)
+    for _ in 1...20 {
+      cluster.advance(by: .milliseconds(700))
+      #expect(wait(for: "a", cluster)?.kind == kind)
+    }
+  }
+
+  @Test(arguments: [0, 60])
+  func `after a restart no burst comes on top of what was requested before`(ofCluster: Int) {
+    let cluster = ClusterModel.started(ratePerMinute: ofCluster)
+    cluster.answeringLookups {
+      $0.submit((1...5).map { url($0, host: "a") }, ratePerMinute: ofCluster == 0 ? 60 : 0)
+    }
+    cluster.finish(url(1, host: "a"))
+    cluster.areWorkersReadyAtOnce = false
+    cluster.restart()
+    cluster.onlyWorker.map { cluster.ready($0) }
+    cluster.answerLookups()
+    #expect(cluster.fetching.isEmpty)
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.fetching == [url(2, host: "a")])
+    cluster.answeringLookups { $0.view(url(1, host: "b")) }
+    #expect(starts(cluster, at: "b") == 1)
+  }
+
+  @Test(arguments: [(8, 7), (1, 1)])
+  func `where bandwidth is limited, lists leave the last slot of a host to viewers`(
+    perHost: Int, forLists: Int
+  ) {
+    let cluster = ClusterModel.started(perHost: perHost)
+    cluster.changeLimits(LimitChange(bytesPerSecond: 1_024))
+    cluster.answeringLookups { $0.submit((1...20).map { url($0, host: "a") }) }
+    #expect(starts(cluster, at: "a") == forLists)
+    cluster.answeringLookups { $0.view(url(30, host: "a")) }
+    #expect(starts(cluster, at: "a") == perHost)
+    cluster.changeLimits(LimitChange(bytesPerSecond: 0))
+    for number in 1...2 where perHost > 1 { cluster.finish(url(number, host: "a")) }
+    #expect(cluster.fetching.count == perHost)
+  }
+
+  private static let obedient = FetchOptions(respectsRobots: true)
 
   @Test func `a robots.txt takes a token of the host that is asked for it`() throws {
     let cluster = cluster(ratePerMinute: 60)

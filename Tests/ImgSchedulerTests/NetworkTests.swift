@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -78,6 +79,38 @@ import Testing
     }
   }
 
+  // MARK: - Proxies
+
+  @Test mutating func `a proxy that fails is an outage, until it answers`() {
+    #expect(note(.proxyFailure("refused"), of: "a"))
+    #expect(network.outage?.kind == .proxy)
+    #expect(network.outage?.detail == "refused")
+    #expect(note(.none, of: "b"))
+    network.noteProxyAnswer()
+    #expect(network.outage == nil)
+  }
+
+  @Test(arguments: [NetworkEvidence.response, .answer, .page])
+  mutating func `hosts that are asked without the proxy do not show that it works`(
+    evidence: NetworkEvidence
+  ) {
+    _ = note(.proxyFailure("refused"), of: "a")
+    #expect(!note(evidence, of: "b"), "its failure is its own")
+    #expect(network.outage?.kind == .proxy)
+  }
+
+  @Test mutating func `after the timeout failures of the proxy count, until it answers`() {
+    _ = note(.proxyFailure("refused"), of: "a", after: 0)
+    network.endWait(at: start + Limits().offlineTimeout)
+    #expect(!note(.proxyFailure("refused"), of: "a", after: 30_000))
+    #expect(!note(.response, of: "b", after: 30_001))
+    #expect(!note(.proxyFailure("refused"), of: "a", after: 30_002))
+    network.noteProxyAnswer()
+    #expect(note(.proxyFailure("refused"), of: "a", after: 30_003))
+  }
+
+  // MARK: - Trials
+
   @Test mutating func `trials come less and less often, up to every thirty seconds`() {
     _ = note(.silence(isUnrouted: true), of: "a", after: 0)
     var now = start
@@ -143,6 +176,8 @@ import Testing
     #expect(NetworkEvidence(failure(.httpStatus, status: 404), nil) == .response)
     #expect(NetworkEvidence(failure(.httpStatus, status: 511), nil) == .page)
     #expect(NetworkEvidence(failure(.notAnImage), .page) == .page)
+    #expect(NetworkEvidence(failure(.proxyFailure), .proxy) == .proxyFailure(""))
+    #expect(NetworkEvidence(failure(.proxyFailure), nil) == .none)
   }
 }
 
@@ -303,7 +338,98 @@ import Testing
     #expect(cluster.scheduler.clusterWait() == wait)
   }
 
+  @Test func `a silent host is held twice at most while others answer`() {
+    let cluster = ClusterModel.started(attempts: 2)
+    let dead = url(0, host: "dead.test")
+    let job = cluster.answeringLookups { $0.submit([dead] + spread(30)) }
+    for number in 0..<30 where cluster.outcome(of: 0, job) == nil {
+      if cluster.fetching.contains(dead) { cluster.finish(dead, Self.silent, sign: .silent) }
+      cluster.finish(url(number, host: "host\(number).test"))
+      cluster.answerLookups()
+      cluster.advance(by: .seconds(3))
+    }
+    #expect(cluster.counts(job)?.failed == 1)
+    #expect(cluster.fetchStarts.filter { $0 == dead }.count == 4, "two holds and two attempts")
+  }
+
+  // MARK: - Proxies
+
+  private static let refused = Outcome.failed(
+    Failure(stage: .fetch, code: .proxyFailure, detail: "the proxy http://p:3128: refused"))
+
+  private func proxyAnswers(_ cluster: ClusterModel) throws {
+    let worker = try #require(cluster.onlyWorker)
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(hasProxyAnswered: true))))
+  }
+
+  @Test func `a list survives a dead proxy, names it, and then goes on`() throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(40)) }
+    failAll(in: cluster, Self.refused, .proxy)
+    let trials = pass(.seconds(3_600), in: cluster, Self.refused, .proxy)
+    #expect((100...130).contains(trials), "one each half minute")
+    #expect(cluster.counts(job)?.failed == 0)
+    let wait = cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait
+    #expect(wait?.kind == .proxy)
+    #expect(wait?.detail == "the proxy http://p:3128: refused")
+    #expect(wait?.host != nil)
+    cluster.advance(by: .seconds(30))
+    try proxyAnswers(cluster)
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 40)
+  }
+
+  @Test func `hosts that are asked without the proxy go on once one of their URLs has come`() throws
+  {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(5)) }
+    failAll(in: cluster, Self.refused, .proxy)
+    let direct = (100..<120).map { url($0, host: "direct.test") }
+    let other = cluster.answeringLookups { $0.submit(direct) }
+    while cluster.fetching.first?.contains("direct") != true {
+      failAll(in: cluster, Self.refused, .proxy)
+      cluster.advance(by: .seconds(1))
+    }
+    let end = cluster.now.instant + .seconds(1)
+    while let url = cluster.fetching.first {
+      cluster.finish(url)
+      cluster.answerLookups()
+    }
+    #expect(cluster.endedJobs[other]?.counts.done == 20)
+    #expect(cluster.now.instant < end)
+    #expect(cluster.scheduler.network.outage?.kind == .proxy)
+    #expect(cluster.counts(job)?.failed == 0)
+  }
+
+  @Test func `a proxy that answers others does not hold a URL for ever`() throws {
+    let cluster = ClusterModel.started(attempts: 2)
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
+    for _ in 1...20 where cluster.endedJobs[job] == nil {
+      failAll(in: cluster, Self.refused, .proxy)
+      try proxyAnswers(cluster)
+      cluster.advance(by: .seconds(3))
+    }
+    #expect(cluster.endedJobs[job]?.counts.failed == 1)
+  }
+
   // MARK: - Captive
+
+  @Test func `a page counts once, however many sizes are made of it`() {
+    let cluster = ClusterModel.started(attempts: 1)
+    let jobs = cluster.answeringLookups { cluster in
+      [Variant.small, .medium].map { variant in
+        cluster.submit((0..<4).map { url($0) }, variant: variant)
+      }
+    }
+    for number in 0..<4 {
+      for variant in [Variant.small, .medium] {
+        cluster.finish(url(number), variant: variant, Self.page, sign: .page)
+      }
+    }
+    for job in jobs {
+      guard case .failed(let failure, _)? = cluster.outcome(of: 3, job) else { return }
+      #expect(failure.detail == "the body is an HTML page, one of 4 such pages of example.com")
+    }
+  }
 
   @Test func `a page in place of a picture is a plain failure, and pages of a host are counted`() {
     let cluster = ClusterModel.started(attempts: 3)
@@ -323,6 +449,8 @@ import Testing
     pass(.seconds(1_200), in: cluster, Self.page, .page)
     #expect(cluster.scheduler.clusterWait()?.kind == .captive)
     #expect(cluster.counts(job)?.failed == 2, "before the third host showed it")
+    let wait = cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait
+    #expect(wait?.detail?.contains("imgctl retry \(job) --all") == true)
     cluster.advance(by: .seconds(30))
     #expect(cluster.finished().endedJobs[job]?.counts.done == 38)
   }

@@ -13,7 +13,8 @@ import Testing
 
   private let ofLine = Urgency(priority: 0, startTag: 1, item: WorkID(rawValue: 1))
   private let ofViewer = Urgency(
-    of: Waiter(who: .viewer(ViewerID(rawValue: 1)), expiry: .standard), item: WorkID(rawValue: 2))
+    of: Waiter(who: .viewer(ViewerID(rawValue: 1)), expiry: .standard), item: WorkID(rawValue: 2),
+    respectsRobots: false)
 
   @Test func `an eighth of the slots is reserved for responsive hosts and viewers`() {
     var slots = Self.slots(16, perHost: 8)

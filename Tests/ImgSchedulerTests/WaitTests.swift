@@ -106,6 +106,26 @@ import Testing
     #expect(hosts.first?.until == nil)
   }
 
+  @Test func `what limits of bandwidth hold says so, and not that the host is full`() throws {
+    let cluster = ClusterModel.started(perHost: 2)
+    cluster.changeLimits(LimitChange(bytesPerSecond: 1_024))
+    let job = cluster.answeringLookups { $0.submit((1...5).map { url($0) }) }
+    for number in [6, 7] { cluster.answeringLookups { $0.view(url(number)) } }
+    stall(cluster)
+    #expect(kind(job, in: cluster) == .transferring)
+    let worker = try #require(cluster.onlyWorker)
+    let transfer = try #require(cluster.scheduler.fetches.transfers.all.keys.first)
+    let held = HostUpdates(held: [HeldTransfer(transfer, for: .seconds(1))])
+    cluster.handle(.fromWorker(worker, .hostUpdates(held)))
+    #expect(kind(job, in: cluster) == .bandwidth)
+    #expect(wait(job, in: cluster)?.detail == "--bytes-per-second")
+    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant)
+    #expect(hosts.map(\.kind) == [.bandwidth])
+    // Nothing was held for a while: the origin is slow.
+    stall(cluster)
+    #expect(kind(job, in: cluster) == .transferring)
+  }
+
   @Test func `Retry-After is told with its time, and other hosts are counted`() throws {
     let worker = try #require(cluster.onlyWorker)
     cluster.rest("a", seconds: 60, noticedBy: worker)

@@ -122,6 +122,7 @@ import Testing
   @Test func `releasing a replaced store closes its files`() async throws {
     try put(0..<1)
     shared.releaseIfDetached()
+    #expect(!shared.takeReplacement())
     weak let old = try shared.current()
     #expect(old != nil)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -130,6 +131,8 @@ import Testing
     #expect(old?.isDetached == true)
     shared.releaseIfDetached()
     #expect(old == nil)
+    #expect(shared.takeReplacement())
+    #expect(!shared.takeReplacement(), "told once")
     #expect(try shared.current().bytes(ofPicture: 0) != nil)
   }
 

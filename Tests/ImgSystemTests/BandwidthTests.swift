@@ -76,9 +76,48 @@ private let piece = 16 << 10
 
   init() throws {
     shared = try SharedBandwidth()
-    let descriptor = OwnedDescriptor(adopting: shared.descriptor)
-    other = try SharedBandwidth(adopting: descriptor.duplicate())
-    _ = descriptor.release()
+    other = try SharedBandwidth(
+      adopting: Self.duplicate(shared.descriptors.state),
+      rates: Self.duplicate(shared.descriptors.rates))
+  }
+
+  private static func duplicate(_ descriptor: CInt) throws -> OwnedDescriptor {
+    let owned = OwnedDescriptor(adopting: descriptor)
+    let result = Result { try owned.duplicate() }
+    _ = owned.release()
+    return try result.get()
+  }
+
+  @Test func `no other process can change the limits`() throws {
+    #expect(throws: SystemError.self) {
+      _ = try SharedWords(adopting: Self.duplicate(shared.descriptors.rates), count: 2)
+    }
+  }
+
+  @Test func `reserved bytes are for what a client waits for, until the moment passes`() {
+    shared.setRates(.init(whole: 1_000), at: now)
+    other.take(1_250, of: Host("a"), at: now)
+    other.reserve(for: Host("a"), until: now + 2 * second / 2, at: now)
+    #expect(shared.opening(for: Host("b"), at: now) == now + second)
+    let open = now + second - 1
+    other.reserve(for: Host("a"), until: now + second * 3 / 2, at: open)
+    let later = now + second
+    #expect(shared.opening(for: Host("a"), at: later) == later)
+    #expect(shared.opening(for: Host("b"), isUrgent: false, at: later) == now + second * 3 / 2)
+    let end = now + second * 3 / 2
+    #expect(shared.opening(for: Host("b"), isUrgent: false, at: end) == end)
+    // No longer than a second.
+    other.reserve(for: Host("a"), until: end + 9 * second, at: end)
+    #expect(shared.opening(for: Host("b"), isUrgent: false, at: end) == end)
+  }
+
+  @Test func `a host whose own limit holds it reserves nothing of the others`() {
+    shared.setRates(.init(whole: 1_000_000, perHost: 1_000), at: now)
+    other.take(1_250, of: Host("a"), at: now)
+    other.reserve(for: Host("a"), until: now + second / 2, at: now)
+    #expect(shared.opening(for: Host("b"), isUrgent: false, at: now) == now)
+    let later = now + second / 4
+    #expect(shared.opening(for: Host("a"), isUrgent: false, at: later) == now + second)
   }
 
   @Test func `without limits all bytes pass`() {

@@ -33,6 +33,16 @@ struct PreviewTests {
     driver.advance(by: Self.interval)
   }
 
+  @Test mutating func `a transfer is expedited when a client joins it`() {
+    var driver = TestDriver()
+    driver.fetch([1])
+    let urgent = TestDriver.batch([2], isUrgent: true)
+    #expect(driver.handle(.received(.attach(urgent))) == ["expedite 1"])
+    #expect(driver.handle(.received(.updates(1, []))) == ["expedite 1"])
+    driver.receiveBody(of: 1)
+    #expect(driver.handle(.received(.updates(1, []))).isEmpty, "nothing is to come")
+  }
+
   @Test mutating func `a preview is made for a lease that wants some, and sent`() {
     #expect(grow(1_000) == ["make preview of 1 for 1"])
     #expect(end() == ["send preview 1"])

@@ -28,17 +28,49 @@ struct RobotsTests {
     #expect(driver.hostUpdates == [HostUpdates(robotsKnown: [1, 2])])
   }
 
-  @Test mutating func `the origin is asked if the store has no rules, which then go there first`() {
+  @Test
+  mutating func `the origin is asked if the store has no rules, in place of the first transfer`() {
     driver.fetch([1], TestDriver.url, .obedient)
     #expect(driver.handle(.robotsRead(of: url, nil)) == ["fetch robots http://example.com"])
     #expect(driver.fetch([2], TestDriver.url, .obedient).isEmpty)
-    _ = driver.endTurn()
-    #expect(driver.hostUpdates == [HostUpdates(extraRequests: ["example.com"])])
     #expect(
       driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.none)))
         == ["store robots http://example.com"])
-    #expect(driver.handle(.robotsStored(origin: TestDriver.origin)) == ["start 1", "start 2"])
+    #expect(driver.handle(.robotsStored(origin: TestDriver.origin)).isEmpty)
+    #expect(driver.endTurn() == ["released [1, 2]"], "the pace of the host has counted one request")
     #expect(driver.fetch([3], TestDriver.url, .obedient) == ["start 3"])
+  }
+
+  @Test mutating func `rules that were fetched and close a URL fail it at once`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.all)))
+    driver.handle(.robotsStored(origin: TestDriver.origin))
+    #expect(driver.endTurn() == ["finished 1 opted_out"])
+  }
+
+  @Test mutating func `a robots.txt for what attaches takes a token of the host`() {
+    driver.fetch([1])
+    driver.attach([2], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    _ = driver.endTurn()
+    #expect(driver.hostUpdates == [HostUpdates(extraRequests: ["example.com"])])
+  }
+
+  @Test mutating func `a robots.txt is asked for with the contact of the request`() throws {
+    var request = ThumbnailRequest.obedient
+    request.fetch.contact = try Contact("a@example.com")
+    driver.fetch([1], TestDriver.url, request)
+    #expect(
+      driver.handle(.robotsRead(of: url, nil))
+        == ["fetch robots http://example.com for a@example.com"])
+  }
+
+  @Test mutating func `rules are forgotten with the store that had them`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, known(.none)))
+    driver.handle(.storeReplaced)
+    #expect(driver.fetch([2], TestDriver.url, .obedient) == ["read robots http://example.com"])
   }
 
   @Test mutating func `the crawl delay is told with each transfer, and is 30 s at most`() {
@@ -93,7 +125,7 @@ struct RobotsTests {
     driver.handle(
       .robotsFetched(
         origin: TestDriver.origin, .unavailable(Self.refused, isDeferred: false)))
-    #expect(driver.endTurn() == ["host updates", "released [2]", "finished 1 http_status"])
+    #expect(driver.endTurn() == ["released [2]", "finished 1 http_status"])
     guard case .failed(let failure, _)? = driver.results[1]?.outcome else {
       Issue.record("the lease did not fail")
       return
@@ -111,7 +143,7 @@ struct RobotsTests {
     driver.handle(.robotsRead(of: url, nil))
     driver.handle(
       .robotsFetched(origin: TestDriver.origin, .unavailable(Self.refused, isDeferred: true)))
-    #expect(driver.endTurn() == ["host updates", "released [1, 2]"])
+    #expect(driver.endTurn() == ["released [1, 2]"])
   }
 
   // MARK: - While it waits
@@ -142,7 +174,7 @@ struct RobotsCacheTests {
   }
 
   private mutating func wait() {
-    cache.wait(RobotsCache.Check(url: url, step: .attach(1)))
+    cache.wait(RobotsCache.Check(url: url, contact: nil, step: .attach(1)))
   }
 
   private mutating func learn(_ rules: ClosedPath, expiresAt: WallTime = .distantFuture) -> Int {
@@ -155,12 +187,7 @@ struct RobotsCacheTests {
     #expect(cache.verdict(of: url, at: now).summary == "asked")
   }
 
-  @Test mutating func `rules are forgotten after a minute, or when they expire`() {
-    _ = learn(.none)
-    let later = now.advanced(by: RobotsCache.memoryTime)
-    #expect(
-      cache.verdict(of: url, at: later.advanced(by: .milliseconds(-1))).summary == "permitted")
-    #expect(cache.verdict(of: url, at: later).summary == "unknown")
+  @Test mutating func `rules are forgotten when they expire`() {
     _ = learn(.none, expiresAt: now.advanced(by: .milliseconds(5)))
     #expect(cache.verdict(of: url, at: now.advanced(by: .milliseconds(5))).summary == "unknown")
   }

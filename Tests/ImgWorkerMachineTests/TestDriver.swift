@@ -231,9 +231,11 @@ extension WorkerMachine.Effect {
     case .sweep(let moment): "sweep \(moment.rawValue)"
     case .unpin(let jobs): "unpin \(jobs.map(\.rawValue))"
     case .readRobots(let url): "read robots \(url.origin)"
-    case .fetchRobots(let url): "fetch robots \(url.origin)"
+    case .fetchRobots(let url, let contact):
+      "fetch robots \(url.origin)\(contact.map { " for \($0.text)" } ?? "")"
     case .storeRobots(_, let origin): "store robots \(origin)"
     case .startTransfer(let order): "start \(order.lease.rawValue)"
+    case .expediteTransfer(let transfer): "expedite \(transfer.rawValue)"
     case .followRedirect(let transfer, let wait):
       "follow \(transfer.rawValue)\(wait == .zero ? "" : " after \(wait)")"
     case .cancelTransfer(let transfer): "cancel transfer \(transfer.rawValue)"

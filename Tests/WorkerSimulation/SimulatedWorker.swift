@@ -199,10 +199,11 @@ package final class SimulatedWorker {
       let isKnown = store.hasRobots(of: url.origin)
       let known = KnownRobots(SimulatedRobots(), expiresAt: now.wall.advanced(by: .seconds(3_600)))
       return [.robotsRead(of: url, isKnown ? known : nil)]
-    case .fetchRobots(let url): operations.append(.robots(url))
+    case .fetchRobots(let url, _): operations.append(.robots(url))
     case .storeRobots(_, let origin): operations.append(.robotsRecord(origin))
 
     case .startTransfer(let order): start(order)
+    case .expediteTransfer: break
     case .followRedirect(let transfer, _): follow(transfer)
     case .cancelTransfer(let transfer): cancel(transfer)
     case .releaseBody(let transfer):

@@ -211,9 +211,10 @@ package struct WaitText: Sendable {
     case .otherJobs: "more urgent jobs run first"
     case .offline: "offline: no host can be resolved or connected to"
     case .captive: "many hosts answer with web pages (a login page of the network?)"
+    case .proxy: wait.detail ?? "the proxy cannot be reached"
+    case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"
     case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
-      .transferring,
-      .decoding:
+      .transferring, .decoding:
       hostReason(wait.host ?? "the host")
     }
   }
@@ -245,7 +246,8 @@ package struct WaitText: Sendable {
 
   /// The time of the next attempt, or the duration so far.
   private var end: String {
-    if wait.kind == .offline || wait.kind == .captive { return trial }
+    if wait.kind == .captive { return trial + (wait.detail.map { "; \($0)" } ?? "") }
+    if wait.isOfNetwork { return trial }
     if let until = wait.until { return ", \(next) in \(countdown(now.duration(to: until)))" }
     if wait.kind == .hostFailing { return ", and a transfer is probing it" }
     guard let since = wait.since else { return "" }

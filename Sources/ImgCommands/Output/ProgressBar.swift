@@ -201,7 +201,7 @@ package struct SteadyWait: Sendable {
 
 extension Wait {
   /// Whether it is for one host among others.
-  fileprivate var isOfHost: Bool { host != nil && kind != .offline && kind != .captive }
+  fileprivate var isOfHost: Bool { host != nil && !isOfNetwork }
 }
 
 /// The last line of a terminal, redrawn for each update. The caller writes the returned texts

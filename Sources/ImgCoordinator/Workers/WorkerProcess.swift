@@ -37,7 +37,8 @@ final class WorkerProcess {
         (parent: errorStream, child: STDERR_FILENO),
         (parent: theirs.rawValue, child: WorkerDescriptor.channel),
         (parent: heartbeat.descriptor, child: WorkerDescriptor.heartbeat),
-        (parent: bandwidth.descriptor, child: WorkerDescriptor.bandwidth),
+        (parent: bandwidth.descriptors.state, child: WorkerDescriptor.bandwidth),
+        (parent: bandwidth.descriptors.rates, child: WorkerDescriptor.bandwidthRates),
       ])
   }
 

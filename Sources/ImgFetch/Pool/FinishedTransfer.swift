@@ -178,6 +178,8 @@ struct LibcurlEnd {
     switch result {
     case .success(let body):
       return body.isPage ? .page : nil
+    case .failure(let failure) where failure.code == .proxyFailure:
+      return proxyHealth == .failed ? .proxy : nil
     case .failure(let failure) where failure.code == .notAnImage:
       return reader.head?.mediaType.map(FetchedBody.isPage) == true ? .page : nil
     case .failure(let failure) where failure.code == .connectFailure:

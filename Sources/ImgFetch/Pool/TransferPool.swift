@@ -117,13 +117,16 @@ package final class TransferPool {
 
   /// The same for the robots.txt of the URL's origin, for which a picture's limit of size does not
   /// count.
-  package func startRobots(_ id: TransferID, of url: ImageURL) {
+  ///
+  /// - Parameter contact: of the request that asks for it.
+  package func startRobots(_ id: TransferID, of url: ImageURL, contact: Contact? = nil) {
     start(id) { () throws(Failure) in
       // libcurl hands over up to 16 KiB at a time (CURL_MAX_WRITE_SIZE), and what passes the limit
       // is dropped.
       try TransferRequest(
         for: try ImageURL(parsing: "\(url.origin)/robots.txt"),
-        content: .text(maximumByteCount: RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)))
+        content: .text(maximumByteCount: RobotsRules.maximumByteCount + Int(CURL_MAX_WRITE_SIZE)),
+        options: FetchOptions(contact: contact))
     }
   }
 
@@ -190,15 +193,27 @@ package final class TransferPool {
       context.bandwidth.remove(id)
       running.recycle(transfer)
     }
+    context.bandwidth.forget(id)
     drainCompletions()
+  }
+
+  /// A client waits for a transfer: the limits of bandwidth let it pass first. Ignores a number that is not known any
+  /// more.
+  package func expedite(_ id: TransferID) {
+    if running[id] != nil || redirects.contains(id) { context.bandwidth.expedite(id) }
   }
 
   /// The transfers that ended since the last call, in the order in which they ended. Call it after
   /// each of the others. Give each body back to ``releaseBody(_:)``.
   package func takeFinished() -> [FinishedTransfer] {
     defer { finished = [] }
+    finished.forEach { context.bandwidth.forget($0.id) }
     return finished
   }
+
+  /// Whether the proxy has answered since it failed, or since the last call that said so. Where it answers all the time,
+  /// that is said once a second.
+  package func takeProxyAnswer() -> Bool { context.proxyAnswers.take(at: .now) }
 
   /// The redirects since the last call that wait for ``follow(_:excluding:)`` or ``cancel(_:)``.
   /// Call it before ``takeFinished()``.
@@ -313,6 +328,7 @@ package final class TransferPool {
     defer { running.recycle(transfer) }
     context.turns.end(id)
     context.bandwidth.remove(id)
+    context.proxyAnswers.note(transfer.ending(with: code).proxyHealth)
     let next = transfer.nextStep(after: code)
     // Other transfers do not wait for memory behind one that waits for a decision.
     context.budgets.end(id, isHandedOut: next.handsOutBody)
@@ -378,6 +394,7 @@ struct TransferContext {
 
   let budgets: BodyBudgets
   let bandwidth: BandwidthQueue
+  let proxyAnswers = ProxyAnswers()
   let turns = LoopTurns()
   let current: CurrentTransfer
   let sockets = ConnectionSockets()

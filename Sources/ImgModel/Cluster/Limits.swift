@@ -77,6 +77,9 @@ package struct Limits: Hashable, Sendable, Fielded {
   package static let slowTransfersPerTransfer = 4
   package static let maximumSlowTransfers = 1_024
 
+  /// Whether transfers may have to wait for bytes.
+  package var isBandwidthLimited: Bool { bytesPerSecond > 0 || hostBytesPerSecond > 0 }
+
   /// The User-Agent of every request that names no other contact.
   package var userAgent: String { Contact.userAgent(with: contact) }
 

@@ -17,6 +17,9 @@ package struct Wait: Hashable, Sendable, Fielded {
     /// Many hosts answer with web pages in place of pictures: the network may want a login first.
     /// ``Wait/host`` is tried next.
     case captive
+    /// The proxy cannot be reached, or refuses the credentials. ``Wait/detail`` says which one, and why.
+    /// ``Wait/host`` is tried next.
+    case proxy
     /// The job's delay is not over.
     case delayed
     /// The host is in a cooldown after Retry-After (RFC 9110 section 10.2.3).
@@ -30,6 +33,9 @@ package struct Wait: Hashable, Sendable, Fielded {
     /// The time between requests that the host's robots.txt asks for is not over. ``Wait/detail`` says how
     /// long it is.
     case crawlDelay = "crawl_delay"
+    /// Limits of bandwidth hold the transfers of the host; without one those of the cluster, which take all slots.
+    /// ``Wait/detail`` names the limits.
+    case bandwidth
     /// All transfer slots of the host are in use.
     case hostFull = "host_full"
     /// The backoff before the next attempt.
@@ -91,9 +97,24 @@ package struct Wait: Hashable, Sendable, Fielded {
     self.until = until
   }
 
+  /// Whether no host is asked for jobs, see ``Kind/offline``, ``Kind/captive`` and ``Kind/proxy``.
+  package var isOfNetwork: Bool {
+    switch kind {
+    case .offline, .captive, .proxy: true
+    default: false
+    }
+  }
+
   /// Whether this wait differs enough from the last reported one to be reported.
   package func isNews(after other: Wait?) -> Bool {
     kind != other?.kind || host != other?.host || until != other?.until
+  }
+
+  /// The wait with another ``detail``.
+  package func explained(_ detail: String) -> Wait {
+    Wait(
+      kind, host: host, detail: detail, code: code, httpStatus: httpStatus, attempt: attempt,
+      urls: urls, moreHosts: moreHosts, since: since, until: until)
   }
 
   /// The wait with the number of other hosts that the job waits for.

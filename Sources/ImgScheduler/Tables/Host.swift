@@ -21,12 +21,12 @@ package struct Host {
   package private(set) var redirectingCount = 0
   /// At the rate of the cluster.
   package private(set) var bucket = TokenBucket()
-  package private(set) var jobTokens = JobTokens()
-  /// The longest time between requests that robots.txt of its origins ask for.
-  package private(set) var crawlDelay: Duration?
+  package private(set) var ownTokens: OwnTokens
   package private(set) var health: HostHealth
   /// Whether its last transfer was soon over, and none has turned slow since.
   package internal(set) var isResponsive = false
+  /// When the limits of bandwidth were last known to hold one of its transfers; `nil` for never.
+  var heldAt: Instant?
   /// The origins at the host whose robots.txt was probed.
   private var probedOrigins: Set<String> = []
   /// The source whose transfer fetches this origin's robots.txt. No other transfer starts at the host
@@ -35,11 +35,17 @@ package struct Host {
   /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
   private var probe: SourceID?
 
-  /// - Parameter name: see `ImageURL.host`.
-  init(_ name: String, health: HostHealth) {
+  /// - Parameters:
+  ///   - name: see `ImageURL.host`.
+  ///   - rate: of the cluster.
+  ///   - restartedAt: when the program began that goes on with jobs: what was requested before is unknown, so there are
+  ///     no tokens at first; `nil` if it has not.
+  init(_ name: String, health: HostHealth, rate: TransferRate? = nil, restartedAt: Instant? = nil) {
     self.name = name
     group = HostGroup.name(of: name)
     self.health = health
+    if let rate { bucket = TokenBucket(emptyAt: restartedAt, rate: rate) }
+    ownTokens = OwnTokens(restartedAt: restartedAt)
   }
 
   /// URLs, and transfers that were redirected here, that wait for it.
@@ -53,14 +59,14 @@ package struct Host {
 
   /// Whether a transfer that was redirected here waits for an origin that may be asked.
   func hasRedirected(at now: Instant) -> Bool {
-    origins.contains { $0.mostUrgentRedirected(at: now, jobTokens) != nil }
+    origins.contains { $0.mostUrgentRedirected(at: now, ownTokens) != nil }
   }
 
   /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
   func mostUrgent(at now: Instant) -> Urgency? {
     origins.reduce(nil as Urgency?) { least, queue in
-      least.orLess(queue.mostUrgentSource(at: now, jobTokens))
-        .orLess(queue.mostUrgentRedirected(at: now, jobTokens))
+      least.orLess(queue.mostUrgentSource(at: now, ownTokens))
+        .orLess(queue.mostUrgentRedirected(at: now, ownTokens))
     }
   }
 
@@ -89,14 +95,14 @@ package struct Host {
     origins.reduce(nil as Instant?) { $0.orLess($1.pauseEnd(at: now)) }
   }
 
-  /// When the next of those that wait for a token of their job's rate alone gets it; `nil` if none waits for one.
-  func nextJobToken(at now: Instant) -> Instant? {
-    origins.reduce(nil as Instant?) { $0.orLess($1.nextJobToken(at: now, jobTokens)) }
+  /// When the next of those that wait for a token of their own pace alone gets it; `nil` if none waits for one.
+  func nextOwnToken(at now: Instant) -> OwnTokens.Next? {
+    origins.compactMap { $0.nextOwnToken(at: now, ownTokens) }.min()
   }
 
   /// When time alone lets more of what waits here start; `nil` if it lets none.
   func nextChance(at now: Instant) -> Instant? {
-    nextPauseEnd(at: now).orLess(nextJobToken(at: now))
+    nextPauseEnd(at: now).orLess(nextOwnToken(at: now)?.at)
   }
 
   /// Until when a pause of an origin has to be remembered; `nil` if none has.
@@ -139,21 +145,21 @@ package struct Host {
 
   // MARK: - Slots
 
-  /// Takes the most urgent source, which gets a slot, and a token if its job has a rate.
+  /// Takes the most urgent source, which gets a slot, and the tokens of its own pace.
   mutating func start(at now: Instant) -> SourceID? {
-    guard let index = next({ $0.mostUrgentSource(at: now, jobTokens) }) else { return nil }
-    return begin(origins[index].startSource(at: now, jobTokens), at: now)
+    guard let index = next({ $0.mostUrgentSource(at: now, ownTokens) }) else { return nil }
+    return begin(origins[index].startSource(at: now, ownTokens), at: now)
   }
 
   /// The same of the transfers that were redirected here.
   mutating func startRedirected(at now: Instant) -> TransferID? {
-    guard let index = next({ $0.mostUrgentRedirected(at: now, jobTokens) }) else { return nil }
-    return begin(origins[index].startRedirected(at: now, jobTokens), at: now)
+    guard let index = next({ $0.mostUrgentRedirected(at: now, ownTokens) }) else { return nil }
+    return begin(origins[index].startRedirected(at: now, ownTokens), at: now)
   }
 
   private mutating func begin<Key>(_ started: Started<Key>?, at now: Instant) -> Key? {
     guard let started else { return nil }
-    jobTokens.take(for: started.urgency, at: now)
+    ownTokens.take(for: started.urgency.pace, at: now)
     underWay += 1
     return started.key
   }
@@ -190,9 +196,7 @@ package struct Host {
 
   /// Its robots.txt asks for a time between requests. The first begins now.
   mutating func noteCrawlDelay(_ delay: Duration, at now: Instant) {
-    guard delay > crawlDelay ?? .zero else { return }
-    crawlDelay = delay
-    bucket.empty(at: now, rate: TransferRate(between: delay))
+    ownTokens.noteCrawlDelay(delay, at: now)
   }
 
   /// A transfer takes a token.
@@ -201,8 +205,9 @@ package struct Host {
   }
 
   /// Something beside the transfers takes a token, see ``TokenBucket/takeUnasked(at:rate:)``.
-  mutating func takeTokenUnasked(at now: Instant, rate: TransferRate) {
-    bucket.takeUnasked(at: now, rate: rate)
+  mutating func takeTokenUnasked(at now: Instant, rate: TransferRate?) {
+    if let rate { bucket.takeUnasked(at: now, rate: rate) }
+    ownTokens.takeUnasked(at: now)
   }
 
   // MARK: - Probes

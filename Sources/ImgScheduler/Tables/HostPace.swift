@@ -27,22 +27,22 @@ struct OriginQueue {
     pause.flatMap { $0.until > now ? $0 : nil }
   }
 
-  /// The most urgent source that may start, as far as the pause and the rates of jobs are concerned; `nil` when none
+  /// The most urgent source that may start, as far as the pause and the paces of requests are concerned; `nil` when none
   /// may.
-  func mostUrgentSource(at now: Instant, _ tokens: JobTokens) -> Urgency? {
+  func mostUrgentSource(at now: Instant, _ tokens: OwnTokens) -> Urgency? {
     waiting.first { mayStart($0, at: now, tokens) }?.urgency
   }
 
   /// The same of the transfers that were redirected here.
-  func mostUrgentRedirected(at now: Instant, _ tokens: JobTokens) -> Urgency? {
+  func mostUrgentRedirected(at now: Instant, _ tokens: OwnTokens) -> Urgency? {
     redirected.first { mayStart($0, at: now, tokens) }?.urgency
   }
 
-  mutating func startSource(at now: Instant, _ tokens: JobTokens) -> Started<SourceID>? {
+  mutating func startSource(at now: Instant, _ tokens: OwnTokens) -> Started<SourceID>? {
     waiting.first { mayStart($0, at: now, tokens) }.map { waiting.take($0) }
   }
 
-  mutating func startRedirected(at now: Instant, _ tokens: JobTokens) -> Started<TransferID>? {
+  mutating func startRedirected(at now: Instant, _ tokens: OwnTokens) -> Started<TransferID>? {
     redirected.first { mayStart($0, at: now, tokens) }.map { redirected.take($0) }
   }
 
@@ -52,17 +52,18 @@ struct OriginQueue {
     return mostUrgent.map { attempt(of: $0, at: now) }.filter { $0 > now }.min()
   }
 
-  /// When the first gets a token of its job's rate, of those that wait for nothing else; `nil` where none does.
-  func nextJobToken(at now: Instant, _ tokens: JobTokens) -> Instant? {
+  /// When the first gets a token of its own pace, of those that wait for nothing else; `nil` where none does.
+  func nextOwnToken(at now: Instant, _ tokens: OwnTokens) -> OwnTokens.Next? {
     mostUrgent.filter { attempt(of: $0, at: now) == now }
-      .compactMap { tokens.next(for: $0) }.filter { $0 > now }.min()
+      .compactMap { tokens.next(for: $0.pace) }.filter { $0.at > now }.min()
   }
 
-  /// The most urgent of each rate.
+  /// The most urgent of each pace.
   private var mostUrgent: [Urgency] { waiting.mostUrgent + redirected.mostUrgent }
 
-  private func mayStart(_ urgency: Urgency, at now: Instant, _ tokens: JobTokens) -> Bool {
-    attempt(of: urgency, at: now) == now && tokens.next(for: urgency).map { $0 <= now } ?? true
+  private func mayStart(_ urgency: Urgency, at now: Instant, _ tokens: OwnTokens) -> Bool {
+    attempt(of: urgency, at: now) == now
+      && tokens.next(for: urgency.pace).map { $0.at <= now } ?? true
   }
 
   private func attempt(of urgency: Urgency, at now: Instant) -> Instant {
@@ -73,20 +74,19 @@ struct OriginQueue {
 /// What is taken from a queue.
 typealias Started<Key> = (key: Key, urgency: Urgency)
 
-/// What waits, in order, with a queue for each rate that jobs permit: what has no token of its rate keeps nothing else
-/// waiting. Mostly one queue alone.
+/// What waits, in order, with a queue for each pace that requests have of their own: what has no token of its pace keeps
+/// nothing else waiting. Mostly one queue alone.
 struct RatedQueue<Key: QueueKey> {
-  /// Of each, the transfers per minute at one host; 0 for no limit.
-  private var queues: [(perMinute: Int, queue: PriorityQueue<Key, Urgency>)] = []
+  private var queues: [(pace: OwnPace, queue: PriorityQueue<Key, Urgency>)] = []
 
   var isEmpty: Bool { queues.isEmpty }
   var count: Int { queues.reduce(0) { $0 + $1.queue.count } }
   /// In no order.
   var keys: [Key] { queues.flatMap(\.queue.keys) }
-  /// Of each rate, in no order.
+  /// Of each pace, in no order.
   var mostUrgent: [Urgency] { queues.compactMap(\.queue.first?.priority) }
 
-  /// The most urgent, of the first ones of each rate that fit.
+  /// The most urgent, of the first ones of each pace that fit.
   func first(where isFit: (Urgency) -> Bool) -> Started<Key>? {
     var first: Started<Key>?
     for (_, queue) in queues {
@@ -98,13 +98,13 @@ struct RatedQueue<Key: QueueKey> {
 
   /// Queues a key, or changes the urgency of one that is queued.
   mutating func set(_ key: Key, to urgency: Urgency) {
-    if queues.contains(where: { $0.perMinute != urgency.hostRatePerMinute }) { remove(key) }
-    if let index = queues.firstIndex(where: { $0.perMinute == urgency.hostRatePerMinute }) {
+    if queues.contains(where: { $0.pace != urgency.pace }) { remove(key) }
+    if let index = queues.firstIndex(where: { $0.pace == urgency.pace }) {
       queues[index].queue.set(key, to: urgency)
     } else {
       var queue = PriorityQueue<Key, Urgency>()
       queue.set(key, to: urgency)
-      queues.append((urgency.hostRatePerMinute, queue))
+      queues.append((urgency.pace, queue))
     }
   }
 
@@ -179,14 +179,6 @@ package struct TransferRate: Equatable {
   }
 }
 
-extension TransferRate? {
-  /// The lower of two rates; `nil` is none.
-  func stricter(_ other: TransferRate?) -> TransferRate? {
-    guard let self, let other else { return self ?? other }
-    return self.interval > other.interval ? self : other
-  }
-}
-
 /// Tokens of one host, of which each transfer takes one: the generic cell rate algorithm, which
 /// holds a bucket's whole state in one moment (ITU-T Recommendation I.371, annex A).
 package struct TokenBucket {
@@ -194,6 +186,11 @@ package struct TokenBucket {
   private(set) var fullAt: Instant?
 
   package init() {}
+
+  /// Without tokens since a moment; with all if that is `nil`.
+  init(emptyAt moment: Instant?, rate: TransferRate) {
+    if let moment { empty(at: moment, rate: rate) }
+  }
 
   /// When there is a token.
   package func nextToken(at rate: TransferRate) -> Instant? {
@@ -224,39 +221,91 @@ package struct TokenBucket {
   }
 }
 
-/// The tokens of one host for the jobs that have a rate of their own. Each rate has a bucket. Only the transfers of its
-/// jobs take tokens from it, so a slow job delays no viewer and no other job.
-package struct JobTokens {
+/// What limits the starts of some requests at a host, beside the rate of the cluster.
+package struct OwnPace: Hashable {
+  /// How often their job permits transfers to start at one host; 0 for no limit.
+  var perMinute = 0
+  /// Whether they wait for the time between requests that a robots.txt asks for.
+  var respectsRobots = false
+
+  var rate: TransferRate? { perMinute > 0 ? TransferRate(perMinute: perMinute) : nil }
+}
+
+/// The tokens of one host for the requests that have a pace of their own: one bucket for each rate of a job, and one
+/// for the time between requests that the robots.txt of its origins ask for. Only transfers at that pace take tokens
+/// from it, so a slow job delays no viewer and no other job.
+package struct OwnTokens {
+  /// When a token comes.
+  package struct Next: Comparable {
+    package let at: Instant
+    /// Whether robots.txt decides, and not the rate of the job.
+    package let isOfRobots: Bool
+
+    package static func < (left: Self, right: Self) -> Bool { left.at < right.at }
+  }
+
   /// By transfers per minute.
   private var buckets: [Int: TokenBucket] = [:]
+  private var robotsBucket = TokenBucket()
+  /// The longest time between requests that a robots.txt asks for.
+  package private(set) var crawlDelay: Duration?
+  /// When the program began that goes on with jobs; `nil` if it does not.
+  private let restartedAt: Instant?
 
-  /// When there is a token; `nil` if there is one, or no rate.
-  package func next(for urgency: Urgency) -> Instant? {
-    buckets[urgency.hostRatePerMinute]?.nextToken(
-      at: TransferRate(perMinute: urgency.hostRatePerMinute))
+  init(restartedAt: Instant? = nil) {
+    self.restartedAt = restartedAt
+  }
+
+  private var robotsRate: TransferRate? { crawlDelay.map(TransferRate.init(between:)) }
+
+  /// When there is a token; `nil` if nothing delays it.
+  package func next(for pace: OwnPace) -> Next? {
+    let ofJob = pace.rate.flatMap { rate in
+      bucket(of: pace.perMinute).nextToken(at: rate).map { Next(at: $0, isOfRobots: false) }
+    }
+    let ofRobots = robotsRate.flatMap { rate in
+      pace.respectsRobots
+        ? robotsBucket.nextToken(at: rate).map { Next(at: $0, isOfRobots: true) } : nil
+    }
+    return [ofJob, ofRobots].compactMap(\.self).max()
+  }
+
+  private func bucket(of perMinute: Int) -> TokenBucket {
+    buckets[perMinute]
+      ?? TokenBucket(emptyAt: restartedAt, rate: TransferRate(perMinute: perMinute))
   }
 
   /// When all tokens will have come again; `nil` if they have.
-  var fullAt: Instant? { buckets.values.compactMap(\.fullAt).max() }
+  var fullAt: Instant? {
+    (buckets.values.compactMap(\.fullAt) + [robotsBucket.fullAt].compactMap(\.self)).max()
+  }
 
-  mutating func take(for urgency: Urgency, at now: Instant) {
+  mutating func take(for pace: OwnPace, at now: Instant) {
     buckets = buckets.filter { $0.value.fullAt.map { $0 > now } ?? false }
-    let perMinute = urgency.hostRatePerMinute
-    guard perMinute > 0 else { return }
-    buckets[perMinute, default: TokenBucket()].take(
-      at: now, rate: TransferRate(perMinute: perMinute))
+    if let rate = pace.rate {
+      var bucket = bucket(of: pace.perMinute)
+      bucket.take(at: now, rate: rate)
+      buckets[pace.perMinute] = bucket
+    }
+    if pace.respectsRobots, let robotsRate { robotsBucket.take(at: now, rate: robotsRate) }
+  }
+
+  /// A robots.txt asks for a time between requests. The first begins now.
+  mutating func noteCrawlDelay(_ delay: Duration, at now: Instant) {
+    guard delay > crawlDelay ?? .zero else { return }
+    crawlDelay = delay
+    robotsBucket.empty(at: now, rate: TransferRate(between: delay))
+  }
+
+  /// See ``TokenBucket/takeUnasked(at:rate:)``.
+  mutating func takeUnasked(at now: Instant) {
+    if let robotsRate { robotsBucket.takeUnasked(at: now, rate: robotsRate) }
   }
 }
 
 extension TransferQueue {
-  /// The rate at which transfers of a host may start: the lower of that of the cluster and that which its robots.txt
-  /// asks for. Those of jobs have their own tokens.
-  func rate(of host: borrowing Host) -> TransferRate? {
-    rate.stricter(host.crawlDelay.map(TransferRate.init(between:)))
-  }
-
-  /// When there is a token at that rate; `nil` for no rate.
-  func token(of host: borrowing Host) -> Instant? { rate(of: host).flatMap(host.bucket.nextToken) }
+  /// When there is a token at the rate of the cluster; `nil` for no rate.
+  func token(of host: borrowing Host) -> Instant? { rate.flatMap(host.bucket.nextToken) }
 
   /// The robots.txt of a host, which was requested or is about to be obeyed, asks for a time between requests.
   mutating func noteCrawlDelay(_ delay: CrawlDelay, at now: Instant) {

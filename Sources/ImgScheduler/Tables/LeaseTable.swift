@@ -170,6 +170,8 @@ package struct LeasedTransfer {
   package fileprivate(set) var state: State
   /// What its failure means for its URL; `nil` while it has not failed.
   package fileprivate(set) var verdict: RetryVerdict?
+  /// Of a web page in place of a picture, see ``PageCounts``; `nil` while none has come.
+  fileprivate var pageNumber: Int?
   /// Why it is being ended in favour of others, see ``SlowTransfers``; `nil` if it is not.
   fileprivate var displacement: Failure?
   /// Whether its failure is known to its host's health.
@@ -353,6 +355,19 @@ package struct TransferTable {
     change(id) { transfer in
       defer { transfer.isHealthNoted = true }
       return !transfer.isHealthNoted
+    }
+  }
+
+  /// A web page came in place of the picture.
+  ///
+  /// - Parameter count: gives the page its number, once.
+  /// - Returns: the number; `nil` when the transfer is over.
+  mutating func notePage(of id: TransferID, _ count: () -> Int) -> Int? {
+    guard transfers.contains(id) else { return nil }
+    return change(id) { transfer in
+      let number = transfer.pageNumber ?? count()
+      transfer.pageNumber = number
+      return number
     }
   }
 

@@ -8,6 +8,8 @@ package enum NetworkEvidence: Hashable {
   case answer
   /// A web page came in place of a picture.
   case page
+  /// The proxy failed in these words. No host was asked.
+  case proxyFailure(String)
   /// Nothing answered.
   ///
   /// - isUnrouted: whether this machine has no route to any network.
@@ -20,7 +22,8 @@ package enum NetworkEvidence: Hashable {
 /// as each host has its ``HostHealth``.
 ///
 ///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
-///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
+///       ├────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
+///       └────── the proxy cannot be reached, or refuses ────────► proxy ──── it answers ───► online
 ///
 /// While the network does not work, one host is tried now and then, and nothing else starts for lists. Failures do
 /// not count as attempts. After `Limits.offlineTimeout` the network is taken as it is: failures count until
@@ -34,17 +37,25 @@ package struct NetworkHealth: Equatable {
     case offline
     /// Hosts answer with the page of the network, which wants a login first.
     case captive
+    /// The proxy cannot be reached, or asks for other credentials.
+    case proxy
   }
 
   /// An outage that has not ended.
   package struct Outage: Equatable {
     package let kind: OutageKind
+    /// What the proxy has failed with; `nil` of any other outage.
+    package let detail: String?
     package let since: Instant
     /// When the next host is tried.
     package fileprivate(set) var nextTrial: Instant
     fileprivate var interval: Duration
     /// The transfer that tries a host.
     package fileprivate(set) var trial: TransferID?
+    /// Hosts that have answered without the proxy that is out: they are asked as ever. So many at most.
+    package fileprivate(set) var directHosts: Set<String> = []
+
+    fileprivate static let directHostMaximum = 1_024
   }
 
   package private(set) var outage: Outage?
@@ -52,6 +63,8 @@ package struct NetworkHealth: Equatable {
   package private(set) var lastTried: String?
   /// How long an outage is waited for; zero for not at all.
   private let timeout: Duration
+  /// A new number with each outage that silence has led to: by then it was right to suspect the network.
+  private(set) var suspicion = 0
   /// The kinds of outages that were waited for long enough.
   private var accepted: Set<OutageKind> = []
   /// The groups of hosts that were silent since the last answer, and how many transfers.
@@ -84,9 +97,12 @@ package struct NetworkHealth: Equatable {
     case .response:
       noteAnswer()
       pages = [:]
-      accepted = []
-      outage = nil
+      accepted.remove(.captive)
+      end(.captive)
     case .answer: noteAnswer()
+    case .proxyFailure(let words):
+      guard timeout > .zero, !accepted.contains(.proxy) else { return false }
+      if outage == nil { begin(.proxy, words, at: now) }
     case .page:
       noteAnswer()
       guard timeout > .zero, !accepted.contains(.captive) else { return false }
@@ -94,9 +110,26 @@ package struct NetworkHealth: Equatable {
     case .silence(let isUnrouted):
       guard timeout > .zero, !accepted.contains(.offline) else { return false }
       return noteSilence(of: group(), isUnrouted: isUnrouted, at: now)
-    case .none: break
+    case .none: return outage != nil
     }
-    return outage != nil
+    // A proxy that is out gives no answers: a host that was asked without it has failed by itself.
+    return outage.map { $0.kind != .proxy || evidence.isOfProxy } ?? false
+  }
+
+  /// The proxy has answered.
+  mutating func noteProxyAnswer() {
+    accepted.remove(.proxy)
+    end(.proxy)
+  }
+
+  /// A host has answered, or its proxy has failed. While the proxy is out, what answers is asked without it.
+  mutating func noteRoute(to host: String, isDirect: Bool) {
+    guard outage?.kind == .proxy else { return }
+    if !isDirect {
+      outage?.directHosts.remove(host)
+    } else if outage?.directHosts.count ?? 0 < Outage.directHostMaximum {
+      outage?.directHosts.insert(host)
+    }
   }
 
   private mutating func noteAnswer() {
@@ -114,7 +147,10 @@ package struct NetworkHealth: Equatable {
     guard outage == nil else { return true }
     silentGroups.insert(group)
     silenceCount += 1
-    if isUnrouted || silentGroups.count >= Self.groupCount { begin(.offline, at: now) }
+    if isUnrouted || silentGroups.count >= Self.groupCount {
+      suspicion += 1
+      begin(.offline, at: now)
+    }
     return outage != nil || silenceCount <= Self.suspectedSilenceCount
   }
 
@@ -125,9 +161,9 @@ package struct NetworkHealth: Equatable {
     if pages.count >= Self.groupCount { begin(.captive, at: now) }
   }
 
-  private mutating func begin(_ kind: OutageKind, at now: Instant) {
+  private mutating func begin(_ kind: OutageKind, _ detail: String? = nil, at now: Instant) {
     outage = Outage(
-      kind: kind, since: now, nextTrial: now + Self.shortestInterval,
+      kind: kind, detail: detail, since: now, nextTrial: now + Self.shortestInterval,
       interval: Self.shortestInterval)
   }
 
@@ -169,7 +205,7 @@ package struct NetworkHealth: Equatable {
   }
 }
 
-/// How many pages came in place of pictures, by host: error pages that claim success are worth a word.
+/// How many URLs had pages in place of pictures, by host: error pages that claim success are worth a word.
 package struct PageCounts {
   private var counts: [String: Int] = [:]
   private var byAge = PriorityQueue<String, UInt64>()
@@ -191,9 +227,14 @@ package struct PageCounts {
 }
 
 extension NetworkEvidence {
+  var isOfProxy: Bool {
+    if case .proxyFailure = self { true } else { false }
+  }
+
   /// What a failed transfer shows.
   init(_ failure: Failure, _ sign: NetworkSign?) {
     switch sign {
+    case .proxy: self = .proxyFailure(failure.detail)
     case .silent: self = .silence(isUnrouted: false)
     case .unrouted: self = .silence(isUnrouted: true)
     case .page: self = .page

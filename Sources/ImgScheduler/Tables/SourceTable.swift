@@ -161,6 +161,8 @@ package struct Source {
   var attempts = 0
   /// What the last of them failed with.
   var lastFailure: Failure?
+  /// How often it was held because the network was suspected, and when: see ``NetworkHealth/suspicion``.
+  var suspectedHolds = (suspicion: 0, count: 0)
   /// When the first of them failed.
   var firstFailedAt: Instant?
   /// When it may be queued again; `nil` when it may be now.
@@ -320,6 +322,21 @@ package struct SourceTable {
       let isRetried = source.attempts < attemptMaximum && now + delay < began + timeout
       source.retryAt = isRetried ? now + delay : nil
       return isRetried
+    }
+  }
+
+  /// How often a source is held while the network is only suspected. A host that is silent while others answer is not
+  /// asked for ever.
+  static let suspectedHoldMaximum = 2
+
+  /// Whether the source may be held once more because the network is suspected.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func takeSuspectedHold(of id: SourceID, suspicion: Int) -> Bool {
+    change(id) { source in
+      if source.suspectedHolds.suspicion != suspicion { source.suspectedHolds = (suspicion, 0) }
+      source.suspectedHolds.count += 1
+      return source.suspectedHolds.count <= Self.suspectedHoldMaximum
     }
   }
 

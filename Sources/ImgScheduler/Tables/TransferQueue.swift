@@ -21,6 +21,13 @@ package struct TransferQueue {
   private(set) var index = HostIndex()
   /// What may start, as far as the network is concerned.
   var gate = Gate.open
+  /// Hosts whose URLs start whatever the gate says.
+  var directHosts: Set<String> = []
+
+  /// When the program began that goes on with jobs; `nil` if it does not.
+  private var restartedAt: Instant?
+  /// When the limits of bandwidth were last known to hold a transfer; `nil` for never.
+  private(set) var heldAt: Instant?
 
   /// The longest time of a transfer that shows its host to be responsive.
   private static let responsiveTime = Duration.seconds(2)
@@ -42,12 +49,18 @@ package struct TransferQueue {
     rate = Self.rate(limits)
     for (_, id) in ids.sorted(by: { $0.key < $1.key }) {
       change(id, at: now) { [rate] host in
-        let own = host.crawlDelay.map(TransferRate.init(between:))
-        if let old = oldRate.stricter(own), let new = rate.stricter(own) {
-          host.changeRate(from: old, to: new, at: now)
-        }
+        if let old = oldRate, let new = rate { host.changeRate(from: old, to: new, at: now) }
       }
     }
+  }
+
+  /// The program goes on with jobs that another has begun: what that has requested of hosts is unknown.
+  mutating func noteRestart(at now: Instant) { restartedAt = restartedAt ?? now }
+
+  /// The limits of bandwidth have held a transfer of a host.
+  mutating func noteHeld(_ host: String, at now: Instant) {
+    heldAt = now
+    if let id = ids[host] { table.change(id) { $0.heldAt = now } }
   }
 
   // MARK: - Hosts
@@ -69,8 +82,12 @@ package struct TransferQueue {
   package var underWay: Int { slots.underWay + slow.asideCount }
   /// Slow transfers that hold no slot.
   package var asideCount: Int { slow.asideCount }
-  var limitPerHost: Int { slots.limitPerHost }
   package var hasSlot: Bool { slots.isAnyFree }
+
+  /// See ``TransferSlots/limitPerHost(isForViewer:)``.
+  package func limitPerHost(isForViewer: Bool) -> Int {
+    slots.limitPerHost(isForViewer: isForViewer)
+  }
 
   func hasSlot(for pace: HostPace, _ urgency: Urgency) -> Bool {
     slots.isAnyFree(for: pace, urgency)
@@ -117,8 +134,7 @@ package struct TransferQueue {
     of id: HostID, at now: Instant, _ begin: (inout Host) -> Started?
   ) -> Started? {
     makeRoom(for: id, at: now)
-    let rate = table.read(id) { self.rate(of: $0) } ?? nil
-    let (started, isResponsive) = table.change(id) { host in
+    let (started, isResponsive) = table.change(id) { [rate] host in
       let started = begin(&host)
       if let rate, started != nil { host.takeToken(at: now, rate: rate) }
       return (started, host.isResponsive)
@@ -294,15 +310,19 @@ package struct TransferQueue {
   /// When there is a token for the next URL of a host; `nil` if no rate delays it.
   package func nextToken(of host: String, at now: Instant) -> Instant? {
     read(host) { host in
-      let jobToken = host.mostUrgent(at: now) == nil ? host.nextJobToken(at: now) : nil
-      return [token(of: host), jobToken].compactMap(\.self).max()
+      [token(of: host), ownToken(of: host, at: now)?.at].compactMap(\.self).max()
     } ?? nil
+  }
+
+  /// When the next URL of a host gets a token of its own pace; `nil` if there is one, or it needs none.
+  func ownToken(of host: borrowing Host, at now: Instant) -> OwnTokens.Next? {
+    host.mostUrgent(at: now) == nil ? host.nextOwnToken(at: now) : nil
   }
 
   /// The host was asked for something beside the transfers: the next one begins so much later.
   mutating func takeToken(of host: String, at now: Instant) {
-    guard let rate = read(host, { rate(of: $0) }) ?? rate else { return }
-    change(host, at: now) { $0.takeTokenUnasked(at: now, rate: rate) }
+    guard rate != nil || ids[host] != nil else { return }
+    change(host, at: now) { [rate] in $0.takeTokenUnasked(at: now, rate: rate) }
   }
 
   // MARK: - Health
@@ -390,7 +410,7 @@ package struct TransferQueue {
   private mutating func add(_ name: String) -> HostID {
     lastNumber += 1
     let id = HostID(rawValue: lastNumber)
-    table.set(id, to: Host(name, health: newHealth))
+    table.set(id, to: Host(name, health: newHealth, rate: rate, restartedAt: restartedAt))
     ids[name] = id
     return id
   }
@@ -417,72 +437,5 @@ package struct TransferQueue {
     case .idle?: forget(id)
     case .full?, nil: break
     }
-  }
-}
-
-/// The slots of the cluster for transfers.
-///
-/// A few slots are reserved for viewers and for hosts whose last transfer was soon over. Else many
-/// slow hosts would hold all slots in the end, and the fast ones would be served at their pace. Viewers of
-/// hosts that are slow do not take them either.
-struct TransferSlots {
-  private var limit: Int
-  /// Transfers of one host.
-  private(set) var limitPerHost: Int
-  /// Slow transfers that go on without slots (see ``SlowTransfers``).
-  private(set) var asideMaximum: Int
-  private(set) var underWay = 0
-  /// Of them, those at hosts that are not responsive.
-  private var otherUnderWay = 0
-
-  init(_ limits: Limits) {
-    limit = limits.transfers
-    limitPerHost = limits.transfersPerHost
-    asideMaximum = limits.slowTransfers
-  }
-
-  /// From now on these limits hold; what is under way beyond them comes to its end.
-  mutating func apply(_ limits: Limits) {
-    limit = limits.transfers
-    limitPerHost = limits.transfersPerHost
-    asideMaximum = limits.slowTransfers
-  }
-
-  var isAnyFree: Bool { underWay < limit }
-
-  /// Whether a slot is free for a host of a pace. Reserved are as many as one host may have, and at most an
-  /// eighth; a viewer may have those too, unless the host is slow.
-  func isAnyFree(for pace: HostPace, _ urgency: Urgency) -> Bool {
-    guard isAnyFree else { return false }
-    let mayTakeReserve = pace == .responsive || (pace == .unproven && urgency.viewer > 0)
-    return mayTakeReserve || otherUnderWay < otherLimit
-  }
-
-  /// Slots for hosts that are not responsive.
-  private var otherLimit: Int { limit - min(limitPerHost, limit / 8) }
-
-  /// How many slots at hosts that are not responsive have to be given up until one is free for a viewer of a
-  /// host of a pace; zero where one is free.
-  func shortage(for pace: HostPace) -> Int {
-    let missing = max(0, underWay + 1 - limit)
-    return pace == .slow ? max(missing, otherUnderWay + 1 - otherLimit) : missing
-  }
-
-  mutating func take(isResponsive: Bool) {
-    underWay += 1
-    if !isResponsive { otherUnderWay += 1 }
-  }
-
-  /// - Precondition: one was taken for such a host.
-  mutating func release(isResponsive: Bool) {
-    underWay -= 1
-    if !isResponsive { otherUnderWay -= 1 }
-    precondition(
-      otherUnderWay >= 0 && underWay >= otherUnderWay, "a slot is given back that was not taken")
-  }
-
-  /// A host with transfers under way has become responsive, or ceased to be.
-  mutating func reclassify(_ count: Int, isResponsive: Bool) {
-    otherUnderWay += isResponsive ? -count : count
   }
 }

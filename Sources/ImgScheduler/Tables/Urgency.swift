@@ -17,15 +17,16 @@ package struct Urgency: Hashable, Comparable {
   let startTag: UInt64
   /// The order in which URLs were taken up.
   let sequence: UInt64
-  /// How often its job permits transfers to start at one host; 0 for no limit. No part of the order.
-  let hostRatePerMinute: Int
+  /// What limits its starts at a host beside the rate of the cluster. No part of the order.
+  package let pace: OwnPace
 
-  package init(of waiter: Waiter, item: WorkID) {
+  /// - Parameter respectsRobots: whether the request does.
+  package init(of waiter: Waiter, item: WorkID, respectsRobots: Bool) {
     viewer = waiter.viewer?.rawValue ?? 0
     priority = waiter.priority
     startTag = waiter.startTag
     sequence = item.rawValue
-    hostRatePerMinute = waiter.hostRatePerMinute
+    pace = OwnPace(perMinute: waiter.hostRatePerMinute, respectsRobots: respectsRobots)
   }
 
   /// Of a line that waits for a slot behind others.
@@ -34,7 +35,7 @@ package struct Urgency: Hashable, Comparable {
     self.priority = priority
     self.startTag = startTag
     sequence = item.rawValue
-    hostRatePerMinute = 0
+    pace = OwnPace()
   }
 
   private var isOfViewer: Bool { viewer > 0 }
@@ -75,13 +76,23 @@ extension TransferQueue {
   private var nextHost: (id: HostID, urgency: Urgency)? {
     let mostUrgent = mostUrgent(of: index.startable)
     if gate == .open || mostUrgent?.urgency.viewer ?? 0 > 0 { return mostUrgent }
-    guard case .trial(let last) = gate, hasSlot else { return nil }
+    guard hasSlot else { return nil }
+    if let direct = nextDirect { return direct }
+    guard case .trial(let last) = gate else { return nil }
     return nextForTrial(after: last).map { ($0.id, $0.urgency) }
+  }
+
+  /// The most urgent of the startable hosts for which the gate is open.
+  private var nextDirect: (id: HostID, urgency: Urgency)? {
+    guard !directHosts.isEmpty else { return nil }
+    return index.startable.all.filter { directHosts.contains(name(of: $0.key)) }
+      .min { $0.priority < $1.priority }.map { ($0.key, $0.priority) }
   }
 
   /// The startable host whose name comes next, so that each has its turn.
   func nextForTrial(after last: String?) -> (name: String, id: HostID, urgency: Urgency)? {
     let hosts = index.startable.all.map { (name: name(of: $0), id: $0, urgency: $1) }
+      .filter { !directHosts.contains($0.name) }
     return hosts.filter { $0.name > last ?? "" }.min { $0.name < $1.name }
       ?? hosts.min { $0.name < $1.name }
   }
@@ -133,7 +144,7 @@ extension TransferQueue {
     guard host.urlCount > 0 else {
       if host.underWay > 0 || host.redirectingCount > 0 { return .full }
       let memories = [
-        host.bucket.fullAt, host.jobTokens.fullAt, host.health.forgettableAt,
+        host.bucket.fullAt, host.ownTokens.fullAt, host.health.forgettableAt,
         host.pausesEnd(at: now),
       ].compactMap(\.self)
       if let until = memories.max(), until > now { return .coolingDown(until: until) }
@@ -142,7 +153,8 @@ extension TransferQueue {
     }
     if host.robotsProbe != nil { return .full }
     let isOneAtATime = host.health.isTripped && !host.health.isProbeWanted
-    let limit = isOneAtATime ? 1 : limitPerHost
+    let isForViewer = host.mostUrgent(at: now).map { $0.viewer > 0 } ?? false
+    let limit = isOneAtATime ? 1 : limitPerHost(isForViewer: isForViewer)
     let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount
     if host.underWay + redirectingCount >= limit { return .full }
     let moments = [token(of: host), host.health.nextAttempt]

@@ -104,7 +104,7 @@ package struct ViewerTable {
 
   // MARK: - Updates
 
-  /// Viewers want to be told of the picture of a lease while it arrives.
+  /// Viewers wait for a lease, and may want to be told of its picture while it arrives.
   mutating func want(_ updates: ArrivalUpdates, of lease: LeaseID) {
     wantedUpdates.append((lease, updates))
   }

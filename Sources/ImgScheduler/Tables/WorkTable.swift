@@ -171,7 +171,8 @@ package struct WorkItem {
     self.id = id
     self.subject = subject
     waiters = [waiter]
-    urgency = Urgency(of: waiter, item: id)
+    urgency = Urgency(
+      of: waiter, item: id, respectsRobots: subject.key.request.fetch.respectsRobots)
   }
 
   package var key: Key { subject.key }
@@ -203,7 +204,7 @@ package struct WorkItem {
     var waiter = newcomer
     waiter.isLate = stage.lease != nil && !granted.covers(retention(of: waiter, defaultExpiry))
     waiters.append(waiter)
-    urgency = min(urgency, Urgency(of: waiter, item: id))
+    urgency = min(urgency, urgency(of: waiter))
   }
 
   /// What viewers are told while it arrives.
@@ -314,7 +315,12 @@ package struct WorkItem {
 
   /// The most urgent waiter counts.
   private mutating func updateUrgency() {
-    urgency = waiters.map { Urgency(of: $0, item: id) }.min() ?? urgency
+    urgency = waiters.map(urgency(of:)).min() ?? urgency
+  }
+
+  /// How urgent the item is for one of its waiters.
+  package func urgency(of waiter: Waiter) -> Urgency {
+    Urgency(of: waiter, item: id, respectsRobots: key.request.fetch.respectsRobots)
   }
 }
 

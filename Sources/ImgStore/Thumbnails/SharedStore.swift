@@ -18,6 +18,8 @@ package final class SharedStore: Sendable {
 
   private struct Held {
     var store: ThumbnailStore?
+    /// See ``SharedStore/takeReplacement()``.
+    var isReplaced = false
     /// After a failed compaction, the file size at which the next one is attempted.
     var shrinkableByteCount = 0
     /// An unusable store that a thread still uses, with the same lock file as the next one. LMDB
@@ -117,6 +119,7 @@ package final class SharedStore: Sendable {
         case .truncated: if try complete(store) { return store }
         }
       }
+      if held.store != nil { held.isReplaced = true }
       // Close it before opening it again, because LMDB wants an environment opened only once.
       held.store = nil
       guard held.retired == nil else {
@@ -135,6 +138,15 @@ package final class SharedStore: Sendable {
       guard let store = held.store, store.isDetached else { return }
       if store.environment.isLockFileNamed { held.retired = store }
       held.store = nil
+      held.isReplaced = true
+    }
+  }
+
+  /// Whether the store was found removed or replaced since the last call, for example emptied by a user.
+  package func takeReplacement() -> Bool {
+    held.withLock { held in
+      defer { held.isReplaced = false }
+      return held.isReplaced
     }
   }
 

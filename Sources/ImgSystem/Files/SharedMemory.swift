@@ -357,18 +357,24 @@ package final class SharedWords: Sendable {
   private let memory: SharedMemory
 
   /// Creates words of value 0.
-  package init(count: Int) throws(SystemError) {
+  package init(
+    count: Int, writers: SharedMemory.Writers = .everyProcess
+  ) throws(SystemError) {
     precondition(count > 0, "no words to share")
-    memory = try SharedMemory(byteCount: Self.byteCount(count), writers: .everyProcess)
+    memory = try SharedMemory(byteCount: Self.byteCount(count), writers: writers)
     self.count = count
   }
 
   /// Maps words that another process created.
   ///
+  /// - Parameter isWritable: as of ``SharedMemory/init(mapping:isWritable:)``.
   /// - Throws: EINVAL if the file has fewer than `count` words.
-  package init(adopting descriptor: consuming OwnedDescriptor, count: Int) throws(SystemError) {
+  package init(
+    adopting descriptor: consuming OwnedDescriptor, count: Int, isWritable: Bool = true
+  ) throws(SystemError) {
     precondition(count > 0, "no words to share")
-    let memory = try SharedMemory(mapping: PassedFile(adopting: descriptor), isWritable: true)
+    let memory = try SharedMemory(
+      mapping: PassedFile(adopting: descriptor), isWritable: isWritable)
     guard memory.byteCount >= Self.byteCount(count) else {
       throw SystemError(operation: "map shared words", code: EINVAL)
     }

@@ -438,8 +438,10 @@ package enum WorkerDescriptor {
   package static let channel: CInt = 3
   /// The shared page, see ``WorkerHeartbeat``.
   package static let heartbeat: CInt = 4
-  /// The limits of bandwidth, see `SharedBandwidth`.
+  /// What passes the limits of bandwidth, see `SharedBandwidth`.
   package static let bandwidth: CInt = 5
+  /// The limits of bandwidth, which a worker may only read.
+  package static let bandwidthRates: CInt = 6
 }
 
 /// The descriptor number under which a decoder finds what its coordinator passes on.

@@ -24,7 +24,8 @@ package indirect enum CoordinatorMessage: Hashable, WireMessage {
   case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects([TransferID])
-  /// Clients want to be told of the picture of this lease while it arrives. The worker sends previews as
+  /// Clients wait for this lease, which limits of bandwidth hold after all others. They may want to be told of its
+  /// picture while it arrives. The worker sends previews as
   /// `preview`, and how much has arrived as `progress`. It ignores a lease whose body has arrived, or that has
   /// none to wait for.
   case updates(LeaseID, ArrivalUpdates)

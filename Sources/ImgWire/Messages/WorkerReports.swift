@@ -93,13 +93,15 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var fast: [TransferID] = []
   /// For how much longer transfers were held than was told before.
   package var held: [HeldTransfer] = []
+  /// Whether the proxy has answered since it failed, or since that was told before.
+  package var hasProxyAnswered = false
   /// What the robots.txt of hosts asks for, each time a transfer starts there that respects it.
   package var crawlDelays: [CrawlDelay] = []
 
   package init(
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
     slow: [TransferID] = [], fast: [TransferID] = [], held: [HeldTransfer] = [],
-    crawlDelays: [CrawlDelay] = []
+    crawlDelays: [CrawlDelay] = [], hasProxyAnswered: Bool = false
   ) {
     self.cooldowns = cooldowns
     self.extraRequests = extraRequests
@@ -108,11 +110,12 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     self.fast = fast
     self.held = held
     self.crawlDelays = crawlDelays
+    self.hasProxyAnswered = hasProxyAnswered
   }
 
   package var isEmpty: Bool {
     cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty
-      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty
+      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty && !hasProxyAnswered
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -120,6 +123,8 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     crawlDelays = try f.field("crawl_delays", value?.crawlDelays)
     extraRequests = try f.field("extra_requests", value?.extraRequests)
     fast = try f.field("fast", value?.fast)
+    hasProxyAnswered = try f.field(
+      "proxy_answered", value?.hasProxyAnswered, default: false)
     held = try f.field("held", value?.held)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
     slow = try f.field("slow", value?.slow)
