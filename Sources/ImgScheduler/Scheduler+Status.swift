@@ -122,7 +122,7 @@ extension Scheduler {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
     case .receiving:
       if let network { return network }
-      if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host, since: begun) }
+      if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host) }
       let isAskingRobots = host?.robotsProbe == transfer.source
       return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
     case .redirected, .refused:
@@ -294,15 +294,12 @@ extension Scheduler {
   }
 
   /// - Parameter host: whose transfers are held; `nil` for those of the cluster.
-  private func bandwidthWait(
-    _ host: String? = nil, urls: Int? = nil, since: WallTime? = nil
-  ) -> Wait {
+  private func bandwidthWait(_ host: String? = nil, urls: Int? = nil) -> Wait {
     let names = [
       limits.bytesPerSecond > 0 ? "--bytes-per-second" : nil,
       limits.hostBytesPerSecond > 0 ? "--bytes-per-second-per-host" : nil,
     ].compactMap(\.self)
-    return Wait(
-      .bandwidth, host: host, detail: names.joined(separator: " or "), urls: urls, since: since)
+    return Wait(.bandwidth, host: host, detail: names.joined(separator: " or "), urls: urls)
   }
 
   /// Why a transfer that could start at its host does not.
