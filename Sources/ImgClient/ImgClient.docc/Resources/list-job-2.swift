@@ -1,11 +1,17 @@
+import Glibc
 import ImgClient
 
 var urls: [String] = []
 while let url = readLine() { urls.append(url) }
 
-let client = try ImageClient()
-let id = try await client.jobs.submit(urls, as: ImageJobRequest(size: 128))
-print("job \(id)")
-for try await job in client.jobs.updates(of: id) {
-  print("\(job.finished) of \(job.total), \(job.failed) failed")
+do {
+  let client = try ImageClient()
+  let id = try await client.jobs.submit(urls, as: ImageJobRequest(size: 128))
+  print("job \(id)")
+  for try await job in client.jobs.updates(of: id) {
+    print("\(job.finished) of \(job.total), \(job.failed) failed")
+  }
+} catch {
+  print(error)
+  exit(1)
 }
