@@ -120,6 +120,44 @@ struct PhotographCuts: Sendable {
     }
   }
 
+  /// What the profile of a photograph says.
+  enum Colours: CaseIterable {
+    /// It has no profile.
+    case unsaid
+    case sRGB
+    /// Of displays and phones. They must be converted.
+    case displayP3
+
+    fileprivate var profile: [UInt8]? {
+      switch self {
+      case .unsaid: nil
+      case .sRGB: ColourProfile.rgb(primaries: .sRGB, curve: .sampledSRGB)
+      case .displayP3: ColourProfile.rgb(primaries: .displayP3, curve: .sRGB)
+      }
+    }
+  }
+
+  /// Fills `directory` with small JPEG files as a sample of the web's photographs has them: of 25 pictures, 19 with
+  /// whole colours and 7 with a profile, which mostly is sRGB.
+  func writeWeb(count: Int, to directory: String) throws {
+    try write(count: count, to: directory, extension: "jpg") { number in
+      let colours: Colours =
+        [0: .displayP3, 5: .displayP3][number % 25] ?? (number % 5 == 3 ? .sRGB : .unsaid)
+      return try maker.photograph(
+        cut(number, Self.small), quality: 95 + number % 4, halvesColours: number % 25 % 4 == 1,
+        profile: colours.profile)
+    }
+  }
+
+  /// Fills `directory` with small JPEG files with whole colours that differ from those of other `colours` in their
+  /// profile alone.
+  func writeSmall(count: Int, in colours: Colours, to directory: String) throws {
+    try write(count: count, to: directory, extension: "jpg") { number in
+      try maker.photograph(
+        cut(number, Self.small), quality: 95, halvesColours: false, profile: colours.profile)
+    }
+  }
+
   /// Fills `directory` with eleven JPEG files as cameras write them.
   func writeLarge(to directory: String) throws {
     try write(count: Self.large.count, to: directory, extension: "jpg") { number in

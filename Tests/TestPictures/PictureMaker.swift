@@ -118,11 +118,12 @@ package struct PictureMaker: Sendable {
   ///   - halvesColours: whether a colour stands for 2 × 2 pixels (4:2:0), as most cameras have it, or
   ///     for each (4:4:4).
   package func photograph(
-    _ raster: Raster, quality: Int, halvesColours: Bool
+    _ raster: Raster, quality: Int, halvesColours: Bool, profile: [UInt8]? = nil
   ) throws(PictureError) -> [UInt8] {
     let mode = halvesColours ? "on" : "off"
-    return try VipsRaster(raster, as: .jpeg, hasAlpha: false)
-      .encoded(suffix: ".jpg[Q=\(quality),subsample_mode=\(mode)]")
+    let image = try VipsRaster(raster, as: .jpeg, hasAlpha: false)
+    if let profile { image.setProfile(profile) }
+    return try image.encoded(suffix: ".jpg[Q=\(quality),subsample_mode=\(mode)]")
   }
 
   /// Encodes pixels.

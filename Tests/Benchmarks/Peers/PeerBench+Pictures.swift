@@ -53,6 +53,62 @@ extension PeerBench {
   }
 }
 
+/// Photographs as a sample of the web has them: most with whole colours, many with a profile.
+extension PeerBench {
+  private static let webPictureCount = 500
+  private static let profiledPictureCount = 100
+
+  func webFigures() throws -> [PeerFigure] {
+    let cuts = try PhotographCuts()
+    let directory = bench.options.workDirectory + "/web-pictures"
+    try bench.note("generating photographs as the web has them")
+    try cuts.writeWeb(count: bench.options.scaled(Self.webPictureCount), to: directory)
+    let decoding = try BareDecoding(pictureDirectory: directory)
+    let list = try PictureList(
+      "web", directory: directory, origin: origin,
+      urlCount: bench.options.scaled(Self.smallURLCount))
+    let count = list.urls.count
+    let rounds = try rounds(of: list) {
+      try decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
+    }
+    let pictures = "\(list.pictureCount) pictures"
+    var figures = figuresBesidePeer(.web, pictures, rounds, urlCount: count, target: .atLeast(2.4))
+    figures.append(
+      figureBesideLimit(
+        .web, pictures, rounds, urlCount: count, limit: "the same calls from memory",
+        target: .atLeast(0.8), command: "decode, resize, encode in one process"))
+    return figures + (try profileFigures(cuts))
+  }
+
+  /// What a profile costs: the same pictures without one, with sRGB's, and with one that is converted.
+  private func profileFigures(_ cuts: PhotographCuts) throws -> [PeerFigure] {
+    let decodings = try PhotographCuts.Colours.allCases.map { colours in
+      let directory = "\(bench.options.workDirectory)/pictures-\(colours)"
+      try cuts.writeSmall(count: Self.profiledPictureCount, in: colours, to: directory)
+      return try BareDecoding(pictureDirectory: directory)
+    }
+    let count = bench.options.scaled(1_000)
+    var times: [[Double]] = []
+    for round in 1...bench.options.rounds {
+      try bench.note("profiles, round \(round) of \(bench.options.rounds)")
+      times.append(
+        try decodings.map { decoding in
+          try decoding.run(threadCount: 1, count: count).inSeconds / Double(count) * 1_000
+        })
+    }
+    let (plain, sRGB, wide) = (times.map { $0[0] }, times.map { $0[1] }, times.map { $0[2] })
+    let command = "decode, resize, encode in one thread from memory, \(count) pictures"
+    return [
+      PeerFigure(
+        .web, "with a profile of sRGB", "ms", own: sRGB, beside: "without a profile", plain,
+        target: .atMost(1.02), command: command),
+      PeerFigure(
+        .web, "more for Display P3", "ms", own: zip(wide, plain).map { $0 - $1 },
+        target: .atMost(0.25), command: command),
+    ]
+  }
+}
+
 /// Lists of other formats than JPEG.
 extension PeerBench {
   private static let formatURLCount = 1_000

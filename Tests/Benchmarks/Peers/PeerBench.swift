@@ -36,6 +36,7 @@ struct PeerBench {
   private func figures(of row: PeerRow) throws -> [PeerFigure] {
     switch row {
     case .small: try smallFigures()
+    case .web: try webFigures()
     case .large: try largeFigures()
     case .formats: try formatFigures()
     case .costs: try costFigures()
@@ -96,11 +97,13 @@ struct PeerOptions {
 
 /// A row of the table that shows imgctl beside its peers and limits.
 enum PeerRow: String, CaseIterable, Encodable {
-  case small, large, formats, costs, hits, latency, quality, transfers, facts, sizes, animations
+  case small, web, large, formats, costs, hits, latency, quality, transfers, facts, sizes,
+    animations
 
   var title: String {
     switch self {
     case .small: "small photographs"
+    case .web: "with profiles and 4:4:4"
     case .large: "large photographs"
     case .formats: "other formats"
     case .costs: "cost of a picture"
