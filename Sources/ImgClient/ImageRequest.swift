@@ -95,8 +95,8 @@ public struct ImageRequest: Hashable, Sendable, ExpressibleByStringLiteral {
   public var respectsRobots = false
   /// Whether the load fails with ``ImageError/Code/optedOut`` if the origin opts out in an `X-Robots-Tag`.
   public var respectsOptOut = false
-  /// How long the load may take, without ``delay``, at most a day; `nil` for no limit but those of the
-  /// cluster.
+  /// How long the load may take, without ``delay``: more than zero, and at most a day; `nil` for no limit but those
+  /// of the cluster.
   public var timeout: Duration?
   /// The longest pause of an origin that the load waits for, at most a day: it fails at once if the origin has
   /// asked for a longer one by Retry-After, or fails again and again and is not asked for longer. `nil` stands for
@@ -197,7 +197,7 @@ struct ClusterRequest: Hashable, Sendable {
     }
     if let timeout = request.timeout {
       guard timeout > .zero, timeout <= RequestOptions.delayRange.upperBound else {
-        throw ImageError(invalidRequest: "a timeout is more than nothing, and at most a day")
+        throw ImageError(invalidRequest: "a timeout is more than zero, and at most a day")
       }
     }
     if let timeout {

@@ -10,9 +10,10 @@ public struct LoadedImage: Hashable, Sendable {
   public enum Origin: String, Hashable, Sendable {
     /// The memory cache of this process, see ``ImageMemoryCache``.
     case memory
-    /// The store that all processes of the machine share.
+    /// The store that all processes of the machine share: it had the thumbnail, or the original that the thumbnail
+    /// was made from.
     case store
-    /// It was made for this request. Its picture was fetched, unless the store had the original.
+    /// It was made for this request from a picture that was fetched, or that was given, or it could not be stored.
     case network
   }
 

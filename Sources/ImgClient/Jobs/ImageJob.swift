@@ -78,7 +78,8 @@ public struct ImageJobResult: Hashable, Sendable {
   /// The enumeration is closed: no version adds a case.
   public enum Outcome: Hashable, Sendable {
     /// The thumbnail was stored, or the store had it. A load of the same variant has it, unless it has expired
-    /// since. Of a job with ``ImageJobRequest/Decoding/lazy``, the original was.
+    /// since, or the store has evicted it for newer ones. Of a job with ``ImageJobRequest/Decoding/lazy``, the
+    /// original was.
     case done(Thumbnail, isFromCache: Bool)
     /// There is no thumbnail.
     case failed(ImageError)
