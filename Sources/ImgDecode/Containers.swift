@@ -214,6 +214,9 @@ struct TIFFFeatures {
 
 /// The RIFF file around a WebP picture (RFC 9649 section 2).
 enum WebPContainer {
+  /// Of the extended header (section 2.7.1).
+  private static let profileFlag: UInt8 = 0x20
+
   /// The same picture without EXIF, XMP and colour profile. Anything but a whole WebP file is
   /// returned as it is.
   static func strippingMetadata(_ file: [UInt8]) -> [UInt8] {
@@ -231,12 +234,17 @@ enum WebPContainer {
     return Array("RIFF".utf8) + size + Array("WEBP".utf8) + body
   }
 
-  /// The colour profile (section 2.7.1.4); `nil` if there is none.
+  /// The colour profile (section 2.7.1.4), which the flags of the extended header announce; `nil` if there is none.
   static func profile(of input: PictureInput) -> [UInt8]? {
     guard var chunks = try? WebPChunks(file: ByteWindow(input)) else { return nil }
     while let chunk = try? chunks.next() {
       switch chunk.name {
-      // It comes before the pixels.
+      case "VP8X":
+        let start = chunk.range.lowerBound + WebPChunks.chunkHeaderByteCount
+        guard let flags = input.bytes(at: start, upTo: 1).first, flags & profileFlag != 0 else {
+          return nil
+        }
+      // The profile comes before the pixels.
       case "VP8 ", "VP8L": return nil
       case "ICCP":
         let start = chunk.range.lowerBound + WebPChunks.chunkHeaderByteCount

@@ -58,8 +58,9 @@ struct ICCProfile: Sendable {
     conversion = isSRGB ? nil : ColourConversion(self)
   }
 
-  /// The profiles of displays and cameras have some thousand bytes. Those with large tables are not kept.
-  private static let maximumKnownByteCount = 64 << 10
+  /// The profiles of displays and cameras have some thousand bytes. Those with large tables are not kept: with their
+  /// curves, all that are kept take 15 MiB at most.
+  private static let maximumKnownByteCount = 32 << 10
   /// Of the last pictures. Few profiles are frequent, and to find out what one says takes as long as to encode a
   /// small thumbnail.
   private static let known = LRUCache<[UInt8], ICCProfile>(capacity: 32)
@@ -198,21 +199,35 @@ struct ColourConversion: Sendable {
     _ pixels: UnsafePointer<UInt16>, count: Int, bandCount: Int,
     to result: UnsafeMutablePointer<UInt16>
   ) {
-    let maximum = Double(UInt16.max)
-    let lights = channels.map { channel in
-      (0...Int(UInt16.max)).map { channel.curve.light(at: Double($0) / maximum) }
-    }
+    let (red, green, blue) = (lights(of: 0), lights(of: 1), lights(of: 2))
     for start in stride(from: 0, to: count * bandCount, by: bandCount) {
-      var light = SIMD3<Double>.zero
+      let light =
+        unsafe red[Int(pixels[start])] + green[Int(pixels[start + 1])]
+        + blue[Int(pixels[start + 2])]
       for channel in 0..<3 {
-        light += channels[channel].light * lights[channel][Int(unsafe pixels[start + channel])]
-      }
-      for channel in 0..<3 {
-        let level = BrightLight.level(ofLight: min(max(light[channel], 0), 1))
-        unsafe result[start + channel] = UInt16(level * maximum + 0.5)
+        unsafe result[start + channel] = Self.deepLevel(ofLight: light[channel])
       }
       if bandCount > 3 { unsafe result[start + 3] = pixels[start + 3] }
     }
+  }
+
+  /// What each level of 16 bits of a channel adds to red, green and blue light.
+  private func lights(of channel: Int) -> [SIMD3<Double>] {
+    let (curve, light) = channels[channel]
+    return (0...Int(UInt16.max)).map { light * curve.light(at: Double($0) / Double(UInt16.max)) }
+  }
+
+  /// Of no number, which the curve of a hostile profile gives, comes black.
+  private static func deepLevel(ofLight light: Double) -> UInt16 {
+    let place = light > 0 ? min(light, 1) * Double(UInt16.max) : 0
+    let index = min(Int(place), Int(UInt16.max) - 1)
+    let share = place - Double(index)
+    return UInt16(deepLevels[index] * (1 - share) + deepLevels[index + 1] * share + 0.5)
+  }
+
+  /// The levels of 16 bits for each light from none to full. Between two it is even enough to interpolate.
+  private static let deepLevels = (0...Int(UInt16.max)).map { light in
+    BrightLight.level(ofLight: Double(light) / Double(UInt16.max)) * Double(UInt16.max)
   }
 
   /// Converts pixels of three or four samples where they are.

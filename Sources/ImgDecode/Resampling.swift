@@ -27,12 +27,17 @@ struct Resampling: Sendable {
   /// Of the sides that were resampled last. Most pictures come in few sizes, and to compute weights takes about as
   /// long as to resample a plane of chroma.
   private static let known = LRUCache<Places, Resampling>(capacity: 64)
+  /// Those of longer sides are not kept. The others take 8 MiB at most.
+  private static let maximumKnownSide = 8_192
 
   /// The same as ``init(from:to:isReversed:)``, which is called once for the sides that were asked for last.
   static func known(
     from source: SampledSide, to result: SampledSide, isReversed: Bool = false
   ) -> Resampling? {
-    known.value(for: Places(source: source, result: result, isReversed: isReversed)) {
+    guard source.sampleCount <= maximumKnownSide else {
+      return Resampling(from: source, to: result, isReversed: isReversed)
+    }
+    return known.value(for: Places(source: source, result: result, isReversed: isReversed)) {
       Resampling(from: source, to: result, isReversed: isReversed)
     }
   }

@@ -4,7 +4,7 @@ import ImgDecode
 
 /// How many samples of chroma a JPEG has, in the usual notation.
 package enum JPEGSampling: CaseIterable, Sendable {
-  case yuv444, yuv422, yuv440, yuv420, yuv411
+  case yuv444, yuv422, yuv440, yuv420, yuv411, yuv410
 
   /// The samples of luma for one of chroma.
   var factors: (columns: Int32, rows: Int32) {
@@ -14,6 +14,7 @@ package enum JPEGSampling: CaseIterable, Sendable {
     case .yuv440: (1, 2)
     case .yuv420: (2, 2)
     case .yuv411: (4, 1)
+    case .yuv410: (4, 2)
     }
   }
 }

@@ -51,6 +51,40 @@ struct ColourConversionTests {
     #expect(Array(pixels[0..<3]) == Array(pixels[4..<7]) && pixels[0] > 210)
   }
 
+  /// Its light is without bound between two levels of 8 bits.
+  @Test func `a hostile curve does no harm`() throws {
+    let curve = ToneCurve.parameters(g: -1, a: 1, b: -0.500_3, c: 0, d: 0.500_1)
+    let profile = ICCProfile.rgb(RGBSpace.sRGB.colorants, curve)
+    for level in stride(from: UInt16(32_770), through: 32_790, by: 1) {
+      let image = try unsafe Image.filled(
+        with: UInt16.self, width: 1, height: 1, bandCount: 3,
+        interpretation: VIPS_INTERPRETATION_RGB16
+      ) { unsafe $0.update(repeating: level, count: 3) }
+      image.setProfile(profile)
+      #expect(try image.inSRGB(.sixteen).inMemory().bandCount == 3)
+    }
+  }
+
+  @Test func `the profile of a WebP counts if its header announces it, and ends with the file`()
+    throws
+  {
+    let profile = ColourProfile.rgb(primaries: .displayP3, curve: .sRGB)
+    let announced = try fixture.maker.card(index: 2, format: .webp, profile: profile)
+    let plain = try fixture.raster(of: fixture.maker.card(index: 2, format: .webp))
+    #expect(try fixture.raster(of: announced).bytes != plain.bytes)
+    // The header of the file and that of the chunk VP8X come before the flags.
+    var unannounced = announced
+    unannounced[20] &= ~0x20
+    #expect(try fixture.raster(of: unannounced).meanSquaredError(against: plain) < 30)
+    var wider = announced
+    wider[24] &+= 1
+    #expect(throws: Failure.self) { try fixture.raster(of: wider) }
+    let chunk = try #require(announced.indices.first { announced[$0...].starts(with: "ICCP".utf8) })
+    for count in chunk..<chunk + profile.count {
+      #expect(throws: Failure.self) { try fixture.raster(of: Array(announced.prefix(count))) }
+    }
+  }
+
   @Test func `only curves and a balanced matrix are converted by tables`() {
     func conversion(_ profile: [UInt8]) -> ColourConversion? { ICCProfile(profile)?.conversion }
     #expect(conversion(ColourProfile.rgb(primaries: .sRGB, curve: .sRGB)) == nil)
