@@ -102,6 +102,12 @@ extension Scheduler {
     return isOfNetwork
   }
 
+  /// A host has sent its robots.txt. That may be all that a trial of the network asks it for.
+  mutating func noteAnswer(of host: String) {
+    _ = network.note(.answer, of: HostGroup.name(of: host), at: now.instant)
+    updateGate()
+  }
+
   /// What a viewer is told whose picture fails because of the network.
   func networkFailure(_ failure: Failure) -> Failure {
     let reason =

@@ -19,7 +19,10 @@ extension Scheduler {
     let verdict = transferFailed(result, by: worker)
     transferFailedBehind(result, by: worker)
     let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
-    let pageNumber = result.sign == .page ? notePage(result.lease, by: worker) : nil
+    // One that is held or retried comes again.
+    let isFinal = verdict != .held && verdict != .retried
+    let pageNumber =
+      result.sign == .page && isFinal ? notePage(result.lease, by: worker) : nil
     guard let item = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
       return
     }

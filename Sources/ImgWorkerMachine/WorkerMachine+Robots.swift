@@ -35,7 +35,10 @@ extension WorkerMachine {
     switch robots.verdict(of: check.url, at: now.wall) {
     case .permitted(let crawlDelay):
       if let crawlDelay { report.crawlDelays.append(CrawlDelay(of: check.url.host, crawlDelay)) }
-      if wasAsked, check.step.isStart { return requeue(check) }
+      if wasAsked, check.step.isStart {
+        report.robotsFetched.append(check.url.host)
+        return requeue(check)
+      }
       if case .start(let transfer) = check.step {
         report.robotsKnown.append(transfers[transfer].order.lease)
       }

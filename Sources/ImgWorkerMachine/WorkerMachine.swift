@@ -179,6 +179,7 @@ package struct WorkerMachine {
 struct WorkerReport {
   var extraRequests: [String] = []
   var robotsKnown: [LeaseID] = []
+  var robotsFetched: [String] = []
   var slow: [TransferID] = []
   var fast: [TransferID] = []
   var held: [HeldTransfer] = []
@@ -201,7 +202,8 @@ struct WorkerReport {
   }
 
   private var saysNothingOfTransfers: Bool {
-    extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty && fast.isEmpty
+    extraRequests.isEmpty && robotsKnown.isEmpty && robotsFetched.isEmpty && slow.isEmpty
+      && fast.isEmpty
       && held.isEmpty && crawlDelays.isEmpty && redirections.isEmpty && progress.isEmpty
   }
 
@@ -226,6 +228,7 @@ struct WorkerReport {
     var updates = updates
     updates.extraRequests = extraRequests + updates.extraRequests
     updates.robotsKnown += robotsKnown
+    updates.robotsFetched += robotsFetched
     updates.slow += slow
     updates.fast += fast
     updates.held += held

@@ -260,6 +260,20 @@ import Testing
     #expect(starts(cluster, at: "a") == 3)
   }
 
+  @Test func `requests that respect no robots do not keep those waiting that do`() throws {
+    let cluster = ClusterModel.started()
+    let worker = try #require(cluster.onlyWorker)
+    cluster.answeringLookups {
+      $0.submit((1...4).map { url($0, host: "a") }, fetch: Self.obedient)
+    }
+    try askForDelay(10, of: "a", cluster)
+    for _ in 1...25 {
+      cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(extraRequests: ["a"]))))
+      cluster.advance(by: .seconds(1))
+    }
+    #expect(starts(cluster, at: "a") == 3)
+  }
+
   @Test func `a crawl delay holds no request that does not respect robots`() throws {
     let cluster = ClusterModel.started()
     let lines = (1...4).map { url($0, host: "a") }

@@ -338,6 +338,35 @@ import Testing
     #expect(cluster.scheduler.clusterWait() == wait)
   }
 
+  /// All that the trial of a list asks a host for that respects robots, before it is released.
+  @Test func `a robots.txt that comes ends an outage`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.answeringLookups { $0.submit(spread(20)) }
+    failAll(in: cluster)
+    #expect(cluster.scheduler.clusterWait()?.kind == .offline)
+    cluster.handle(
+      .fromWorker(worker, .hostUpdates(HostUpdates(robotsFetched: ["host1.test"]))))
+    #expect(cluster.scheduler.clusterWait()?.kind != .offline)
+  }
+
+  @Test func `pages that are held count once, when they are the last`() throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(3)) }
+    for _ in 1...10 where cluster.endedJobs[job] == nil {
+      failAll(in: cluster, Self.page, .page)
+      cluster.advance(by: .seconds(60))
+    }
+    cluster.advance(by: .seconds(10 * 3_600))
+    failAll(in: cluster, Self.page, .page)
+    let outcome = try #require(cluster.outcome(of: 0, job))
+    guard case .failed(let failure, _) = outcome else {
+      Issue.record("\(outcome)")
+      return
+    }
+    #expect(!failure.detail.contains("such pages"), "\(failure.detail)")
+  }
+
   @Test func `a silent host is held twice at most while others answer`() {
     let cluster = ClusterModel.started(attempts: 2)
     let dead = url(0, host: "dead.test")

@@ -37,7 +37,10 @@ struct RobotsTests {
       driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.none)))
         == ["store robots http://example.com"])
     #expect(driver.handle(.robotsStored(origin: TestDriver.origin)).isEmpty)
-    #expect(driver.endTurn() == ["released [1, 2]"], "the pace of the host has counted one request")
+    #expect(
+      driver.endTurn() == ["host updates", "released [1, 2]"],
+      "the pace of the host has counted one request")
+    #expect(driver.hostUpdates.last?.robotsFetched.contains("example.com") == true)
     #expect(driver.fetch([3], TestDriver.url, .obedient) == ["start 3"])
   }
 

@@ -297,9 +297,13 @@ package struct OwnTokens {
     robotsBucket.empty(at: now, rate: TransferRate(between: delay))
   }
 
-  /// See ``TokenBucket/takeUnasked(at:rate:)``.
+  /// A request that did not ask takes the token of robots.txt, if there is one. It may not be one that obeys, and no
+  /// number of those may keep the others waiting.
   mutating func takeUnasked(at now: Instant) {
-    if let robotsRate { robotsBucket.takeUnasked(at: now, rate: robotsRate) }
+    guard let robotsRate, robotsBucket.nextToken(at: robotsRate).map({ $0 <= now }) ?? true else {
+      return
+    }
+    robotsBucket.take(at: now, rate: robotsRate)
   }
 }
 

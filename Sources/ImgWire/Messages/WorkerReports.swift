@@ -87,6 +87,8 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var extraRequests: [String] = []
   /// The leases of `fetch` whose origin's robots.txt is now known.
   package var robotsKnown: [LeaseID] = []
+  /// The hosts that have just sent their robots.txt, for a lease that is released now.
+  package var robotsFetched: [String] = []
   /// Transfers that have turned slow: less arrives than a stated rate.
   package var slow: [TransferID] = []
   /// Transfers that were slow and are not any more.
@@ -100,12 +102,14 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
 
   package init(
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
-    slow: [TransferID] = [], fast: [TransferID] = [], held: [HeldTransfer] = [],
+    robotsFetched: [String] = [], slow: [TransferID] = [], fast: [TransferID] = [],
+    held: [HeldTransfer] = [],
     crawlDelays: [CrawlDelay] = [], hasProxyAnswered: Bool = false
   ) {
     self.cooldowns = cooldowns
     self.extraRequests = extraRequests
     self.robotsKnown = robotsKnown
+    self.robotsFetched = robotsFetched
     self.slow = slow
     self.fast = fast
     self.held = held
@@ -114,7 +118,8 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   }
 
   package var isEmpty: Bool {
-    cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && slow.isEmpty
+    cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && robotsFetched.isEmpty
+      && slow.isEmpty
       && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty && !hasProxyAnswered
   }
 
@@ -126,6 +131,7 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     hasProxyAnswered = try f.field(
       "proxy_answered", value?.hasProxyAnswered, default: false)
     held = try f.field("held", value?.held)
+    robotsFetched = try f.field("robots_fetched", value?.robotsFetched)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
     slow = try f.field("slow", value?.slow)
   }
