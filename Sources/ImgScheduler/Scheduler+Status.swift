@@ -73,7 +73,7 @@ extension Scheduler {
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
   ///
-  /// - Parameter network: see ``networkWait``.
+  /// - Parameter network: what all jobs wait for because of the network; `nil` if it works.
   func jobWait(
     of job: ActiveJob, at now: Instant, journalError: String?, network: Wait?
   ) -> Wait? {
