@@ -54,6 +54,14 @@ extension ImageError {
       retryTime: retryTime, message: message)
   }
 
+  /// The same error with other advice. Advice follows the first sentence.
+  func advising(_ advice: String) -> ImageError {
+    let end = message.firstRange(of: "; ")?.lowerBound ?? message.endIndex
+    return ImageError(
+      code: code, url: url, isRetryable: isRetryable, httpStatus: httpStatus, retryTime: retryTime,
+      message: "\(message[..<end]); \(advice)")
+  }
+
   init(_ error: StoreError, url: String?) {
     // The other codes of a store speak of the store in any case.
     let code = error.errorCode.meansNoCoordinator ? .storeFailure : error.errorCode

@@ -171,7 +171,7 @@ extension Scheduler {
   private static var notCached: Failure {
     Failure(
       stage: .store, code: .notCached,
-      detail: "the store has not got it, and --cache-policy cache-only fetches nothing")
+      detail: "the store has not got it, and the request permits no fetch")
   }
 
   /// Whether only lines wait for the item, of jobs that have too much of its host waiting already, or

@@ -81,7 +81,14 @@ struct ReconnectionTests {
     configuration.settings = ["transfers": "7", "allow-network": "10.0.0.0/8,::1"]
     let picture = try PictureMaker.start().card(index: 1, width: 8, height: 8, format: .png)
     let data = "data:image/png;base64,\(Data(picture).base64EncodedString())"
-    #expect(try await ImageClient(configuration).image(for: data, size: 2).width == 2)
+    let client = try ImageClient(configuration)
+    #expect(try await client.image(for: data, size: 2).width == 2)
+    let refusal = await client.failure(of: "http://192.168.0.1/a.jpg")
+    #expect(
+      refusal?.message
+        == "192.168.0.1 is refused: private; to permit it: add it to allow-network in the settings of "
+        + "ClusterConfiguration, and end the coordinator that runs: imgctl stop --socket \(cluster.socketPath) "
+        + "--data-dir \(cluster.dataDirectory)")
     let status = try cluster.client().answer(.status)
     #expect(status.limits.transfers == 7)
     #expect(status.limits.attempts == 4)
@@ -92,11 +99,20 @@ struct ReconnectionTests {
   @Test(arguments: [
     (
       ["transfer": "7"],
-      "settings: there is no setting \"transfer\" to keep; did you mean transfers?"
+      "settings: there is no setting \"transfer\"; did you mean transfers?"
     ),
     (["attempts": "0"], "settings: attempts: \"0\" is not from 1 to 100"),
     (["contact": ""], "settings: contact: the text is empty"),
-    (["socket": "/s"], "settings: there is no setting \"socket\" to keep"),
+    (
+      ["ratePerHost": "1/s"],
+      "settings: there is no setting \"ratePerHost\"; did you mean rate-per-host?"
+    ),
+    (
+      ["transfers": "1", "--transfers": "2"],
+      "settings: there is no setting \"--transfers\"; did you mean transfers?"
+    ),
+    (["socket": "/s"], "settings: socket is not among them; set socketPath"),
+    (["data-dir": "/d"], "settings: data-dir is not among them; set dataDirectory"),
   ])
   func `a program's settings are checked at once`(settings: [String: String], message: String) {
     let error = #expect(throws: ImageError.self) {
@@ -104,6 +120,29 @@ struct ReconnectionTests {
     }
     #expect(error?.code == .invalidRequest)
     #expect(error?.message == message)
+  }
+
+  @Test func `a coordinator that is no file is an error that says where the program is looked for`()
+    async throws
+  {
+    let cluster = try Cluster(isStarted: false)
+    var configuration = cluster.configuration
+    configuration.startsCoordinator = true
+    configuration.coordinatorExecutable = "/nowhere/imgcoordinator"
+    let error = try await ImageClient(configuration).failure(of: "https://example.org/a")
+    #expect(error?.code == .notStarted)
+    #expect(
+      error?.message
+        == "the coordinator did not start: there is no file /nowhere/imgcoordinator, which "
+        + "coordinatorExecutable names")
+    let program = CoordinatorProgram(beside: "/nowhere", searching: "/none:/nothing")
+    #expect(program.path == "/nowhere/imgcoordinator")
+    let absence = #expect(throws: ClientError.self) { try program.require() }
+    #expect(
+      absence?.description
+        == "the coordinator did not start: there is no imgcoordinator beside this program "
+        + "(/nowhere/imgcoordinator), and none in PATH; put the programs of imgctl there, or set "
+        + "coordinatorExecutable")
   }
 
   @Test func `no coordinator is an error that says how to start one`() async throws {

@@ -117,12 +117,14 @@ public struct ImageJobResult: Hashable, Sendable {
 }
 
 extension ImageJobResult.Outcome {
-  /// - Parameter url: of the line, as it was submitted.
-  init(_ outcome: Outcome, url: String) {
+  /// - Parameters:
+  ///   - url: of the line, as it was submitted.
+  ///   - places: give errors their advice.
+  init(_ outcome: Outcome, url: String, in places: ClusterPlaces) {
     self =
       switch outcome {
       case .done(let thumbnail, let isFromCache, _): .done(thumbnail, isFromCache: isFromCache)
-      case .failed(let failure, _): .failed(ImageError(failure, url: url))
+      case .failed(let failure, _): .failed(places.advised(ImageError(failure, url: url)))
       case .cancelled: .cancelled
       }
   }

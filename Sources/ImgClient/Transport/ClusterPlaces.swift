@@ -7,7 +7,9 @@ struct ClusterPlaces: Sendable {
   private let settings: Settings
   /// The variables that the settings were read from, with the settings of the program in their place.
   private let environment: [String: String]
-  private let executable: String
+  private let program: CoordinatorProgram
+  /// What permits a refused address to this program; `nil` if that is done as for commands.
+  private let networkAdvice: String?
   /// What starts coordinators for this process; `nil` if it starts them itself.
   private let starter: CoordinatorStarter?
   private let lastCoordinator: LastCoordinator
@@ -29,9 +31,10 @@ struct ClusterPlaces: Sendable {
       throw ImageError(invalidRequest: "\(error)")
     }
     lastCoordinator = LastCoordinator(settings.record)
-    executable =
-      configuration.coordinatorExecutable
-      ?? Self.coordinatorExecutable(path: environment["PATH"] ?? "")
+    program =
+      configuration.coordinatorExecutable.map { CoordinatorProgram(named: $0) }
+      ?? CoordinatorProgram(searching: environment["PATH"] ?? "")
+    networkAdvice = configuration.networkAdvice
     starter = nil
   }
 
@@ -43,7 +46,8 @@ struct ClusterPlaces: Sendable {
     self.starter = starter
     environment = ThisProcess.environment
     lastCoordinator = LastCoordinator(settings.record)
-    executable = Self.coordinatorExecutable(path: "")
+    program = CoordinatorProgram(searching: nil)
+    networkAdvice = nil
   }
 
   var storeDirectory: String { settings.storeDirectory }
@@ -69,14 +73,22 @@ struct ClusterPlaces: Sendable {
     }
   }
 
+  /// An error of the cluster with the advice for this program. That of the cluster is for commands.
+  func advised(_ error: ImageError) -> ImageError {
+    guard let networkAdvice, error.code == .blockedAddress else { return error }
+    return error.advising(networkAdvice)
+  }
+
   /// Connects to the coordinator, and starts one if none answers and that is permitted.
   ///
   /// - Throws: ``ClientError/otherStore(socketPath:theirs:ours:)`` if another store's coordinator answers.
   func connect() throws(ClientError) -> Client {
     guard settings.located.startsCoordinator else { return try connectIfRunning() }
     if let starter { return try connect(startingBy: starter) }
-    let launcher = CoordinatorLauncher(executable: executable, places: settings) {
-      () throws(ClientError) in try replacementSettings()
+    let launcher = CoordinatorLauncher(executable: program.path, places: settings) {
+      () throws(ClientError) in
+      try program.require()
+      return try replacementSettings()
     }
     return try known(launcher.connect().client)
   }
@@ -138,7 +150,10 @@ struct ClusterPlaces: Sendable {
   ) throws(UsageError) -> [String: String] {
     var environment = ThisProcess.environment
     for (name, text) in configuration.settings.sorted(by: { $0.key < $1.key }) {
-      let setting = try rethrowing(try Setting(keptAs: name)) { (error: InvalidValue) in
+      if let property = ClusterConfiguration.placeProperties[name] {
+        throw UsageError("settings: \(name) is not among them; set \(property)")
+      }
+      let setting = try rethrowing(try Setting(key: name)) { (error: InvalidValue) in
         UsageError("settings", error)
       }
       try rethrowing(try setting.check(text)) { (error: UsageError) in
@@ -156,13 +171,53 @@ struct ClusterPlaces: Sendable {
     ]
     return values.flatMap { name, value in value.map { ["\(name)=\($0)"] } ?? [] }
   }
+}
 
-  /// The program beside this one, else the first of that name in the directories of a `PATH`.
-  private static func coordinatorExecutable(path: String) -> String {
-    let name = "imgcoordinator"
-    let beside = "\(ThisProcess.executableDirectory ?? ".")/\(name)"
-    let others = path.split(separator: ":").map { "\($0)/\(name)" }
-    return ([beside] + others).first(where: FileIO.isFile) ?? beside
+/// The program `imgcoordinator`.
+struct CoordinatorProgram: Sendable {
+  private static let name = "imgcoordinator"
+
+  let path: String
+  /// What is said if there is no such file.
+  private let absence: String
+
+  /// The one that a program names.
+  init(named path: String) {
+    self.path = path
+    absence = "there is no file \(path), which coordinatorExecutable names"
+  }
+
+  /// The one beside this program, else the first of that name in the directories of a `PATH`.
+  ///
+  /// - Parameter searchPath: `nil` for a program that has its coordinator beside it.
+  init(beside directory: String? = ThisProcess.executableDirectory, searching searchPath: String?) {
+    let beside = "\(directory ?? ".")/\(Self.name)"
+    let others = (searchPath ?? "").split(separator: ":").map { "\($0)/\(Self.name)" }
+    path = ([beside] + others).first(where: FileIO.isFile) ?? beside
+    let further =
+      searchPath == nil
+      ? "" : ", and none in PATH; put the programs of imgctl there, or set coordinatorExecutable"
+    absence = "there is no \(Self.name) beside this program (\(beside))\(further)"
+  }
+
+  func require() throws(ClientError) {
+    guard FileIO.isFile(path) else { throw .notStarted(reason: absence) }
+  }
+}
+
+extension ClusterConfiguration {
+  /// The settings of `imgctl start` that have properties of their own.
+  fileprivate static let placeProperties = [
+    Setting.socket.key: "socketPath", Setting.dataDirectory.key: "dataDirectory",
+  ]
+
+  /// The remedy for a refused address: a coordinator that permits it, in place of the one that runs.
+  fileprivate var networkAdvice: String {
+    let places = [("--socket", socketPath), ("--data-dir", dataDirectory)]
+    let flags = places.compactMap { flag, place in place.map { " \(flag) \($0)" } }
+    return
+      "to permit it: add it to allow-network in the settings of ClusterConfiguration, and end the coordinator "
+      + "that runs: imgctl stop\(flags.joined())"
   }
 }
 
@@ -182,7 +237,7 @@ public struct ClusterConfiguration: Hashable, Sendable {
   /// `false` for a socket below `/run` that is not the user's, because a service manager starts those.
   public var startsCoordinator: Bool?
   /// The program `imgcoordinator`. By default it is beside this program, else in the directories of
-  /// `PATH`.
+  /// `PATH`. The programs `imgworker` and `imgdecoder` are beside it.
   public var coordinatorExecutable: String?
   /// The settings of a coordinator that this program starts, by the names of the flags of `imgctl start`, such as
   /// `["allow-network": "10.0.0.0/8,fd00::/8", "rate-per-host": "1/s"]`. Commas separate the values of a flag
@@ -194,7 +249,8 @@ public struct ClusterConfiguration: Hashable, Sendable {
   /// settings are not kept for others.
   ///
   /// A name or a value that is none is an error of the client's initialiser:
-  /// ``ImageError/Code/invalidRequest``.
+  /// ``ImageError/Code/invalidRequest``. The names have no dashes before them. A `store-budget` below 10M counts as
+  /// 10M, with a line in the coordinator's log.
   public var settings: [String: String]
 
   /// The places of the user.

@@ -143,7 +143,7 @@ public final class ClusterTransport: BoundedTransport {
     }
     switch result.outcome {
     case .cancelled: throw .cancelled(request.url)
-    case .failed(let failure, _): throw ImageError(failure, url: request.url)
+    case .failed(let failure, _): throw places.advised(ImageError(failure, url: request.url))
     case .done(let thumbnail, let isFromCache, _):
       if let made = result.uncached { return LoadedImage(made) }
       let origin = isFromCache ? LoadedImage.Origin.store : .network
@@ -343,7 +343,7 @@ extension ClusterTransport: JobTransport {
     let results = page.entries.map { line in
       ImageJobResult(
         index: line.index, line: line.place?.line, list: line.place?.list, url: line.url,
-        outcome: line.outcome.map { ImageJobResult.Outcome($0, url: line.url) })
+        outcome: line.outcome.map { ImageJobResult.Outcome($0, url: line.url, in: places) })
     }
     return (results, page.next)
   }

@@ -141,12 +141,25 @@ extension Setting {
   /// - Parameter word: the name of a kept setting, with or without the dashes of its flag.
   package init(keptAs word: String) throws(InvalidValue) {
     let key = word.hasPrefix("--") ? String(word.dropFirst(2)) : word
-    guard let setting = Self.keepable.first(where: { $0.key == key }) else {
-      throw InvalidValue(
-        "there is no setting \(Spelling.quoted(word)) to keep"
-          + Spelling.suggestion(for: key, among: Self.keepable.map(\.key)))
-    }
-    self = setting
+    self = try Self.keepable(key, isNear: key, orElse: "\(Spelling.quoted(word)) to keep")
+  }
+
+  /// - Parameter key: the name of a setting of a coordinator that a program starts. A name as Swift spells it, or
+  ///   with the dashes of a flag, is none, and the error names the right one.
+  package init(key: String) throws(InvalidValue) {
+    let dashed = key.drop { $0 == "-" }.map { $0.isUppercase ? "-\($0.lowercased())" : "\($0)" }
+    self = try Self.keepable(key, isNear: dashed.joined(), orElse: Spelling.quoted(key))
+  }
+
+  /// - Parameters:
+  ///   - word: what a suggestion is near to.
+  ///   - text: names the setting if there is none.
+  private static func keepable(
+    _ key: String, isNear word: String, orElse text: String
+  ) throws(InvalidValue) -> Setting {
+    if let setting = keepable.first(where: { $0.key == key }) { return setting }
+    throw InvalidValue(
+      "there is no setting \(text)" + Spelling.suggestion(for: word, among: keepable.map(\.key)))
   }
 
   /// Reads a text as that of the variable is read.
