@@ -230,7 +230,7 @@ struct RequestedBox {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is a share; sizes are in pixels, such as 256 or 640x480")
     }
-    let pixels = text.lowercased().replacing("px", with: "")
+    let pixels = Self.withoutUnits(text.lowercased())
     let sides = pixels.split(omittingEmptySubsequences: false) { "x×".contains($0) }.map(
       String.init)
     let words = pixels.split { ",;* ".contains($0) }
@@ -247,6 +247,17 @@ struct RequestedBox {
       side.isEmpty ? nil : try Int(parsing: side, in: ImageVariant.sideRange)
     }
     (width, height) = (numbers[0], numbers[numbers.count - 1])
+  }
+
+  /// Drops `px` at the end of a number.
+  private static func withoutUnits(_ text: String) -> String {
+    var numbers = ""
+    for (index, part) in text.split(separator: "px", omittingEmptySubsequences: false).enumerated()
+    {
+      let isUnit = numbers.last?.isNumber == true && part.first?.isNumber != true
+      numbers += (index == 0 || isUnit ? "" : "px") + part
+    }
+    return numbers
   }
 
   var isWhole: Bool { width != nil && height != nil }
