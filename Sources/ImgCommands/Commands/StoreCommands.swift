@@ -364,7 +364,7 @@ enum StoreCrash {
     let directory = context.settings.journalDirectory
     prepare(
       "journal_damaged",
-      "the journal in \(directory) is damaged; imgctl recover \(directory) DIR extracts the intact jobs",
+      "the journal in \(directory) is damaged; imgctl recover \(directory.shellWord) DIR extracts the intact jobs",
       context)
   }
 

@@ -325,8 +325,7 @@ extension InputFile {
   }
 
   fileprivate static func advice(onDirectory path: String) -> String {
-    let name = Spelling.quotedWhole(path)
-    return "\(name) is a directory; to make thumbnails of its pictures: imgctl submit \(name)"
+    "\(Spelling.quotedWhole(path)) is a directory; to make thumbnails of its pictures: imgctl submit \(path.shellWord)"
   }
 }
 

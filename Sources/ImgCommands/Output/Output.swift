@@ -151,7 +151,7 @@ package struct TypedPlaces: Sendable {
       }
     }
     flags = OptionDescription.places.compactMap { place in
-      typed[place.flag].map { "\(place.flag) \(Self.shellWord($0).printable)" }
+      typed[place.flag].map { "\(place.flag) \($0.shellWord.printable)" }
     }.joined(separator: " ")
   }
 
@@ -184,12 +184,14 @@ package struct TypedPlaces: Sendable {
     return !text.isEmpty
       || !CommandTable.all.contains { rest.hasPrefix("\($0.words.joined(separator: " ")): ") }
   }
+}
 
-  /// A word of a command line of sh(1).
-  private static func shellWord(_ text: String) -> String {
-    let isPlain = text.allSatisfy { $0.isLetter || $0.isNumber || "/._-+:=@,%".contains($0) }
-    guard !isPlain || text.isEmpty else { return text }
-    return "'\(text.replacing("'", with: "'\\''"))'"
+extension String {
+  /// The text as a word of a command line of sh(1).
+  var shellWord: String {
+    let isPlain = allSatisfy { $0.isLetter || $0.isNumber || "/._-+:=@,%".contains($0) }
+    guard !isPlain || isEmpty else { return self }
+    return "'\(replacing("'", with: "'\\''"))'"
   }
 }
 
