@@ -3,10 +3,11 @@ import ImgClient
 import ImgCrypto
 @_spi(Coding) import ImgModel
 import ImgSystem
+import Synchronization
 
 /// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
 struct ManifestLine: Encodable {
-  private let index: Int
+  let index: Int
   private let place: LinePlace?
   private let url: RequestedURL
   private let written: Written
@@ -17,13 +18,15 @@ struct ManifestLine: Encodable {
   init(_ entry: LineResult, of job: ImageJob, _ files: [File]) {
     index = entry.index
     place = entry.place
-    failure = if case .failed(let failure, _) = entry.outcome { failure } else { nil }
+    failure =
+      if files.isEmpty, case .failed(let failure, _) = entry.outcome { failure } else { nil }
     url = RequestedURL(entry.url)
     written = Written(
       index: entry.index, job: job.job, submissionTime: job.submissionTime, files: files)
     reason =
       switch entry.outcome {
-      case .done: files.isEmpty ? (job.request.keep != .none ? "not_in_store" : "not_kept") : nil
+      case _ where !files.isEmpty: nil
+      case .done: job.request.keep != .none ? "not_in_store" : "not_kept"
       case .failed(let failure, _): failure.code.rawValue
       case .cancelled: "cancelled"
       case nil: "not_finished"
@@ -165,13 +168,26 @@ final class ExportManifest {
   /// Of an export that ended early.
   static let partialName = "manifest.partial.jsonl"
 
+  /// The most lines that a signal can lose.
+  private static let unwrittenMaximum = 64
+
   private let partialPath: String
+  private let job: ImageJob
   private let file: ReplacementFile
   private let output: Output
   private let earlier: [EarlierManifest]
+  private let progress = Progress()
+  private var lastIndex = -1
+  private var unwrittenCount = 0
   private var isComplete = false
 
+  private final class Progress: Sendable {
+    /// The index of the last line in the file; -1 before there is one.
+    let last = Atomic(-1)
+  }
+
   init(in directory: String, of job: ImageJob) throws {
+    self.job = job
     partialPath = "\(directory)/\(Self.partialName)"
     let path = "\(directory)/\(Self.name)"
     file = try ReplacementFile(path: path)
@@ -181,12 +197,25 @@ final class ExportManifest {
 
   deinit {
     guard !isComplete else { return }
-    try? output.flush()
+    try? flush()
     interruption()
   }
 
-  /// For a process that ends before the manifest is complete.
-  var interruption: @Sendable () -> Void { file.preservation(at: partialPath) }
+  /// For a process that ends before the manifest is complete. What an earlier export of the job has written for
+  /// further lines stays in the partial manifest; that of another job is replaced.
+  var interruption: @Sendable () -> Void {
+    let preserve = file.preservation(at: partialPath)
+    return { [partialPath, job, progress, descriptor = file.descriptor] in
+      let last = progress.last.load(ordering: .acquiring)
+      if last >= 0 {
+        let output = Output(descriptor: descriptor)
+        try? EarlierManifest(path: partialPath, of: job)?.copyLines(after: last, to: output)
+        try? output.flush()
+        unsafe unlink(partialPath)
+      }
+      preserve()
+    }
+  }
 
   /// What earlier exports have written for a line. Call it with ascending lines.
   func earlierFiles(ofLine index: Int) -> [ManifestLine.File] {
@@ -195,11 +224,16 @@ final class ExportManifest {
 
   func write(_ line: ManifestLine) throws {
     try output.write(json: line)
+    lastIndex = line.index
+    unwrittenCount += 1
+    if unwrittenCount == Self.unwrittenMaximum { try flush() }
   }
 
   /// From here on, a signal that ends the process loses nothing of what was written.
   func flush() throws {
     try output.flush()
+    unwrittenCount = 0
+    progress.last.store(lastIndex, ordering: .releasing)
   }
 
   /// Gives the manifest its name.
@@ -219,8 +253,8 @@ private final class EarlierManifest {
   private var buffer: [UInt8] = []
   /// Where the next line begins in the buffer.
   private var start = 0
-  /// Then none of its lines counts.
-  private var isOfOtherJob = false
+  /// Whether no further line counts: at the end, at a line of another job, and at one that is too long.
+  private var hasEnded = false
   /// The last line that was read.
   private var last: ManifestLine.Written?
 
@@ -238,21 +272,36 @@ private final class EarlierManifest {
   }
 
   func files(ofLine index: Int) -> [ManifestLine.File] {
-    while !isOfOtherJob, last.map({ $0.index < index }) ?? true, let json = nextLine() {
-      guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
-      guard line.job == job.job, line.submissionTime == job.submissionTime else {
-        isOfOtherJob = true
-        break
-      }
-      last = line
-    }
+    while last.map({ $0.index < index }) ?? true, let next = next() { last = next.line }
     guard let last, last.index == index else { return [] }
     return last.files
   }
 
+  /// Writes the lines after one as they are.
+  func copyLines(after index: Int, to output: Output) throws {
+    while let next = next() {
+      if next.line.index > index {
+        try output.write(bytes: Array(next.json) + [UInt8(ascii: "\n")])
+      }
+    }
+  }
+
+  /// - Returns: the next line of the job that can be read; `nil` at the end.
+  private func next() -> (line: ManifestLine.Written, json: ArraySlice<UInt8>)? {
+    while let json = nextLine() {
+      guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
+      guard line.job == job.job, line.submissionTime == job.submissionTime else {
+        hasEnded = true
+        return nil
+      }
+      return (line, json)
+    }
+    return nil
+  }
+
   /// - Returns: `nil` at the end.
   private func nextLine() -> ArraySlice<UInt8>? {
-    while true {
+    while !hasEnded {
       if let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
         defer { start = end + 1 }
         return buffer[start..<end]
@@ -261,8 +310,13 @@ private final class EarlierManifest {
       start = 0
       guard buffer.count < Self.maximumLineByteCount,
         let count = try? FileIO.read(file.rawValue, into: &buffer, upTo: 64 << 10), count > 0
-      else { return nil }
+      else {
+        hasEnded = true
+        buffer = []
+        return nil
+      }
     }
+    return nil
   }
 }
 
@@ -273,41 +327,48 @@ private final class EarlierManifest {
 struct ExportNames {
   /// The names in the path of the common directory; `nil` without local files.
   private var common: ArraySlice<Substring>?
-  /// The lines that have names, by the hash of these. Without local files the names differ by themselves.
+  /// The first line of each path without its extension, by the hash of this path.
   private var owners: [Int: Int] = [:]
 
   /// A file system takes no longer name. What is added to a file's own is short.
   private static let maximumByteCount = 255 - 40
 
-  /// Takes one line of the list into account. All of them come before the first name.
-  mutating func add(_ line: String) {
+  /// Takes one line of the list into account. All of them come before the first name, in their order.
+  mutating func add(_ line: String, at index: Int) {
     guard let path = path(of: line) else { return }
+    let stem = stem(of: path, at: index)
+    if owners[stem.hashValue] == nil { owners[stem.hashValue] = index }
     let directory = path.split(separator: "/").dropLast()
     guard let former = common else { return common = directory }
     let count = zip(former, directory).prefix { $0 == $1 }.count
     if count < former.count { common = former.prefix(count) }
   }
 
+  /// The name of a file, which depends on the list and the line alone: an export finds the files of an earlier one.
+  ///
   /// - Parameter ending: of the name, with the extension.
-  mutating func name(of line: String, at index: Int, ending: String) -> String {
-    let digits = String(index)
-    let number = String(repeating: "0", count: max(0, 7 - digits.count)) + digits
+  func name(of line: String, at index: Int, ending: String) -> String {
+    let number = Self.number(index)
     guard let common else { return number + ending }
-    var name = path(of: line).map { ownName(of: $0, below: common, else: number) } ?? number
-    while let owner = owners[(name + ending).hashValue], owner != index { name += "-\(index)" }
-    owners[(name + ending).hashValue] = index
-    return name + ending
+    let directory = common.map { $0 + "/" }.joined()
+    var stem = path(of: line).map { self.stem(of: $0, at: index) } ?? directory + number
+    while let owner = owners[stem.hashValue], owner != index { stem += "-\(index)" }
+    return Substring(stem.utf8.dropFirst(directory.utf8.count)) + ending
   }
 
-  /// The path of a file below the common directory, without its extension.
-  private func ownName(
-    of path: String, below common: ArraySlice<Substring>, else number: String
-  ) -> String {
-    let names = path.split(separator: "/").dropFirst(common.count)
-    guard let file = names.last else { return number }
+  /// The path of a file without its extension.
+  private func stem(of path: String, at index: Int) -> String {
+    var names = path.split(separator: "/").map(String.init)
+    let file = names.popLast() ?? ""
     let stem = String(file[..<(file.lastIndex(of: ".") ?? file.endIndex)])
-    let own = stem.utf8.count > Self.maximumByteCount ? number : stem
-    return (names.dropLast().map(String.init) + [own]).joined(separator: "/")
+    names.append(
+      stem.isEmpty || stem.utf8.count > Self.maximumByteCount ? Self.number(index) : stem)
+    return names.joined(separator: "/")
+  }
+
+  private static func number(_ index: Int) -> String {
+    let digits = String(index)
+    return String(repeating: "0", count: max(0, 7 - digits.count)) + digits
   }
 
   private func path(of line: String) -> String? {

@@ -137,16 +137,31 @@ import Testing
     for _ in 1...2 { _ = try cluster.imgctl("submit", "--wait", list) }
     let directory = cluster.directory.file("out")
     try Directory.create(directory)
-    let pipe = try NamedPipe(path: "\(directory)/0000002.jpg")
-    #expect(try cluster.imgctl("export", "1", directory).exitCode == 2)
-    #expect(unsafe unlink(pipe.path) == 0)
+    let partial = "\(directory)/manifest.partial.jsonl"
+    func expectEarlyEnd(ofExport job: Int, at line: Int) throws -> [Substring] {
+      let path = "\(directory)/000000\(line).jpg"
+      let isWritten = unsafe rename(path, path + ".aside") == 0
+      let pipe = try NamedPipe(path: path)
+      #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 2)
+      #expect(unsafe unlink(pipe.path) == 0)
+      if isWritten { #expect(unsafe rename(path + ".aside", path) == 0) }
+      return try String(contentsOfFile: partial, encoding: .utf8).split(separator: "\n")
+    }
+    let other = try expectEarlyEnd(ofExport: 2, at: 2).joined(separator: "\n")
+    try "\(other)\n\(String(repeating: " ", count: 9_999))\n".write(
+      toFile: partial, atomically: false, encoding: .utf8)
+    let lines = try expectEarlyEnd(ofExport: 1, at: 2)
+    #expect(lines.count == 2)
+    #expect(lines.allSatisfy { $0.contains(#""job":1,"#) }, "not the longer one of the other job")
+    try "\(lines[1])\n".write(toFile: partial, atomically: false, encoding: .utf8)
+    #expect(try expectEarlyEnd(ofExport: 1, at: 1) == lines, "with what only the earlier one had")
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     func exported(_ arguments: String...) throws -> [JSONValue] {
       let result = try cluster.json(["export"] + arguments)
       return [result.exported, result.present, result.not_in_store]
     }
     #expect(try exported("1", directory, "--fetch") == [1, 2, 0])
-    #expect(!FileIO.isFile("\(directory)/manifest.partial.jsonl"))
+    #expect(!FileIO.isFile(partial))
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     #expect(try exported("1", directory) == [0, 3, 0])
     #expect(
@@ -335,6 +350,17 @@ import Testing
     _ = try cluster.imgctl("get", urls[0], "--size", "64")
     let gone = try cluster.json("export", "\(job)", directory)
     #expect([gone.exported, gone.present, gone.missing, gone.not_in_store] == [1, 4, 0, 1])
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    let fetched = try cluster.json("export", "\(job)", directory, "--fetch")
+    #expect([fetched.exported, fetched.present] == [3, 3], "a line is fetched as a whole")
+    // What is left of a line is no failure.
+    #expect(unsafe unlink("\(directory)/0000000-256x192.jpg") == 0)
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    origin.origin.serve("/large", .status(404))
+    #expect(try cluster.imgctl("export", "\(job)", directory, "--fetch").exitCode == 1)
+    let left = try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8)
+    #expect(
+      left.contains(#""file":"0000000-64x48.jpg""#) && !left.contains(#""reason""#), "\(left)")
   }
 }
 

@@ -175,6 +175,8 @@ import Testing
     ("get http://h/ --size 50%", "sizes are in pixels, such as 256 or 640x480"),
     ("get http://h/ --size 200,300", "write 200x300"),
     ("get http://h/ --size 200*300px", "write 200x300"),
+    ("get http://h/ --size 64px48", "\"64p\""),
+    ("export a$(b) 7", "imgctl export 7 'a$(b)'"),
     ("get http://h/ --sharpen -o f.jpg", "--sharpen needs a value: --sharpen SIGMA"),
     ("get http://h/ --crop top", "write --crop=top"),
     ("get http://h/ --crop=top", "write centre, attention, entropy, or a point"),

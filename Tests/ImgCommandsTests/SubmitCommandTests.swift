@@ -372,7 +372,7 @@ import Testing
       line("/home/p/\(String(repeating: "n", count: 230)).png"),
     ]
     var names = ExportNames()
-    lines.forEach { names.add($0) }
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
     let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
     #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
     #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
@@ -384,11 +384,10 @@ import Testing
         FileURL.text(ofPath: Array("/home/p/\($0)".utf8), state: [1])
       } + ["https://h/1.jpg"]
     var names = ExportNames()
-    lines.forEach { names.add($0) }
-    for _ in 0..<2 {
-      let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
-      #expect(
-        found == ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"])
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
+    let expected = ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"]
+    for index in lines.indices.reversed() {
+      #expect(names.name(of: lines[index], at: index, ending: ".jpg") == expected[index])
     }
   }
 }

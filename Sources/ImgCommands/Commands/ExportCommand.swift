@@ -47,7 +47,8 @@ package struct ExportCommand: Command {
     directory = arguments.text(of: Self.directoryOperand)
     let first = arguments.text(of: .job)
     guard JobID(first) != nil || JobID(directory) == nil else {
-      throw UsageError("the number of the job comes first: imgctl export \(directory) \(first)")
+      throw UsageError(
+        "the number of the job comes first: imgctl export \(directory) \(first.shellWord)")
     }
     job = try arguments.job()
     isFetching = arguments.contains(Self.fetch)
@@ -71,7 +72,7 @@ package struct ExportCommand: Command {
       }
     }
     var names = ExportNames()
-    try jobs.results(of: job, isFailedOnly: false) { names.add($0.url) }
+    try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
     let export = try JobExport(
       of: status, to: directory, from: context.store, named: names, making: missing)
     if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }
@@ -125,8 +126,8 @@ package struct ExportCommand: Command {
     if export.keep == .none {
       lines.append("the job stored nothing (--keep none)")
     } else if export.goneCount > 0 {
-      let remedy =
-        isFetching ? "" : "; to fetch them again: imgctl export \(job) \(directory) --fetch"
+      let command = "imgctl export \(job) \(directory.shellWord) --fetch"
+      let remedy = isFetching ? "" : "; to fetch them again: \(command)"
       lines.append(
         HumanText.count(export.goneCount, of: export.noun) + " expired or evicted since\(remedy)")
     }
@@ -157,7 +158,7 @@ final class JobExport {
   private let directory: String
   private let request: ThumbnailRequest
   private let results: LineResults
-  private var names: ExportNames
+  private let names: ExportNames
   /// Makes again what the store no longer has; `nil` leaves it out.
   private let missing: MissingResults?
   private let manifest: ExportManifest
@@ -335,9 +336,10 @@ final class JobExport {
     for (variant, result) in found.enumerated() {
       guard let result else { continue }
       files[variant] = try write(result, of: entry, variant)
-      exportedCount += 1
     }
-    presentCount += earlier.count
+    let writtenCount = found.count { $0 != nil }
+    exportedCount += writtenCount
+    presentCount += files.count - writtenCount
     if job.pinPolicy != .none, found.contains(where: { $0 != nil }) {
       try results.endPins(of: entry)
     }
