@@ -4,6 +4,7 @@ import ImgStore
 import ImgWire
 import TestCluster
 import TestFiles
+import TestPictures
 import Testing
 
 @testable import ImgClient
@@ -126,6 +127,11 @@ struct ImageCacheTests {
       #expect(try await client.image(for: request).width == size)
     }
     #expect(backend.fetchCount(of: "a") == requestCount)
+    let original = try await client.cache.original(for: ImageRequest(url: backend.url("a")))
+    let picture = kept == .thumbnail ? nil : try PictureMaker.start().card(index: 1)
+    #expect(original?.bytes == picture)
+    #expect(original?.format == original?.source.format)
+    #expect(original?.origin == (kept == .thumbnail ? nil : .store))
   }
 
   @Test func `a record of an original or of facts leads to no thumbnail`() async throws {

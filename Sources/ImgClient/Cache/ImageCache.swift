@@ -48,6 +48,15 @@ public struct ImageCache: Sendable {
     return stored
   }
 
+  /// The picture of a request as its origin sent it, if the store keeps that, see ``ImageRequest/Kept``. Its bytes,
+  /// format and size are those of the original. Does not count as an access, and fetches nothing.
+  ///
+  /// - Returns: `nil` if it is not kept, or has expired.
+  /// - Throws: what is wrong with the request, such as ``ImageError/Code/invalidURL``.
+  public func original(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
+    try await cacheTransport.original(for: request)
+  }
+
   /// The thumbnail of one of the ``records``, also of a damaged picture. Does not count as an access.
   ///
   /// - Parameter id: see ``CacheRecord/id``.
@@ -230,6 +239,11 @@ public protocol CacheTransport: ImageTransport {
   /// - Returns: `nil` if it was removed, has expired, or is no thumbnail.
   func image(of id: CacheRecord.ID) async throws(ImageError) -> LoadedImage?
 
+  /// The picture of a request as its origin sent it.
+  ///
+  /// - Returns: `nil` if it is not kept, or has expired.
+  func original(for request: ImageRequest) async throws(ImageError) -> LoadedImage?
+
   /// A part of the records, in an order that does not change.
   ///
   /// - Parameters:
@@ -238,4 +252,9 @@ public protocol CacheTransport: ImageTransport {
   func records(
     after id: CacheRecord.ID?, limit: Int
   ) async throws(ImageError) -> [CacheRecord]
+}
+
+extension CacheTransport {
+  /// Finds nothing: the store keeps no originals.
+  public func original(for request: ImageRequest) async throws(ImageError) -> LoadedImage? { nil }
 }

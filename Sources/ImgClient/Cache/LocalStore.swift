@@ -97,6 +97,11 @@ package struct LocalStore: Sendable {
     try reader()?.thumbnail(key)
   }
 
+  /// The picture as it came; `nil` if it is not kept, or has expired.
+  func original(of name: PictureName, isLenient: Bool) throws -> StoredResult? {
+    try reader()?.original(of: name, isLenient: isLenient)
+  }
+
   /// Calls `body` with every record, also expired ones, until it returns `false`.
   package func forEachRecord(_ body: (CacheRecord) throws -> Bool) throws {
     try reader()?.forEach(body)

@@ -75,6 +75,16 @@ extension ClusterTransport: CacheTransport {
     }
   }
 
+  /// Reads the original from the store.
+  public func original(for request: ImageRequest) async throws(ImageError) -> LoadedImage? {
+    let asked = try ClusterRequest(request)
+    let store = openedStore
+    return try await BlockingCall.run(about: request.url) {
+      try store.original(of: asked.name, isLenient: request.acceptsDamage)
+        .map { LoadedImage($0, origin: .store) }
+    }
+  }
+
   /// Reads a part of the store.
   public func records(
     after id: CacheRecord.ID?, limit: Int
