@@ -111,38 +111,6 @@ struct DirectHosts {
   }
 }
 
-/// Whether a proxy works, by the end of a transfer through it.
-enum ProxyHealth {
-  case answered
-  /// It could not be reached, or asks for other credentials. That says nothing of any origin.
-  case failed
-}
-
-/// What the transfers of a pool show of the proxy, for the coordinator.
-final class ProxyAnswers {
-  private var hasAnswered = false
-  /// When that was told last; `nil` since the proxy has failed.
-  private var toldAt: ContinuousClock.Instant?
-
-  private static let interval = Duration.seconds(1)
-
-  /// - Parameter health: `nil` for a transfer that shows nothing of a proxy.
-  func note(_ health: ProxyHealth?) {
-    switch health {
-    case .answered: hasAnswered = true
-    case .failed: (hasAnswered, toldAt) = (false, nil)
-    case nil: break
-    }
-  }
-
-  /// See ``TransferPool/takeProxyAnswer()``.
-  func take(at now: ContinuousClock.Instant) -> Bool {
-    guard hasAnswered, toldAt.map({ $0 + Self.interval <= now }) ?? true else { return false }
-    (hasAnswered, toldAt) = (false, now)
-    return true
-  }
-}
-
 /// What a transfer tells of its proxy after its end, as far as libcurl 7.88 lets it be told from the
 /// origin.
 struct ProxyEnd {
@@ -165,8 +133,8 @@ struct ProxyEnd {
   /// A proxy that could not reach the origin, and says so, has not failed: 502 and 504 for CONNECT
   /// (RFC 9110 sections 15.6.3 and 15.6.5), and the replies of SOCKS (RFC 1928 section 6).
   var failure: Failure? {
-    if status == 407, !isTunnelled, proxy.isHTTP {
-      return failure(.proxyFailure, Self.refusal)
+    if wantsCredentials {
+      return failure(.proxyFailure, "it asks for other credentials (407)")
     }
     switch code {
     case CURLE_OK: return nil
@@ -182,28 +150,16 @@ struct ProxyEnd {
     return [.connectFailure, .tlsFailure].contains(code) ? failure(.proxyFailure, words) : nil
   }
 
-  private static let refusal = "it asks for other credentials (407)"
-
-  /// What the transfer shows of the proxy; `nil` for nothing.
-  ///
-  /// - Parameter isReused: whether it had a connection of an earlier transfer.
-  func health(isReused: Bool) -> ProxyHealth? {
-    if connectStatus == 407 || status == 407 && !isTunnelled && proxy.isHTTP { return .failed }
-    switch code {
-    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: return .failed
-    case CURLE_OPERATION_TIMEDOUT where !isConnected && !isReused: return .failed
-    case CURLE_PROXY where Self.credentialReplies.contains(socksReply): return .failed
-    case CURLE_OK: return .answered
-    default: break
-    }
-    let hasReplied = code == CURLE_PROXY && socksFailure.code == .connectFailure
-    return status != nil || connectStatus != 0 || hasReplied ? .answered : nil
+  /// What it says of the network that the proxy failed. One that is not reached is like a missing route.
+  var sign: NetworkSign? {
+    if wantsCredentials { return .answered }
+    return isConnected ? nil : .unrouted
   }
 
-  /// Those of a SOCKS proxy that refuses the credentials, or wants some (RFC 1928 section 3, RFC 1929).
-  private static let credentialReplies = [
-    CURLPX_NO_AUTH, CURLPX_USER_REJECTED, CURLPX_IDENTD, CURLPX_IDENTD_DIFFER,
-  ].map { Int($0.rawValue) }
+  /// Whether the proxy asks for other credentials than it was given.
+  private var wantsCredentials: Bool {
+    connectStatus == 407 || status == 407 && !isTunnelled && proxy.isHTTP
+  }
 
   private var isTunnelled: Bool { scheme == "https" }
 
@@ -212,7 +168,6 @@ struct ProxyEnd {
   private var tunnelFailure: Failure {
     switch connectStatus {
     case 0: failure(.proxyFailure, words)
-    case 407: failure(.proxyFailure, Self.refusal)
     case 502, 504: failure(.connectFailure, "it cannot reach the origin (\(connectStatus))")
     default: failure(.proxyFailure, "it answered CONNECT with \(connectStatus)")
     }
@@ -238,16 +193,15 @@ extension LibcurlEnd {
   /// See ``ProxyEnd/failure``.
   var proxyFailure: Failure? { proxyEnd?.failure }
 
-  /// What it shows of the proxy; `nil` for nothing.
-  var proxyHealth: ProxyHealth? { proxyEnd?.health(isReused: connection.isReused) }
-
-  private var proxyEnd: ProxyEnd? {
+  /// `nil` if there was no proxy.
+  var proxyEnd: ProxyEnd? {
     guard let proxy = route.proxy else { return nil }
     return ProxyEnd(
       proxy: proxy, scheme: url.scheme, status: reader.status, code: code,
       connectStatus: easy.count(CURLINFO_HTTP_CONNECTCODE),
       socksReply: easy.count(CURLINFO_PROXY_ERROR),
-      isConnected: easy.number(CURLINFO_CONNECT_TIME_T).map { $0 > 0 } ?? false,
+      // CURLINFO_CONNECT_TIME_T counts to the end of a tunnel, which is the origin's to delay.
+      isConnected: easy.count(CURLINFO_LOCAL_PORT) != 0,
       words: easy.errorText ?? code.text)
   }
 }

@@ -391,11 +391,8 @@ final class Transfer {
       let body = FetchedBody(
         content: .memory([]), charge: factsCharge, optOut: head.optOutFailure, reuse: reuse(head),
         facts: record, declaredByteCount: nil, mediaType: head.mediaType)
-      return .finished(finished(.success(body)))
-    case .failed(let failure):
-      var end = finished(.failure(failure))
-      end.sign = ending(with: code).sign(of: end.result)
-      return .finished(end)
+      return .finished(finished(.success(body), ending(with: code)))
+    case .failed(let failure): return .finished(finished(.failure(failure), ending(with: code)))
     }
   }
 
@@ -443,9 +440,7 @@ final class Transfer {
     let ending = ending(with: code)
     let result = ending.result(reuse: reuse)
     var finished = finished(
-      result, leftover: leftover(after: result), notModified: notModified(after: code))
-    finished.sign = ending.sign(of: result)
-    finished.peer = ending.peer
+      result, ending, leftover: leftover(after: result), notModified: notModified(after: code))
     if case .failure(let failure) = result, failure.code == .dnsFailure {
       finished.unresolvedHost = request.host
     }
@@ -453,18 +448,21 @@ final class Transfer {
   }
 
   private func finished(
-    _ result: Result<FetchedBody, Failure>, leftover: Leftover = .unchanged,
-    notModified: NotModified? = nil
+    _ result: Result<FetchedBody, Failure>, _ ending: LibcurlEnd? = nil,
+    leftover: Leftover = .unchanged, notModified: NotModified? = nil
   ) -> FinishedTransfer {
     let history = history
-    return FinishedTransfer(
+    var finished = FinishedTransfer(
       id: id, result: result, bytesReceived: start.earlierByteCount + history.bodyByteCount,
       freshByteCount: history.bodyByteCount - history.resumedByteCount,
       wasRedirected: history.isRedirected, timings: history.timings, leftover: leftover,
       notModified: notModified)
+    finished.sign = ending?.sign(of: result)
+    finished.peer = ending?.peer
+    return finished
   }
 
-  func ending(with code: CURLcode) -> LibcurlEnd {
+  private func ending(with code: CURLcode) -> LibcurlEnd {
     LibcurlEnd(
       code: code, url: request.url.parsed, route: route, stopReason: stopReason,
       content: request.content, reader: reader, body: body, resumption: resumption,

@@ -257,15 +257,13 @@ extension Failure {
 package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   /// Neither the resolver nor the host answered, nor the host that had answered last.
   case silent
-  /// The same, and this machine has no route to any network.
+  /// The same, and this machine has no route to any network, or only one by a proxy that cannot be reached.
   case unrouted
   /// The resolver said that there is no such name, the host refused the connection, or the host that had answered
   /// last still does.
   case answered
   /// A web page came where a picture was expected.
   case page
-  /// The proxy could not be reached, or asks for other credentials. No host was asked.
-  case proxy
 }
 
 extension Failure: CustomStringConvertible {

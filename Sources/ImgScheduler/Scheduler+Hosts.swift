@@ -64,20 +64,11 @@ extension Scheduler {
       case .some where network.isTrialDue(at: now.instant): .trial(after: network.lastTried)
       case .some: .viewersOnly
       }
-    fetches.queue.directHosts = network.outage?.directHosts ?? []
-  }
-
-  /// The proxy has answered a worker.
-  mutating func noteProxyAnswer() {
-    network.noteProxyAnswer()
-    updateGate()
   }
 
   /// A transfer has begun, which tries a host if that is due.
   mutating func noteBegin(of transfer: TransferID, host: String, isForViewer: Bool) {
-    guard !isForViewer, !fetches.queue.directHosts.contains(host),
-      network.isTrialDue(at: now.instant)
-    else { return }
+    guard !isForViewer, network.isTrialDue(at: now.instant) else { return }
     network.beginTrial(transfer, of: host)
     updateGate()
   }
@@ -95,9 +86,6 @@ extension Scheduler {
     let isProven = evidence == .page && key?.origin.hasPrefix("https:") == true
     let evidence = isProven ? .response : evidence
     let isOfNetwork = network.note(evidence, of: HostGroup.name(of: host), at: now.instant)
-    if evidence == .response || evidence.isOfProxy {
-      network.noteRoute(to: host, isDirect: evidence == .response)
-    }
     updateGate()
     return isOfNetwork
   }
@@ -112,9 +100,10 @@ extension Scheduler {
   func networkFailure(_ failure: Failure) -> Failure {
     let reason =
       switch network.outage?.kind {
-      case .offline: " (offline: no host can be resolved or connected to)"
+      case .offline where network.outage?.detail == nil:
+        " (offline: no host can be resolved or connected to)"
       case .captive: " (many hosts answer with web pages; the network may want a login first)"
-      case .proxy, nil: ""
+      case .offline, nil: ""
       }
     return Failure(
       stage: failure.stage, code: failure.code, httpStatus: failure.httpStatus, isRetryable: true,

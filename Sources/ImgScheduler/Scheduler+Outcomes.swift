@@ -319,11 +319,9 @@ extension Scheduler {
     // transfer goes on for the others. It is not tried again by itself.
     let isOfLease = failure.code == .optedOut || failure.code == .blockedOrigin
     let isOfURL = isOfLease || evidence == .none && !failure.isRetryable
-    let isSuspected = network.outage == nil
-    let suspicion = network.suspicion
     if noteNetwork(evidence, of: id), !isOfURL, mayHold(transfer),
-      !isSuspected
-        || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: suspicion)
+      !network.isSuspected
+        || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: network.suspicion)
     {
       fetches.hold(id, because: failure, at: now.instant)
       return .held

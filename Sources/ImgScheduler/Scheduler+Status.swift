@@ -22,12 +22,7 @@ extension Scheduler {
   /// Why no host is asked for jobs, see ``NetworkHealth``; `nil` if they may be.
   private var networkWait: Wait? {
     guard let outage = network.outage else { return nil }
-    let kind: Wait.Kind =
-      switch outage.kind {
-      case .offline: .offline
-      case .captive: .captive
-      case .proxy: .proxy
-      }
+    let kind: Wait.Kind = outage.kind == .offline ? .offline : .captive
     let isTrying = outage.trial != nil
     // Looks at all hosts that could start.
     let next =

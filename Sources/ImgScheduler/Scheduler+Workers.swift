@@ -195,7 +195,6 @@ extension Scheduler {
 
   /// What a host says holds for it, however the lease ends whose worker has heard it.
   mutating func updateHosts(_ updates: HostUpdates, by worker: WorkerID) {
-    if updates.hasProxyAnswered { noteProxyAnswer() }
     for cooldown in updates.cooldowns {
       coolDown(cooldown)
     }

@@ -212,8 +212,7 @@ final class Worker {
     records.writePuts(amongLeases: machine.leaseCount, at: .now)
     try report(
       HostUpdates(
-        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeExtraRequests(),
-        hasProxyAnswered: pool.takeProxyAnswer()),
+        cooldowns: pool.takeCooldowns(), extraRequests: pool.takeExtraRequests()),
       at: .now)
     try channel.flush()
     try poller.update(

@@ -143,9 +143,10 @@ extension WorkerMachine {
 }
 
 extension Failure {
-  /// The same failure, as what keeps a picture from being fetched.
+  /// The same failure, as what keeps a picture from being fetched. That of the proxy is not the file's.
   fileprivate func ofRobots(of origin: String) -> Failure {
-    Failure(
+    guard code != .proxyFailure else { return self }
+    return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
       detail: "the robots.txt of \(origin) cannot be had, which closes all of it: \(detail)")
   }

@@ -111,10 +111,8 @@ import Testing
   @Test(arguments: ["http", "https"])
   func `a proxy that asks for other credentials has failed, not the origin`(scheme: String) throws {
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "other")
-    let fetcher = try fetcher(port: strict.port)
-    let end = try fetcher.fetch("\(scheme)://a.invalid/a")
-    #expect(end.sign == .proxy, "it says nothing of any origin")
-    #expect(!fetcher.pool.takeProxyAnswer())
+    let end = try fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a")
+    #expect(end.sign == .answered)
     let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.httpStatus == nil)
@@ -140,34 +138,44 @@ import Testing
   func `a proxy that cannot be reached has failed`(scheme: String) throws {
     proxy.stop()
     let end = try fetcher(scheme).fetch("http://a.invalid/a")
-    #expect(end.sign == .proxy)
+    #expect(end.sign == .unrouted)
     let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.detail.contains("127.0.0.1:\(proxy.port)"))
   }
 
-  @Test(.ownThread) func `a proxy without TLS that is said to have it has failed`() throws {
-    // It waits for the end of a request.
-    let fetcher = try fetcher("https") { $0.connectTimeout = .seconds(1) }
-    let failure = try fetcher.fetch("http://a.invalid/a").failure
-    #expect(failure?.code == .proxyFailure, "\(String(describing: failure))")
+  /// The last one is no proxy with TLS, and waits for the end of a request.
+  @Test(
+    .ownThread,
+    arguments: [("http", "http"), ("http", "https"), ("socks5h", "http"), ("https", "http")]
+  )
+  func `a proxy that accepts and stays silent is a timeout of the origin`(
+    proxyScheme: String, scheme: String
+  ) throws {
+    proxy.conduct = .stall
+    let fetcher = try fetcher(proxyScheme) {
+      $0.connectTimeout = .seconds(1)
+      $0.transferTimeout = .seconds(1)
+    }
+    let end = try fetcher.fetch("\(scheme)://a.invalid/a")
+    #expect(end.failure?.code == .timeout, "\(String(describing: end.failure))")
+    #expect(end.sign == nil, "the network is not the reason")
   }
 
   @Test func `a proxy whose name has no address has failed`() throws {
     let url = try ProxyURL(parsing: "http://proxy.invalid:3128")
     let fetcher = try Fetcher(proxies: ProxySettings(http: url, https: nil, directHosts: []))
-    #expect(try fetcher.fetch("http://a.invalid/a").failure?.code == .proxyFailure)
+    let end = try fetcher.fetch("http://a.invalid/a")
+    #expect(end.failure?.code == .proxyFailure)
+    #expect(end.sign == .unrouted)
   }
 
   @Test(arguments: [("http", "https"), ("socks5h", "http"), ("socks5h", "https")])
   func `an origin that the proxy cannot reach has failed, not the proxy`(
     proxyScheme: String, scheme: String
   ) throws {
-    let fetcher = try fetcher(proxyScheme)
-    let failure = try fetcher.fetch("\(scheme)://elsewhere.invalid/a").failure
+    let failure = try fetcher(proxyScheme).fetch("\(scheme)://elsewhere.invalid/a").failure
     #expect(failure?.code == .connectFailure, "\(String(describing: failure))")
-    #expect(fetcher.pool.takeProxyAnswer())
-    #expect(!fetcher.pool.takeProxyAnswer(), "once a second")
   }
 
   @Test func `an origin without TLS behind a tunnel has failed, not the proxy`() throws {

@@ -79,34 +79,12 @@ import Testing
     }
   }
 
-  // MARK: - Proxies
-
-  @Test mutating func `a proxy that fails is an outage, until it answers`() {
-    #expect(note(.proxyFailure("refused"), of: "a"))
-    #expect(network.outage?.kind == .proxy)
+  @Test mutating func `one failure to reach the proxy is enough, and is told`() {
+    #expect(note(.silence(isUnrouted: true, proxyFailure: "refused"), of: "a"))
+    #expect(network.outage?.kind == .offline)
     #expect(network.outage?.detail == "refused")
-    #expect(note(.none, of: "b"))
-    network.noteProxyAnswer()
+    #expect(!note(.response, of: "b"))
     #expect(network.outage == nil)
-  }
-
-  @Test(arguments: [NetworkEvidence.response, .answer, .page])
-  mutating func `hosts that are asked without the proxy do not show that it works`(
-    evidence: NetworkEvidence
-  ) {
-    _ = note(.proxyFailure("refused"), of: "a")
-    #expect(!note(evidence, of: "b"), "its failure is its own")
-    #expect(network.outage?.kind == .proxy)
-  }
-
-  @Test mutating func `after the timeout failures of the proxy count, until it answers`() {
-    _ = note(.proxyFailure("refused"), of: "a", after: 0)
-    network.endWait(at: start + Limits().offlineTimeout)
-    #expect(!note(.proxyFailure("refused"), of: "a", after: 30_000))
-    #expect(!note(.response, of: "b", after: 30_001))
-    #expect(!note(.proxyFailure("refused"), of: "a", after: 30_002))
-    network.noteProxyAnswer()
-    #expect(note(.proxyFailure("refused"), of: "a", after: 30_003))
   }
 
   // MARK: - Trials
@@ -176,7 +154,9 @@ import Testing
     #expect(NetworkEvidence(failure(.httpStatus, status: 404), nil) == .response)
     #expect(NetworkEvidence(failure(.httpStatus, status: 511), nil) == .page)
     #expect(NetworkEvidence(failure(.notAnImage), .page) == .page)
-    #expect(NetworkEvidence(failure(.proxyFailure), .proxy) == .proxyFailure(""))
+    #expect(
+      NetworkEvidence(failure(.proxyFailure), .unrouted)
+        == .silence(isUnrouted: true, proxyFailure: ""))
     #expect(NetworkEvidence(failure(.proxyFailure), nil) == .none)
   }
 }
@@ -386,58 +366,41 @@ import Testing
   private static let refused = Outcome.failed(
     Failure(stage: .fetch, code: .proxyFailure, detail: "the proxy http://p:3128: refused"))
 
-  private func proxyAnswers(_ cluster: ClusterModel) throws {
-    let worker = try #require(cluster.onlyWorker)
-    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(hasProxyAnswered: true))))
-  }
-
-  @Test func `a list survives a dead proxy, names it, and then goes on`() throws {
+  @Test(arguments: [1, 40])
+  func `a list survives a dead proxy, names it, and then goes on`(hostCount: Int) throws {
     let cluster = ClusterModel.started(attempts: 1)
-    let job = cluster.answeringLookups { $0.submit(spread(40)) }
-    failAll(in: cluster, Self.refused, .proxy)
-    let trials = pass(.seconds(3_600), in: cluster, Self.refused, .proxy)
+    let job = cluster.answeringLookups { $0.submit(spread(40, perHost: 40 / hostCount)) }
+    failAll(in: cluster, Self.refused, .unrouted)
+    let trials = pass(.seconds(3_600), in: cluster, Self.refused, .unrouted)
     #expect((100...130).contains(trials), "one each half minute")
     #expect(cluster.counts(job)?.failed == 0)
-    let wait = cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait
-    #expect(wait?.kind == .proxy)
-    #expect(wait?.detail == "the proxy http://p:3128: refused")
-    #expect(wait?.host != nil)
+    let wait = try #require(cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait)
+    #expect(wait.kind == .offline)
+    #expect(wait.detail == "the proxy http://p:3128: refused")
+    #expect(wait.host != nil)
     cluster.advance(by: .seconds(30))
-    try proxyAnswers(cluster)
     #expect(cluster.finished().endedJobs[job]?.counts.done == 40)
   }
 
-  @Test func `hosts that are asked without the proxy go on once one of their URLs has come`() throws
+  @Test func `beside a dead proxy, hosts that are asked without it go on, and the others fail`()
+    throws
   {
-    let cluster = ClusterModel.started(attempts: 1)
-    let job = cluster.answeringLookups { $0.submit(spread(5)) }
-    failAll(in: cluster, Self.refused, .proxy)
-    let direct = (100..<120).map { url($0, host: "direct.test") }
-    let other = cluster.answeringLookups { $0.submit(direct) }
-    while cluster.fetching.first?.contains("direct") != true {
-      failAll(in: cluster, Self.refused, .proxy)
+    let cluster = ClusterModel.started(attempts: 2)
+    let direct = (100..<200).map { url($0, host: "direct.test") }
+    let job = cluster.answeringLookups { $0.submit(spread(10) + direct) }
+    for _ in 1...200 where cluster.endedJobs[job] == nil {
+      for url in cluster.fetching where !url.contains("direct") {
+        cluster.finish(url, Self.refused, sign: .unrouted)
+      }
+      if let url = cluster.fetching.first(where: direct.contains) { cluster.finish(url) }
+      cluster.answerLookups()
       cluster.advance(by: .seconds(1))
     }
-    let end = cluster.now.instant + .seconds(1)
-    while let url = cluster.fetching.first {
-      cluster.finish(url)
-      cluster.answerLookups()
-    }
-    #expect(cluster.endedJobs[other]?.counts.done == 20)
-    #expect(cluster.now.instant < end)
-    #expect(cluster.scheduler.network.outage?.kind == .proxy)
-    #expect(cluster.counts(job)?.failed == 0)
-  }
-
-  @Test func `a proxy that answers others does not hold a URL for ever`() throws {
-    let cluster = ClusterModel.started(attempts: 2)
-    let job = cluster.answeringLookups { $0.submit([url(1)]) }
-    for _ in 1...20 where cluster.endedJobs[job] == nil {
-      failAll(in: cluster, Self.refused, .proxy)
-      try proxyAnswers(cluster)
-      cluster.advance(by: .seconds(3))
-    }
-    #expect(cluster.endedJobs[job]?.counts.failed == 1)
+    let counts = try #require(cluster.endedJobs[job]?.counts)
+    #expect(counts.done == 100)
+    #expect(counts.failed == 10)
+    let starts = Dictionary(grouping: cluster.fetchStarts.filter { !direct.contains($0) }) { $0 }
+    #expect(starts.values.allSatisfy { $0.count <= 4 }, "two holds and two attempts")
   }
 
   // MARK: - Captive

@@ -204,7 +204,7 @@ enum GoldenMessages {
           robotsKnown: [lease],
           slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)],
           held: [HeldTransfer(TransferID(rawValue: 18), for: .milliseconds(1_500))],
-          crawlDelays: [CrawlDelay(of: "example.com", .seconds(10))], hasProxyAnswered: true)),
+          crawlDelays: [CrawlDelay(of: "example.com", .seconds(10))])),
       "redirected": .redirected(
         [
           .init(

@@ -16,6 +16,8 @@ package final class ForwardProxy: Sendable {
     case answer(Int)
     /// Closes the connection without an answer.
     case hangUp
+    /// Says nothing until the client ends the connection.
+    case stall
   }
 
   private struct State {
@@ -151,6 +153,7 @@ package final class ForwardProxy: Sendable {
     case .answer(let status):
       return send(client, "HTTP/1.1 \(status) No\r\nContent-Length: 0\r\n\r\n")
     case .hangUp: return
+    case .stall: return _ = read(client, 1)
     }
     let sent = lines.first { $0.lowercased().hasPrefix("proxy-authorization: basic ") }
     guard credentials == nil || sent?.split(separator: " ").last.map(String.init) == credentials
@@ -195,6 +198,7 @@ package final class ForwardProxy: Sendable {
     case .forward: break
     case .answer(let reply): return send(client, [5, UInt8(reply), 0, 1, 0, 0, 0, 0, 0, 0])
     case .hangUp: return
+    case .stall: return _ = read(client, 1)
     }
     let origin = connect(to: host)
     // Host unreachable.

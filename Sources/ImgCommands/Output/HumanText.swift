@@ -209,9 +209,8 @@ package struct WaitText: Sendable {
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
-    case .offline: "offline: no host can be resolved or connected to"
+    case .offline: "offline: \(wait.detail ?? "no host can be resolved or connected to")"
     case .captive: "many hosts answer with web pages (a login page of the network?)"
-    case .proxy: wait.detail ?? "the proxy cannot be reached"
     case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"
     case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
       .transferring, .decoding:

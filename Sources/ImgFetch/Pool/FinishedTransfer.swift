@@ -179,7 +179,7 @@ struct LibcurlEnd {
     case .success(let body):
       return body.isPage ? .page : nil
     case .failure(let failure) where failure.code == .proxyFailure:
-      return proxyHealth == .failed ? .proxy : nil
+      return proxyEnd?.sign
     case .failure(let failure) where failure.code == .notAnImage:
       return reader.head?.mediaType.map(FetchedBody.isPage) == true ? .page : nil
     case .failure(let failure) where failure.code == .connectFailure:

@@ -211,10 +211,6 @@ package final class TransferPool {
     return finished
   }
 
-  /// Whether the proxy has answered since it failed, or since the last call that said so. Where it answers all the time,
-  /// that is said once a second.
-  package func takeProxyAnswer() -> Bool { context.proxyAnswers.take(at: .now) }
-
   /// The redirects since the last call that wait for ``follow(_:excluding:)`` or ``cancel(_:)``.
   /// Call it before ``takeFinished()``.
   package func takeRedirects() -> [PendingRedirect] { redirects.takeUnreported() }
@@ -328,7 +324,6 @@ package final class TransferPool {
     defer { running.recycle(transfer) }
     context.turns.end(id)
     context.bandwidth.remove(id)
-    context.proxyAnswers.note(transfer.ending(with: code).proxyHealth)
     let next = transfer.nextStep(after: code)
     // Other transfers do not wait for memory behind one that waits for a decision.
     context.budgets.end(id, isHandedOut: next.handsOutBody)
@@ -394,7 +389,6 @@ struct TransferContext {
 
   let budgets: BodyBudgets
   let bandwidth: BandwidthQueue
-  let proxyAnswers = ProxyAnswers()
   let turns = LoopTurns()
   let current: CurrentTransfer
   let sockets = ConnectionSockets()

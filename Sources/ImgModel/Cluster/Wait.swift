@@ -17,9 +17,6 @@ package struct Wait: Hashable, Sendable, Fielded {
     /// Many hosts answer with web pages in place of pictures: the network may want a login first.
     /// ``Wait/host`` is tried next.
     case captive
-    /// The proxy cannot be reached, or refuses the credentials. ``Wait/detail`` says which one, and why.
-    /// ``Wait/host`` is tried next.
-    case proxy
     /// The job's delay is not over.
     case delayed
     /// The host is in a cooldown after Retry-After (RFC 9110 section 10.2.3).
@@ -97,12 +94,9 @@ package struct Wait: Hashable, Sendable, Fielded {
     self.until = until
   }
 
-  /// Whether no host is asked for jobs, see ``Kind/offline``, ``Kind/captive`` and ``Kind/proxy``.
+  /// Whether no host is asked for jobs, see ``Kind/offline`` and ``Kind/captive``.
   package var isOfNetwork: Bool {
-    switch kind {
-    case .offline, .captive, .proxy: true
-    default: false
-    }
+    kind == .offline || kind == .captive
   }
 
   /// Whether this wait differs enough from the last reported one to be reported.

@@ -8,12 +8,11 @@ package enum NetworkEvidence: Hashable {
   case answer
   /// A web page came in place of a picture.
   case page
-  /// The proxy failed in these words. No host was asked.
-  case proxyFailure(String)
   /// Nothing answered.
   ///
-  /// - isUnrouted: whether this machine has no route to any network.
-  case silence(isUnrouted: Bool)
+  /// - isUnrouted: whether this machine has no route to any network, or only one by a proxy that is silent.
+  /// - proxyFailure: what the proxy has failed with, which was asked in place of the host.
+  case silence(isUnrouted: Bool, proxyFailure: String? = nil)
   /// Nothing is shown.
   case none
 }
@@ -22,8 +21,7 @@ package enum NetworkEvidence: Hashable {
 /// as each host has its ``HostHealth``.
 ///
 ///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
-///       ├────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
-///       └────── the proxy cannot be reached, or refuses ────────► proxy ──── it answers ───► online
+///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
 ///
 /// While the network does not work, one host is tried now and then, and nothing else starts for lists. Failures do
 /// not count as attempts. After `Limits.offlineTimeout` the network is taken as it is: failures count until
@@ -37,14 +35,12 @@ package struct NetworkHealth: Equatable {
     case offline
     /// Hosts answer with the page of the network, which wants a login first.
     case captive
-    /// The proxy cannot be reached, or asks for other credentials.
-    case proxy
   }
 
   /// An outage that has not ended.
   package struct Outage: Equatable {
     package let kind: OutageKind
-    /// What the proxy has failed with; `nil` of any other outage.
+    /// What the proxy has failed with that was asked last; `nil` if none was.
     package let detail: String?
     package let since: Instant
     /// When the next host is tried.
@@ -52,10 +48,6 @@ package struct NetworkHealth: Equatable {
     fileprivate var interval: Duration
     /// The transfer that tries a host.
     package fileprivate(set) var trial: TransferID?
-    /// Hosts that have answered without the proxy that is out: they are asked as ever. So many at most.
-    package fileprivate(set) var directHosts: Set<String> = []
-
-    fileprivate static let directHostMaximum = 1_024
   }
 
   package private(set) var outage: Outage?
@@ -63,7 +55,7 @@ package struct NetworkHealth: Equatable {
   package private(set) var lastTried: String?
   /// How long an outage is waited for; zero for not at all.
   private let timeout: Duration
-  /// A new number with each outage that silence has led to: by then it was right to suspect the network.
+  /// A new number with each trial that failed: by then it was right to suspect the network.
   private(set) var suspicion = 0
   /// The kinds of outages that were waited for long enough.
   private var accepted: Set<OutageKind> = []
@@ -97,39 +89,19 @@ package struct NetworkHealth: Equatable {
     case .response:
       noteAnswer()
       pages = [:]
-      accepted.remove(.captive)
-      end(.captive)
+      accepted = []
+      outage = nil
     case .answer: noteAnswer()
-    case .proxyFailure(let words):
-      guard timeout > .zero, !accepted.contains(.proxy) else { return false }
-      if outage == nil { begin(.proxy, words, at: now) }
     case .page:
       noteAnswer()
       guard timeout > .zero, !accepted.contains(.captive) else { return false }
       notePage(of: group(), at: now)
-    case .silence(let isUnrouted):
+    case .silence(let isUnrouted, let proxyFailure):
       guard timeout > .zero, !accepted.contains(.offline) else { return false }
-      return noteSilence(of: group(), isUnrouted: isUnrouted, at: now)
-    case .none: return outage != nil
+      return noteSilence(of: group(), isUnrouted: isUnrouted, proxyFailure, at: now)
+    case .none: break
     }
-    // A proxy that is out gives no answers: a host that was asked without it has failed by itself.
-    return outage.map { $0.kind != .proxy || evidence.isOfProxy } ?? false
-  }
-
-  /// The proxy has answered.
-  mutating func noteProxyAnswer() {
-    accepted.remove(.proxy)
-    end(.proxy)
-  }
-
-  /// A host has answered, or its proxy has failed. While the proxy is out, what answers is asked without it.
-  mutating func noteRoute(to host: String, isDirect: Bool) {
-    guard outage?.kind == .proxy else { return }
-    if !isDirect {
-      outage?.directHosts.remove(host)
-    } else if outage?.directHosts.count ?? 0 < Outage.directHostMaximum {
-      outage?.directHosts.insert(host)
-    }
+    return outage != nil
   }
 
   private mutating func noteAnswer() {
@@ -143,13 +115,14 @@ package struct NetworkHealth: Equatable {
     if outage?.kind == kind { outage = nil }
   }
 
-  private mutating func noteSilence(of group: String, isUnrouted: Bool, at now: Instant) -> Bool {
+  private mutating func noteSilence(
+    of group: String, isUnrouted: Bool, _ proxyFailure: String?, at now: Instant
+  ) -> Bool {
     guard outage == nil else { return true }
     silentGroups.insert(group)
     silenceCount += 1
     if isUnrouted || silentGroups.count >= Self.groupCount {
-      suspicion += 1
-      begin(.offline, at: now)
+      begin(.offline, proxyFailure, at: now)
     }
     return outage != nil || silenceCount <= Self.suspectedSilenceCount
   }
@@ -166,6 +139,9 @@ package struct NetworkHealth: Equatable {
       kind: kind, detail: detail, since: now, nextTrial: now + Self.shortestInterval,
       interval: Self.shortestInterval)
   }
+
+  /// Whether no trial has shown that there is an outage: it may be hosts of their own that are silent.
+  var isSuspected: Bool { outage.map { $0.interval == Self.shortestInterval } ?? true }
 
   // MARK: - Trials
 
@@ -184,6 +160,7 @@ package struct NetworkHealth: Equatable {
   mutating func endTrial(at now: Instant) {
     guard var ended = outage, ended.trial != nil else { return }
     ended.trial = nil
+    suspicion += 1
     ended.interval = min(ended.interval * 2, Self.longestInterval)
     ended.nextTrial = now + ended.interval
     outage = ended
@@ -227,16 +204,13 @@ package struct PageCounts {
 }
 
 extension NetworkEvidence {
-  var isOfProxy: Bool {
-    if case .proxyFailure = self { true } else { false }
-  }
-
   /// What a failed transfer shows.
   init(_ failure: Failure, _ sign: NetworkSign?) {
     switch sign {
-    case .proxy: self = .proxyFailure(failure.detail)
     case .silent: self = .silence(isUnrouted: false)
-    case .unrouted: self = .silence(isUnrouted: true)
+    case .unrouted:
+      let proxyFailure = failure.code == .proxyFailure ? failure.detail : nil
+      self = .silence(isUnrouted: true, proxyFailure: proxyFailure)
     case .page: self = .page
     case .answered: self = .answer
     case nil: self.init(failure)

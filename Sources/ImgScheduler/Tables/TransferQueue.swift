@@ -21,8 +21,6 @@ package struct TransferQueue {
   private(set) var index = HostIndex()
   /// What may start, as far as the network is concerned.
   var gate = Gate.open
-  /// Hosts whose URLs start whatever the gate says.
-  var directHosts: Set<String> = []
 
   /// When the program began that goes on with jobs; `nil` if it does not.
   private var restartedAt: Instant?

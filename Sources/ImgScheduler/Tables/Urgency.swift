@@ -76,23 +76,13 @@ extension TransferQueue {
   private var nextHost: (id: HostID, urgency: Urgency)? {
     let mostUrgent = mostUrgent(of: index.startable)
     if gate == .open || mostUrgent?.urgency.viewer ?? 0 > 0 { return mostUrgent }
-    guard hasSlot else { return nil }
-    if let direct = nextDirect { return direct }
-    guard case .trial(let last) = gate else { return nil }
+    guard case .trial(let last) = gate, hasSlot else { return nil }
     return nextForTrial(after: last).map { ($0.id, $0.urgency) }
-  }
-
-  /// The most urgent of the startable hosts for which the gate is open.
-  private var nextDirect: (id: HostID, urgency: Urgency)? {
-    guard !directHosts.isEmpty else { return nil }
-    return index.startable.all.filter { directHosts.contains(name(of: $0.key)) }
-      .min { $0.priority < $1.priority }.map { ($0.key, $0.priority) }
   }
 
   /// The startable host whose name comes next, so that each has its turn.
   func nextForTrial(after last: String?) -> (name: String, id: HostID, urgency: Urgency)? {
     let hosts = index.startable.all.map { (name: name(of: $0), id: $0, urgency: $1) }
-      .filter { !directHosts.contains($0.name) }
     return hosts.filter { $0.name > last ?? "" }.min { $0.name < $1.name }
       ?? hosts.min { $0.name < $1.name }
   }

@@ -95,8 +95,6 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var fast: [TransferID] = []
   /// For how much longer transfers were held than was told before.
   package var held: [HeldTransfer] = []
-  /// Whether the proxy has answered since it failed, or since that was told before.
-  package var hasProxyAnswered = false
   /// What the robots.txt of hosts asks for, each time a transfer starts there that respects it.
   package var crawlDelays: [CrawlDelay] = []
 
@@ -104,7 +102,7 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
     robotsFetched: [String] = [], slow: [TransferID] = [], fast: [TransferID] = [],
     held: [HeldTransfer] = [],
-    crawlDelays: [CrawlDelay] = [], hasProxyAnswered: Bool = false
+    crawlDelays: [CrawlDelay] = []
   ) {
     self.cooldowns = cooldowns
     self.extraRequests = extraRequests
@@ -114,13 +112,12 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     self.fast = fast
     self.held = held
     self.crawlDelays = crawlDelays
-    self.hasProxyAnswered = hasProxyAnswered
   }
 
   package var isEmpty: Bool {
     cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && robotsFetched.isEmpty
       && slow.isEmpty
-      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty && !hasProxyAnswered
+      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -128,8 +125,6 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     crawlDelays = try f.field("crawl_delays", value?.crawlDelays)
     extraRequests = try f.field("extra_requests", value?.extraRequests)
     fast = try f.field("fast", value?.fast)
-    hasProxyAnswered = try f.field(
-      "proxy_answered", value?.hasProxyAnswered, default: false)
     held = try f.field("held", value?.held)
     robotsFetched = try f.field("robots_fetched", value?.robotsFetched)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
