@@ -110,7 +110,7 @@ extension Raster.Pixel {
         unknown, "imgctl get: --output: there is no directory \"/no/such/place\"; mkdir -p makes it"
       ),
       (protected, "imgctl: write /proc/a.jpg: "),
-      ("a.tif", "imgctl get: --output: \"a.tif\": thumbnails are not tiff"),
+      ("a.tif", "imgctl get: --output: \"a.tif\": thumbnails are not tif; end the name in .jpg, "),
     ]
     for (path, reason) in reasons {
       let result = try cluster.imgctl("get", opaque, "-o", path)

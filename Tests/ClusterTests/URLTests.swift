@@ -122,8 +122,8 @@ import Testing
     let zeros = try directory.write(Array("http://a/\0b".utf8), to: "zeros")
     let utf16 = try directory.write([0xFF, 0xFE] + Array("h\0t\0t\0p\0".utf8), to: "utf16")
     let cases = [
-      directory.file("missing"): "No such file",
-      link: "No such file",
+      directory.file("missing"): "no such file: \"\(directory.file("missing"))\"",
+      link: "no such file: \"\(link)\"",
       directory.path: "no picture is in \(directory.path); skipped",
       zeros: "is not a text file",
       utf16: "is not a text file",
