@@ -9,17 +9,25 @@ extension PeerBench {
 
   func smallFigures() throws -> [PeerFigure] {
     let list = try smallList(urlCount: bench.options.scaled(Self.smallURLCount))
+    return try figures(
+      .small, list, bench.decoding, besidePeer: .atLeast(2), besideDecoding: .atLeast(0.75))
+  }
+
+  /// A list beside img2dataset, and beside the decoding of its pictures alone.
+  private func figures(
+    _ row: PeerRow, _ list: PictureList, _ decoding: BareDecoding,
+    besidePeer: PeerFigure.Target, besideDecoding: PeerFigure.Target
+  ) throws -> [PeerFigure] {
     let count = list.urls.count
     let rounds = try rounds(of: list) {
-      try bench.decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
+      try decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
     }
     let pictures = "\(list.pictureCount) pictures"
-    var figures = figuresBesidePeer(.small, pictures, rounds, urlCount: count, target: .atLeast(2))
-    figures.append(
+    return figuresBesidePeer(row, pictures, rounds, urlCount: count, target: besidePeer) + [
       figureBesideLimit(
-        .small, pictures, rounds, urlCount: count, limit: "the same calls from memory",
-        target: .atLeast(0.75), command: "decode, resize, encode in one process"))
-    return figures
+        row, pictures, rounds, urlCount: count, limit: "the same calls from memory",
+        target: besideDecoding, command: "decode, resize, encode in one process")
+    ]
   }
 
   func largeFigures() throws -> [PeerFigure] {
@@ -67,17 +75,9 @@ extension PeerBench {
     let list = try PictureList(
       "web", directory: directory, origin: origin,
       urlCount: bench.options.scaled(Self.smallURLCount))
-    let count = list.urls.count
-    let rounds = try rounds(of: list) {
-      try decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
-    }
-    let pictures = "\(list.pictureCount) pictures"
-    var figures = figuresBesidePeer(.web, pictures, rounds, urlCount: count, target: .atLeast(2.4))
-    figures.append(
-      figureBesideLimit(
-        .web, pictures, rounds, urlCount: count, limit: "the same calls from memory",
-        target: .atLeast(0.8), command: "decode, resize, encode in one process"))
-    return figures + (try profileFigures(cuts))
+    return try figures(
+      .web, list, decoding, besidePeer: .atLeast(2.4), besideDecoding: .atLeast(0.8))
+      + profileFigures(cuts)
   }
 
   /// What a profile costs: the same pictures without one, with sRGB's, and with one that is converted.
