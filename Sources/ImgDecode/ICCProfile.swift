@@ -178,7 +178,7 @@ struct ColourConversion: Sendable {
     UInt8(BrightLight.level(ofLight: Double(light) / Double(1 << Int(IMG_LIGHT_BITS))) * 255 + 0.5)
   }
 
-  /// Converts pixels of three samples, or of four, the last of which stays as it is.
+  /// Converts pixels of three or four samples. The fourth stays as it is.
   ///
   /// - Parameter result: room for as many samples, or the pixels themselves.
   func convert(

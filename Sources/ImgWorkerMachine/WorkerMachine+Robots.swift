@@ -132,7 +132,7 @@ extension WorkerMachine {
     if case .follow = check.step { refuse(check, because: failure) } else { requeue(check) }
   }
 
-  /// - Precondition: no redirect is to be followed.
+  /// - Precondition: the check is not for a redirect.
   private mutating func requeue(_ check: RobotsCache.Check) {
     switch check.step {
     case .start(let transfer): transfers.end(transfer).forEach { release($0) }

@@ -165,7 +165,7 @@ final class JobExport {
   private let failuresFile: ReplacementFile
   private let failures: Output
   private let job: ImageJob
-  /// The lines from the first one on that is to be made again.
+  /// The lines that wait to be written: the first is to be made again, and the others come after it in the list.
   private var waiting: [Waiting] = []
   /// Whether a line of the job has failed.
   private var hasFailures = false
