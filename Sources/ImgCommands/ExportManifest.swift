@@ -69,7 +69,7 @@ extension ManifestLine {
       self.variant = variant
       isFacts = record.kind == .facts
       content = record.thumbnail.with(byteCount: bytes.count)
-      hash = Self.hash(of: bytes)
+      hash = Self.text(of: SHA256.hash(bytes))
       storageTime = record.storageTime
       expiryTime = record.expiryTime
       entityTag = Self.field("etag", of: record)
@@ -99,14 +99,25 @@ extension ManifestLine {
     func isIntact(in directory: String) -> Bool {
       let path = "\(directory)/\(name)"
       guard let status = try? FileStatus(at: path), status.isRegularFile,
-        status.byteCount == content.byteCount,
-        let bytes = try? FileIO.contents(of: path, upTo: content.byteCount)
+        status.byteCount == content.byteCount
       else { return false }
-      return Self.hash(of: bytes) == hash
+      return (try? Self.hash(ofFile: path)) == hash
     }
 
-    private static func hash(of bytes: [UInt8]) -> String {
-      SHA256.hash(bytes).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    /// Reads the file in parts: it may be an original of any size.
+    private static func hash(ofFile path: String) throws(SystemError) -> String {
+      let file = try FileIO.open(readingFrom: path)
+      var hash = SHA256()
+      var part: [UInt8] = []
+      while try FileIO.read(file.rawValue, into: &part, upTo: 64 << 10) > 0 {
+        hash.update(part)
+        part.removeAll(keepingCapacity: true)
+      }
+      return text(of: hash.finish())
+    }
+
+    private static func text(of hash: [UInt8]) -> String {
+      hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
     /// A field of the response, of those that the store keeps. That of the URL where redirects led has a

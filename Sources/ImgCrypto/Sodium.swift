@@ -40,14 +40,35 @@ package enum BLAKE2b {
 }
 
 /// The hash function SHA-256 (FIPS 180-4), which other programs check files with.
-package enum SHA256 {
+///
+/// A message that is not in memory is hashed in parts.
+package struct SHA256 {
+  private var state = crypto_hash_sha256_state()
+
+  // The functions of libsodium always return 0 here (crypto_hash_sha256.h).
+
+  package init() {
+    Sodium.requireReady()
+    _ = unsafe crypto_hash_sha256_init(&state)
+  }
+
+  /// Adds the next part of the message.
+  package mutating func update(_ part: [UInt8]) {
+    _ = unsafe crypto_hash_sha256_update(&state, part, UInt64(part.count))
+  }
+
+  /// The hash of the parts: 32 bytes.
+  package consuming func finish() -> [UInt8] {
+    var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_bytes()))
+    _ = unsafe crypto_hash_sha256_final(&state, &hash)
+    return hash
+  }
+
   /// The hash of a message: 32 bytes.
   package static func hash(_ message: [UInt8]) -> [UInt8] {
-    Sodium.requireReady()
-    var hash = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_bytes()))
-    // It always returns 0 (crypto_hash_sha256.h).
-    _ = unsafe crypto_hash_sha256(&hash, message, UInt64(message.count))
-    return hash
+    var hash = SHA256()
+    hash.update(message)
+    return hash.finish()
   }
 }
 

@@ -52,4 +52,10 @@ struct SHA256Tests {
       SHA256.hash(Array("abc".utf8))[..<8] == [0xBA, 0x78, 0x16, 0xBF, 0x8F, 0x01, 0xCF, 0xEA])
     #expect(SHA256.hash([]).count == 32)
   }
+
+  @Test func `the hash of a text in parts is that of the whole`() {
+    var hash = SHA256()
+    for part in ["a", "", "bc"] { hash.update(Array(part.utf8)) }
+    #expect(hash.finish() == SHA256.hash(Array("abc".utf8)))
+  }
 }
