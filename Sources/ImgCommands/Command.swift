@@ -10,6 +10,7 @@ package enum CommandMain {
   package static func run(arguments: [String]) -> Int32 {
     ThisProcess.forbidDumps()
     ThisProcess.ignoreBrokenPipe()
+    ThisProcess.ignoreFileSizeSignal()
     let output = Output(descriptor: 1)
     let messages = Output(descriptor: 2, capacity: 0)
     let isJSON = OptionDescription.isJSONWanted(in: arguments)

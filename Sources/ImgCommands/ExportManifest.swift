@@ -216,15 +216,18 @@ final class ExportManifest {
   /// further lines stays in the partial manifest; that of another job is replaced.
   var interruption: @Sendable () -> Void {
     let preserve = file.preservation(at: partialPath)
-    return { [partialPath, job, progress, descriptor = file.descriptor] in
+    return { [partialPath, job, progress, descriptor = file.descriptor, discard = file.removal] in
       let last = progress.last.load(ordering: .acquiring)
-      if last >= 0 {
+      guard last >= 0 else { return discard() }
+      do {
         let output = Output(descriptor: descriptor)
-        try? EarlierManifest(path: partialPath, of: job)?.copyLines(after: last, to: output)
-        try? output.flush()
-        unsafe unlink(partialPath)
+        try EarlierManifest(path: partialPath, of: job)?.copyLines(after: last, to: output)
+        try output.flush()
+        preserve()
+      } catch {
+        // A disk without room for these lines. The earlier manifest has all of them.
+        discard()
       }
-      preserve()
     }
   }
 

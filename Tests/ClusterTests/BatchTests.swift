@@ -168,6 +168,26 @@ import Testing
       try exported("2", directory) == [0, 0, 3], "whose files have the same names and lengths")
   }
 
+  @Test func `an export that ends because the disk is full leaves the manifest of an earlier one`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(2)))
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let lines = try manifestLines(in: directory)
+    let partial = "\(directory)/manifest.partial.jsonl"
+    let spaces = String(repeating: " ", count: 200_000)
+    let earlier = "\(lines[0])\n{\(spaces)\(lines[1].dropFirst())\n"
+    try earlier.write(toFile: partial, atomically: false, encoding: .utf8)
+    let path = "\(directory)/0000001.jpg"
+    #expect(unsafe unlink(path) == 0)
+    _ = try NamedPipe(path: path)
+    let export = try cluster.begin(["export", "1", directory], fileKibibytes: 128).wait()
+    #expect(export.exitCode == 2)
+    #expect(export.messages.contains(path), "the file could be written, and the lines could not")
+    #expect(try String(contentsOfFile: partial, encoding: .utf8) == earlier)
+  }
+
   private func manifestLines(in directory: String) throws -> [Substring] {
     try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(
       separator: "\n")

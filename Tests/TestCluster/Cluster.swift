@@ -124,11 +124,7 @@ package final class Cluster {
     var environment = environment.merging(variables) { _, given in given }
     environment[ReadinessMessage.variable] = String(ReadinessMessage.descriptor)
     var command = [try program("imgcoordinator")] + arguments
-    if let fileKibibytes {
-      // The shell's unit is 512 bytes (POSIX, ulimit). The soft limit, which can be raised later.
-      let script = "ulimit -S -f \(2 * fileKibibytes); exec \"$@\""
-      command = ["/bin/sh", "-c", script, "sh"] + command
-    }
+    if let fileKibibytes { command = Self.command(command, fileKibibytes: fileKibibytes) }
     if !features.isEmpty {
       let tool = try Programs.path(of: "imgsandboxtest")
       command = [tool, "without", features.joined(separator: ",")] + command
@@ -138,6 +134,13 @@ package final class Cluster {
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment,
       descriptors: [(parent: readyEnd.rawValue, child: ReadinessMessage.descriptor)], in: directory)
+  }
+
+  /// A command whose process may make no larger file (RLIMIT_FSIZE). The limit is the soft one, which can be raised
+  /// later.
+  private static func command(_ command: [String], fileKibibytes: Int) -> [String] {
+    // The shell's unit is 512 bytes (POSIX, ulimit).
+    ["/bin/sh", "-c", "ulimit -S -f \(2 * fileKibibytes); exec \"$@\"", "sh"] + command
   }
 
   private static func command(_ command: [String], as userID: UInt32) -> [String] {
@@ -214,12 +217,15 @@ package final class Cluster {
 
   /// Starts `imgctl` and does not wait.
   ///
-  /// - Parameter userID: the user that it runs as, which only root can choose; `nil` for the test's
-  ///   own.
+  /// - Parameters:
+  ///   - userID: the user that it runs as, which only root can choose; `nil` for the test's own.
+  ///   - fileKibibytes: how large a file it may make; `nil` for any.
   package func begin(
-    _ arguments: [String], inputPath: String = "/dev/null", as userID: UInt32? = nil
+    _ arguments: [String], inputPath: String = "/dev/null", as userID: UInt32? = nil,
+    fileKibibytes: Int? = nil
   ) throws -> ProgramRun {
     var command = [try program("imgctl")] + arguments
+    if let fileKibibytes { command = Self.command(command, fileKibibytes: fileKibibytes) }
     if let userID { command = Self.command(command, as: userID) }
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment, inputPath: inputPath,

@@ -158,17 +158,10 @@ package final class ReplacementFile {
     { [temporary] in unsafe unlink(temporary) }
   }
 
-  /// Gives what was written another path, for a process that ends before all is, unless a longer file is there
-  /// already. Does nothing once the file has its path.
+  /// Gives what was written another path, for a process that ends before all is; replaces what is there. Does
+  /// nothing once the file has its path.
   package func preservation(at path: String) -> @Sendable () -> Void {
-    { [temporary] in
-      let byteCount = (try? FileStatus(at: temporary))?.byteCount ?? 0
-      if byteCount > (try? FileStatus(at: path))?.byteCount ?? 0 {
-        unsafe rename(temporary, path)
-      } else {
-        unsafe unlink(temporary)
-      }
-    }
+    { [temporary] in unsafe rename(temporary, path) }
   }
 
   /// Locks the file as ``FileLock`` does it, until it closes.
