@@ -216,6 +216,17 @@ import Testing
     #expect(reported.http?.text == "http://***@p:1")
   }
 
+  @Test func `a password is not shown before it is known which proxies are in use`() throws {
+    var settings = Settings(socketPath: "", dataDirectory: "")
+    settings.proxyChoice = try ProxyChoice(parsing: "http://ada:secret@p:1")
+    #expect(Setting.proxy.texts(in: settings) == ["http://***@p:1"])
+  }
+
+  @Test func `the order of NO_PROXY makes no difference`() throws {
+    let proxies = try ["a b", "b,a,b"].map { try settings(["--proxy=p:1"], ["NO_PROXY": $0]) }
+    #expect(Setting.differences(between: proxies[0], and: proxies[1], coreCount: 1) == [])
+  }
+
   @Test func `a coordinator that is started has the proxies of these settings alone`() throws {
     let others = ["IMGCTL_PROXY": "x:1", "ALL_PROXY": "x:2", "HTTPS_PROXY": "x:3", "NO_PROXY": "x"]
     let given = [

@@ -18,6 +18,14 @@ package enum ProxyChoice: Hashable, Sendable {
     case .proxy(let proxy): proxy.text
     }
   }
+
+  /// The choice for people.
+  var withoutCredentials: ProxyChoice {
+    switch self {
+    case .none: .none
+    case .proxy(let proxy): .proxy(proxy.withoutCredentials)
+    }
+  }
 }
 
 extension ProxyURL {
@@ -109,7 +117,7 @@ extension ProxySettings {
     return hosts
   }
 
-  /// The settings for people.
+  /// The settings for people; the same for the same hosts in another order.
   package var texts: [String] {
     let proxies = withoutCredentials
     let urls =
@@ -120,7 +128,7 @@ extension ProxySettings {
       ]
     let texts = urls.compactMap(\.self)
     guard !texts.isEmpty, !directHosts.isEmpty else { return texts }
-    return texts + ["not for \(directHosts.joined(separator: " "))"]
+    return texts + ["not for \(Set(directHosts).sorted().joined(separator: " "))"]
   }
 }
 

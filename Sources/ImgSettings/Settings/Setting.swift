@@ -365,7 +365,9 @@ extension Setting {
     isSecret: true, \.proxy,
     Form(
       value: { (texts) throws(InvalidValue) in (try ProxyChoice(parsing: texts[0]), .none) },
-      texts: { $0.inUse.isEmpty ? $0.asked.map { [$0.text] } ?? [] : $0.inUse.texts },
+      texts: {
+        $0.inUse.isEmpty ? $0.asked.map { [$0.withoutCredentials.text] } ?? [] : $0.inUse.texts
+      },
       exactTexts: { $0.asked.map { [$0.text] } ?? [] }))
 
   private static let guards: [Setting] = [
