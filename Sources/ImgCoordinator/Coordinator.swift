@@ -111,8 +111,8 @@ final class Coordinator {
     scheduler.handle(.began)
     for job in journal.stored.damagedJobs {
       log.note(
-        "job \(job) is damaged in the journal; imgctl recover \(settings.journalDirectory) DIR "
-          + "extracts what is intact of it, imgctl remove \(job) removes it")
+        "job \(job) is damaged in the journal; imgctl recover \(settings.journalDirectory.shellWord) "
+          + "DIR extracts what is intact of it, imgctl remove \(job) removes it")
     }
     for record in try journal.stored.unfinishedJobs() { scheduler.handle(.jobAccepted(record)) }
     performEffects()

@@ -283,7 +283,7 @@ enum DataDirectoryError: Error, CustomStringConvertible {
       return "the data directory \(path) cannot be used: \(error)"
     case .taken(let path, let holder):
       let process = holder.map { " (process \($0.processID))" } ?? ""
-      let socket = holder.map { "--socket \($0.note)" } ?? "its --socket"
+      let socket = holder.map { "--socket \($0.note.shellWord)" } ?? "its --socket"
       return "\(ReadinessMessage.taken)\(process) owns the data directory \(path); ask it by "
         + "\(socket), end it with imgctl stop, or name another --data-dir"
     }

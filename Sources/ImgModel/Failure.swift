@@ -361,6 +361,15 @@ extension String {
   }
 }
 
+extension String {
+  /// The text as a word of a command line of sh(1).
+  package var shellWord: String {
+    let isPlain = allSatisfy { $0.isLetter || $0.isNumber || "/._-+:=@,%".contains($0) }
+    guard !isPlain || isEmpty else { return self }
+    return "'\(replacing("'", with: "'\\''"))'"
+  }
+}
+
 extension Unicode.Scalar {
   /// Whether a terminal shows the character and does nothing else. It obeys control characters (C0, DEL and
   /// C1; ECMA-48). Line and paragraph separators break a line. Bidirectional controls reorder what stands

@@ -1,5 +1,6 @@
 import CLMDB
 import Glibc
+import ImgModel
 import ImgSystem
 
 /// An error of the store or the journal.
@@ -144,7 +145,7 @@ extension StoreError: CustomStringConvertible {
     return switch content {
     case .thumbnails: "; remove \(path), and requests make its thumbnails again"
     case .jobs:
-      "; run imgctl recover \(path) DIR to extract the intact jobs, then move \(path) away, run "
+      "; run imgctl recover \(path.shellWord) DIR to extract the intact jobs, then move \(path) away, run "
         + "imgctl start, and submit the lists again; no thumbnail is lost"
     }
   }

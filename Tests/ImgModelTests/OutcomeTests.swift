@@ -48,6 +48,14 @@ import Testing
     #expect("a\u{9B}\nb\r\n\n".printableLines == "a\u{FFFD}\nb\u{FFFD}\n\n")
     #expect("ünï — 字 👩‍👩‍👧".printable == "ünï — 字 👩‍👩‍👧")
   }
+
+  @Test(arguments: [
+    ("/srv/a-b_c.d", "/srv/a-b_c.d"), ("my pictures", "'my pictures'"), ("", "''"),
+    ("it's", #"'it'\''s'"#), ("$HOME", "'$HOME'"), ("a\nb", "'a\nb'"), ("~x", "'~x'"),
+  ])
+  func `a text is one word of a shell`(text: String, word: String) {
+    #expect(text.shellWord == word)
+  }
 }
 
 @Suite struct ThumbnailTests {

@@ -284,7 +284,7 @@ import Testing
     }
     #expect(unsafe truncate(path + "/data.mdb", 64 << 10) == 0)
     try expectDamagedJournal(in: path)
-    let junk = directory.path + "/junk"
+    let junk = directory.path + "/junk journal"
     try writeJunk(to: junk)
     try expectDamagedJournal(in: junk)
   }
@@ -335,7 +335,7 @@ import Testing
   private func expectDamagedJournal(in path: String) throws {
     let error = #expect(throws: StoreError.self) { try Journal(directory: path) }
     #expect(error?.reason == .damaged)
-    let advice = "the journal in \(path) is damaged; run imgctl recover \(path) DIR"
+    let advice = "the journal in \(path) is damaged; run imgctl recover \(path.shellWord) DIR"
     #expect(error?.description.contains(advice) == true)
     #expect(error?.description.contains("submit the lists again") == true)
   }

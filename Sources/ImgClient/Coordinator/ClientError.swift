@@ -128,9 +128,11 @@ package enum ClientError: Error, CustomStringConvertible {
 extension ClusterStatus {
   /// The flags that name the directories of the coordinator and its store.
   fileprivate var placeFlags: String {
-    var flags = ["--data-dir \(dataDirectory)"]
-    if cacheDirectory != dataDirectory { flags.append("--cache-dir \(cacheDirectory)") }
-    if storeName != Settings.defaultStoreName { flags.append("--store-name \(storeName)") }
+    var flags = ["--data-dir \(dataDirectory.shellWord)"]
+    if cacheDirectory != dataDirectory { flags.append("--cache-dir \(cacheDirectory.shellWord)") }
+    if storeName != Settings.defaultStoreName {
+      flags.append("--store-name \(storeName.shellWord)")
+    }
     return flags.joined(separator: " ")
   }
 }

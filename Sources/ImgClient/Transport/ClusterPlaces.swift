@@ -214,7 +214,7 @@ extension ClusterConfiguration {
   /// The remedy for a refused address: a coordinator that permits it, in place of the one that runs.
   fileprivate var networkAdvice: String {
     let places = [("--socket", socketPath), ("--data-dir", dataDirectory)]
-    let flags = places.compactMap { flag, place in place.map { " \(flag) \($0)" } }
+    let flags = places.compactMap { flag, place in place.map { " \(flag) \($0.shellWord)" } }
     return
       "to permit it: add it to allow-network in the settings of ClusterConfiguration, and end the coordinator "
       + "that runs: imgctl stop\(flags.joined())"

@@ -186,15 +186,6 @@ package struct TypedPlaces: Sendable {
   }
 }
 
-extension String {
-  /// The text as a word of a command line of sh(1).
-  var shellWord: String {
-    let isPlain = allSatisfy { $0.isLetter || $0.isNumber || "/._-+:=@,%".contains($0) }
-    guard !isPlain || isEmpty else { return self }
-    return "'\(replacing("'", with: "'\\''"))'"
-  }
-}
-
 /// The exit code of a command.
 package enum ExitCode: Int32, Sendable {
   case success = 0
