@@ -273,11 +273,12 @@ package enum CommandTable {
     {
       return sentence.text
     }
-    let owners = all.map { $0.grammar }.filter {
-      $0.options.contains { $0.flag == flag || $0.shortFlag == flag }
+    let owners = all.filter {
+      $0.grammar.options.contains { $0.flag == flag || $0.shortFlag == flag }
     }
     guard !owners.isEmpty else { return nil }
-    return "it is an option of \(owners.prefix(3).map(\.name).joined(separator: ", of "))"
+    let names = owners.prefix(3).map { $0.words.joined(separator: " ") }
+    return "it is an option of \(names.joined(separator: ", of "))"
   }
 
   /// What to type in place of options that other programs have, or other commands of this one. A sentence
@@ -290,7 +291,7 @@ package enum CommandTable {
     let attempts = [
       (
         nil as String?,
-        "--attempts N of imgctl submit, or of imgctl start, sets how often a URL is tried"
+        "--attempts N of submit, or of start, sets how often a URL is tried"
       )
     ]
     let transfers = [
@@ -300,7 +301,7 @@ package enum CommandTable {
           + "the processes"
       )
     ]
-    let sizes = "it is an option of imgctl submit: a job keeps its sizes"
+    let sizes = "it is an option of submit: a job keeps its sizes"
     return [
       "--output": output, "-o": output, "--output-dir": output, "--out": output,
       "--retries": attempts, "--tries": attempts, "--retry": attempts,

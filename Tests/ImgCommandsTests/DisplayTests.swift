@@ -246,7 +246,7 @@ import Testing
         replaces the kept ones, so give those that imgctl config show lists, too
         to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient
         opted_out: their origins do not permit this use; see --respect-opt-out and --respect-robots in imgctl \
-        submit --help
+        help submit
         19 failed, 1 of them temporarily: imgctl retry 7
         list the failures: imgctl failures 7
 

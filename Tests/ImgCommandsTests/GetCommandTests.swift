@@ -30,7 +30,7 @@ extension InvocationTests {
     #expect(try command("get http://h/ --progress", as: GetCommand.self).showsProgress)
     #expect(
       throws: UsageError(
-        "imgctl submit: unknown option \"--progress\"; it is an option of imgctl get")
+        "imgctl submit: unknown option \"--progress\"; it is an option of get")
     ) { try invocation("submit - --progress") }
   }
 
@@ -56,7 +56,7 @@ extension InvocationTests {
     }
     #expect(
       throws: UsageError(
-        "imgctl submit: unknown option \"--incremental\"; it is an option of imgctl get")
+        "imgctl submit: unknown option \"--incremental\"; it is an option of get")
     ) { try invocation("submit - --incremental") }
   }
 

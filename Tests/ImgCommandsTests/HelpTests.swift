@@ -133,16 +133,16 @@ import Testing
     ("--frobnicate", "; see imgctl help"),
     ("-v", "imgctl --version prints the version, and imgctl help the commands"),
     ("--verbose", "imgctl --version prints the version"),
-    ("list -v", "it is an option of imgctl submit"),
-    ("list --verbose", "it is an option of imgctl submit"),
+    ("list -v", "it is an option of submit"),
+    ("list --verbose", "it is an option of submit"),
     ("submit a -o d", "imgctl export JOB DIR writes the files"),
     ("submit a --output=d", "imgctl export JOB DIR writes the files"),
-    ("submit a --retries 3", "--attempts N of imgctl submit"),
+    ("submit a --retries 3", "--attempts N of submit"),
     ("submit a -j 4", "imgctl limits --transfers N"),
-    ("submit a --store-budget 1G", "it is an option of imgctl start"),
+    ("submit a --store-budget 1G", "it is an option of start"),
     ("submit a --no-cache", "--cache-policy reload"),
     ("submit a --frobnicate", "; see imgctl submit --help"),
-    ("retry 7 --size 384", "it is an option of imgctl submit: a job keeps its sizes"),
+    ("retry 7 --size 384", "it is an option of submit: a job keeps its sizes"),
     ("get http://h/ --bg white", "did you mean --background?"),
     ("failures 7 --csv --tsv", "--csv and --tsv exclude each other"),
     // Operands.
@@ -282,6 +282,7 @@ import Testing
       #"imgctl --data-dir 'it'\''s' stop; imgctl --data-dir 'it'\''s' start"#
     ),
     ("--frobnicate --data-dir d list", "see imgctl list", "see imgctl --data-dir d list"),
+    ("--data-dir d list", "the end of imgctl wait 7", "the end of imgctl --data-dir d wait 7"),
     (
       "--data-dir d cancel", "imgctl cancel: JOB is missing: imgctl cancel JOB",
       "imgctl cancel: JOB is missing: imgctl --data-dir d cancel JOB"
@@ -295,8 +296,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "imgctl cache rm: URL is missing", "see imgctl list --help", "it is an option of imgctl submit",
-    "the settings of the last imgctl start", "open /srv/imgctl list", "imgctl sets it itself",
+    "imgctl cache rm: URL is missing", "imgctl: imgctl cache rm: URL is missing",
+    "it is an option of submit", "open /srv/imgctl list", "imgctl sets it itself",
     "see imgctl help", "imgctl: unknown option", "imgctl 0.1.0 has no setting",
   ])
   func `what is no advised command has no places`(text: String) {

@@ -275,7 +275,7 @@ import Testing
     ("--json cache", "imgctl cache: no command given; see imgctl help cache"),
     (
       "--size 3 list",
-      "imgctl list: unknown option \"--size\"; it is an option of imgctl submit, of imgctl get, of imgctl cache get"
+      "imgctl list: unknown option \"--size\"; it is an option of submit, of get, of cache get"
     ),
     (
       "logs x",
@@ -312,7 +312,7 @@ import Testing
     ("submit a --siz 3", "imgctl submit: unknown option \"--siz\"; did you mean --size?"),
     (
       "submit a --workers 3",
-      "imgctl submit: unknown option \"--workers\"; it is an option of imgctl start, of imgctl config set"
+      "imgctl submit: unknown option \"--workers\"; it is an option of start, of config set"
     ),
     ("submit a --size 0x3", "imgctl submit: --size: \"0\" is not from 1 to 16383"),
     (
@@ -408,7 +408,7 @@ import Testing
     ),
     (
       "get a --decode lazy",
-      "imgctl get: unknown option \"--decode\"; it is an option of imgctl submit, of imgctl cache put"
+      "imgctl get: unknown option \"--decode\"; it is an option of submit, of cache put"
     ),
     ("wait seven", "imgctl wait: JOB: \"seven\" is not a job number; see imgctl list"),
     ("cancel 0", "imgctl cancel: JOB: \"0\" is not a job number; see imgctl list"),
@@ -437,11 +437,11 @@ import Testing
     ),
     (
       "cache put http://h/ a.jpg --delay 1s",
-      "imgctl cache put: unknown option \"--delay\"; it is an option of imgctl submit, of imgctl get"
+      "imgctl cache put: unknown option \"--delay\"; it is an option of submit, of get"
     ),
     (
       "get http://h/ --priority 1",
-      "imgctl get: unknown option \"--priority\"; it is an option of imgctl submit"
+      "imgctl get: unknown option \"--priority\"; it is an option of submit"
     ),
     (
       "submit a --order filo",

@@ -194,7 +194,7 @@ extension ImageError.Code {
       "to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient"
     case .optedOut:
       "opted_out: their origins do not permit this use; see --respect-opt-out and "
-        + "--respect-robots in imgctl submit --help"
+        + "--respect-robots in imgctl help submit"
     default: nil
     }
   }

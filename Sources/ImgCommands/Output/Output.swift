@@ -155,34 +155,32 @@ package struct TypedPlaces: Sendable {
     }.joined(separator: " ")
   }
 
-  /// A text in which the commands that it advises carry the places.
+  /// A text in which the commands to type carry the places.
+  ///
+  /// A message writes `imgctl` before a command only if that is to be typed, or is the name in front of an error,
+  /// which a colon follows. Elsewhere it names the command by its own words, such as `submit`.
   package func completed(_ text: String) -> String {
     guard !flags.isEmpty else { return text }
     var completed = ""
     let parts = text.split(separator: "imgctl ", omittingEmptySubsequences: false)
     for (index, part) in parts.enumerated() {
       if index > 0 {
-        completed += Self.isAdvice(part, after: completed) ? "imgctl \(flags) " : "imgctl "
+        completed += Self.isTyped(part, after: completed.last) ? "imgctl \(flags) " : "imgctl "
       }
       completed += part
     }
     return completed
   }
 
-  /// Whether a command is one to type, and not the name of one.
+  /// Whether a command is one to type.
   ///
   /// - Parameters:
   ///   - rest: what follows `imgctl`.
-  ///   - text: what precedes it.
-  private static func isAdvice(_ rest: Substring, after text: String) -> Bool {
-    let word = rest.prefix(while: \.isLetter)
-    guard commandWords.contains(String(word)), text.last.map(" (\n\"".contains) ?? true,
-      !text.hasSuffix(" of "), !text.hasSuffix(" last "),
-      !rest.dropFirst(word.count).hasPrefix(" --help")
-    else { return false }
-    // An error begins with the name of the command that failed.
-    return !text.isEmpty
-      || !CommandTable.all.contains { rest.hasPrefix("\($0.words.joined(separator: " ")): ") }
+  ///   - last: what precedes it; within a word, that is a path.
+  private static func isTyped(_ rest: Substring, after last: Character?) -> Bool {
+    (last.map(" (\n\"".contains) ?? true)
+      && commandWords.contains(String(rest.prefix(while: \.isLetter)))
+      && !CommandTable.all.contains { rest.hasPrefix("\($0.words.joined(separator: " ")):") }
   }
 }
 
