@@ -189,9 +189,14 @@ public final class ImageMemoryCache: Sendable {
 
   /// Forgets all images of a URL and their pixels: in every variant, and for every spelling of the URL.
   public func removeImages(of url: String) {
-    guard let url = try? ImageURL(line: url) else { return }
+    removeImages(for: ImageRequest(url: url))
+  }
+
+  /// Forgets all images of the picture of a request and their pixels, see ``ImageCache/removeAll(for:)``.
+  public func removeImages(for request: ImageRequest) {
+    let name = MemoryKey(request).name
     state.withLock { state in
-      let unwanted = state.entries.keys.filter { $0.request.isOf(url) }
+      let unwanted = state.entries.keys.filter { $0.request.name == name }
       for key in unwanted { state.entries.remove(key) }
     }
   }
@@ -237,10 +242,8 @@ struct MemoryKey: Hashable, Sendable {
     version = request.cacheKey == nil ? request.version : nil
   }
 
-  /// Whether the image is one of a URL, in whatever spelling.
-  func isOf(_ other: ImageURL) -> Bool {
-    url == other.text || (try? ImageURL(line: url))?.text == other.text
-  }
+  /// What names the picture: the same for each spelling of its URL.
+  var name: String { (try? ImageURL(line: url))?.text ?? url }
 
   /// What a cache needs for the key, in bytes.
   var byteCount: Int {

@@ -304,10 +304,10 @@ extension InMemoryCluster: CacheTransport {
     return withStore { $0.remove(MemoryKey(request)) }
   }
 
-  /// Removes the images of a URL from the store.
-  public func removeImages(of url: String) async throws(ImageError) -> Int {
-    let url = try ClusterRequest(ImageRequest(url: url)).url
-    return withStore { $0.removeAll(of: url) }
+  /// Removes the images of the request's picture from the store.
+  public func removeImages(for request: ImageRequest) async throws(ImageError) -> Int {
+    _ = try ClusterRequest(request)
+    return withStore { $0.removeAll(named: MemoryKey(request).name) }
   }
 
   /// Removes expired images from the store.
@@ -383,8 +383,8 @@ struct InMemoryStore {
   }
 
   /// - Returns: how many were there.
-  mutating func removeAll(of url: ImageURL) -> Int {
-    remove { key, _ in key.isOf(url) }
+  mutating func removeAll(named name: String) -> Int {
+    remove { key, _ in key.name == name }
   }
 
   /// - Returns: how many had expired.

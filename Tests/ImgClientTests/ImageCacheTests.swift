@@ -239,6 +239,36 @@ struct ImageCacheTests {
   }
 
   @Test(arguments: Backend.allCases)
+  func `a picture is removed in every size by its cache key, whatever its URL is`(
+    backend: Backend
+  ) async throws {
+    let (backend, client) = try backend.serving("a", "b")
+    func request(_ picture: String, named key: String?, size: Int = 256) -> ImageRequest {
+      var request = ImageRequest(url: backend.url(picture), size: size)
+      request.cacheKey = key
+      return request
+    }
+    let named = [64, 256].map { request("a", named: "photo-1", size: $0) }
+    let others = [request("a", named: nil), request("a", named: "photo-2")]
+    for request in named + others { _ = try await client.image(for: request) }
+    #expect(try await client.cache.removeAll(for: request("b", named: "photo-1")) == 2)
+    for request in named { #expect(try client.cachedImage(for: request) == nil) }
+    for request in others { #expect(try client.cachedImage(for: request) != nil) }
+  }
+
+  @Test(arguments: Backend.allCases)
+  func `a picture is removed whatever its ignored query is`(backend: Backend) async throws {
+    // The real origin serves a path whatever the query is.
+    let (backend, client) = try backend.serving("a", "a?signature=1")
+    var request = ImageRequest(url: backend.url("a?signature=1"), size: 64)
+    request.ignoredQuery = ["signature"]
+    _ = try await client.image(for: request)
+    request.url = backend.url("a?signature=2")
+    #expect(try await client.cache.removeAll(for: request) == 1)
+    #expect(try client.cachedImage(for: request) == nil)
+  }
+
+  @Test(arguments: Backend.allCases)
   func `a URL that was missing is fetched again after its removal`(backend: Backend) async throws {
     let (backend, client) = try backend.serving()
     let url = backend.url("a")

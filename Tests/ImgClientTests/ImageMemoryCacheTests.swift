@@ -169,6 +169,21 @@ struct ImageMemoryCacheTests {
     for url in others { #expect(cache.image(for: ImageRequest(url: url, size: 8)) != nil) }
   }
 
+  @Test func `the images of a cache key can be forgotten, and no others`() {
+    var named = ImageRequest(url: "https://example.org/a", size: 8)
+    cache.insert(image(10), for: named)
+    named.cacheKey = "photo 1"
+    for size in [8, 9] {
+      named.variant = ImageVariant(size: size)
+      cache.insert(image(10), for: named)
+    }
+    named.url = "https://example.org/b"
+    cache.removeImages(for: named)
+    #expect(cache.statistics.count == 1)
+    cache.removeImages(of: "https://example.org/a")
+    #expect(cache.statistics.count == 0)
+  }
+
   @Test func `little memory of the machine leaves an eighth of the capacity`() {
     let memory = AvailableMemory(availableByteCount: 4, totalByteCount: 100)
     let cache = ImageMemoryCache(capacity: 16 << 20, pressure: MemoryPressure { [memory] })

@@ -110,8 +110,17 @@ public struct ImageCache: Sendable {
   /// - Returns: how many records the store had, without the downloads.
   @discardableResult
   public func remove(_ url: String) async throws(ImageError) -> Int {
-    let removedCount = try await cacheTransport.removeImages(of: url)
-    memory?.removeImages(of: url)
+    try await removeAll(for: ImageRequest(url: url))
+  }
+
+  /// Removes everything of the picture of a request, as ``remove(_:)`` does that of a URL. The picture is the one
+  /// that ``ImageRequest/cacheKey`` names, else that of the URL without ``ImageRequest/ignoredQuery``.
+  ///
+  /// - Returns: how many records the store had, without unfinished downloads.
+  @discardableResult
+  public func removeAll(for request: ImageRequest) async throws(ImageError) -> Int {
+    let removedCount = try await cacheTransport.removeImages(for: request)
+    memory?.removeImages(for: request)
     return removedCount
   }
 
@@ -221,10 +230,10 @@ public protocol CacheTransport: ImageTransport {
   /// - Returns: whether the store had it.
   func removeImage(for request: ImageRequest) async throws(ImageError) -> Bool
 
-  /// Removes everything of a URL, in every size.
+  /// Removes everything of the picture of a request, in every size.
   ///
   /// - Returns: how many records the store had.
-  func removeImages(of url: String) async throws(ImageError) -> Int
+  func removeImages(for request: ImageRequest) async throws(ImageError) -> Int
 
   /// Removes what has expired.
   ///

@@ -45,9 +45,9 @@ extension ClusterTransport: CacheTransport {
   }
 
   /// Removes the records from the store. A coordinator that runs forgets that the picture was missing.
-  public func removeImages(of url: String) async throws(ImageError) -> Int {
-    let name = PictureName(try ClusterRequest(ImageRequest(url: url)).url)
-    return try await BlockingCall.run(about: url) { [places, store = openedStore] in
+  public func removeImages(for request: ImageRequest) async throws(ImageError) -> Int {
+    let name = try ClusterRequest(request).name
+    return try await BlockingCall.run(about: request.url) { [places, store = openedStore] in
       let removedCount = try store.removeRecords(of: [name])
       // Last, so that a request that follows finds neither a record nor a remembered failure.
       places.forgetFailures(of: [name.text])
