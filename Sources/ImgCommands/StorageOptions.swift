@@ -18,8 +18,8 @@ enum StorageOptions {
     "--keep", "WHAT",
     help:
       "What to store: none, thumbnail, original (the picture as received), all, or auto: the thumbnail and, "
-      + "for a while, an original that is not large (--keep-auto-size). With an original, other sizes need no "
-      + "further fetch. Default: thumbnail; of get, auto.")
+      + "for a while, an original that is not large (--keep-auto-size). With an original, another size later "
+      + "needs no fetch; without one, it fetches again. Default: thumbnail; of get, auto.")
   private static let decode = OptionDescription(
     "--decode", "WHEN",
     help:
