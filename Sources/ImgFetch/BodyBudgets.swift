@@ -215,14 +215,12 @@ final class BandwidthQueue {
     limits.flatMap { $0.isLimited ? $0 : nil }
   }
 
-  /// A client waits for a transfer, until ``forget(_:)``.
-  func expedite(_ id: TransferID) {
+  /// A client waits for a transfer from now on, or no more. None waits for one that is over.
+  func setUrgent(_ isUrgent: Bool, _ id: TransferID) {
+    guard isUrgent else { return _ = urgent.remove(id) }
     urgent.insert(id)
     held.filter { $0.id == id }.forEach { reserve(for: $0.host) }
   }
-
-  /// The transfer is over.
-  func forget(_ id: TransferID) { urgent.remove(id) }
 
   /// Whether bytes of a transfer from a host may pass now.
   func isOpen(_ id: TransferID, of host: SharedBandwidth.Host) -> Bool {

@@ -324,7 +324,7 @@ extension Scheduler {
     move(waiting.id, to: hold == .decode ? .decoding(lease) : .transferring(lease))
     beginTimes(ofLinesAt: waiting.id)
     let item = work.item(waiting.id)
-    noteUpdates(item.updates, of: item.id)
+    noteUpdates(of: item.id, after: item.urgency.viewer > 0 ? [] : nil)
     return Lease.Granted(item: item, lease: lease, worker: worker)
   }
 

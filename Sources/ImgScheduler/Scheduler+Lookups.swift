@@ -99,8 +99,11 @@ extension Scheduler {
     var waiter = newcomer
     // No copy of the item is alive when it changes, so that its list of waiters grows in place.
     guard
-      let (needsStartTag, isBegun, numbers, host) = work[id].map({
-        ($0.competes && $0.isOfLines, $0.isBegun, StageNumbers($0.stage), $0.host)
+      let (needsStartTag, isBegun, numbers, host, updates) = work[id].map({
+        (
+          $0.competes && $0.isOfLines, $0.isBegun, StageNumbers($0.stage), $0.host,
+          waiter.viewer == nil ? nil : $0.updates
+        )
       })
     else { preconditionFailure("an open item has not ended") }
     if needsStartTag { jobs.assignStartTag(to: &waiter) }
@@ -108,7 +111,8 @@ extension Scheduler {
     effects += jobs.count([waiter], at: id, host: host, by: numbers, at: now.wall)
     let isMoreUrgent = work.join(waiter, id, defaultExpiry: limits.defaultExpiry)
     noteTimeouts(of: [waiter], at: id)
-    noteUpdates(waiter.updates, of: id, isUrgent: waiter.viewer != nil)
+    // What one is told who joins, the worker tells again to all.
+    if waiter.viewer != nil { noteUpdates(of: id, after: waiter.updates.isEmpty ? updates : nil) }
     return isMoreUrgent
   }
 

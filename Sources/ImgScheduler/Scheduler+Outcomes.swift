@@ -171,8 +171,10 @@ extension Scheduler {
   /// Takes waiters off an item. Their lines go back to their lists.
   @discardableResult
   mutating func remove(from id: WorkID, where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+    let updates = work.item(id).updates
     let leaving = work.change(id) { $0.remove(where: isLeaving) }
     guard !leaving.isEmpty else { return [] }
+    noteUpdates(of: id, after: updates)
     let item = work.item(id)
     countOut(leaving, of: item)
     for waiter in leaving {
@@ -235,6 +237,7 @@ extension Scheduler {
       let item = work.item(timed.item)
       let ended = work.change(timed.item) { $0.remove { $0.who == timed.who } }
       countOut(ended, of: item)
+      noteUpdates(of: timed.item, after: item.updates)
       let viewerCount = ended.count { $0.viewer != nil }
       let byteCount = work.change(timed.item) { item in
         item.departedViewerCount += viewerCount

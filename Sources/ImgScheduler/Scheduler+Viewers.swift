@@ -177,18 +177,18 @@ extension UncachedThumbnail {
 
 /// What viewers are told of pictures while they arrive: previews and progress.
 ///
-/// The worker of a lease is asked for what the viewers want that wait for the lease's item: after the lease was
-/// granted, or when such a viewer joins, which then is told from that moment on. The wish is not withdrawn
-/// when the viewer leaves.
+/// The worker of a lease knows what the viewers want that wait for the lease's item: after the lease was
+/// granted, and when such a viewer joins, which then is told from that moment on, or leaves. It also knows by that
+/// whether any waits.
 extension Scheduler {
   /// Notes what viewers want to be told of an item, if it is being transferred.
   ///
-  /// - Parameter isUrgent: whether a viewer has joined it. Limits of bandwidth hold it after others then.
-  mutating func noteUpdates(_ updates: ArrivalUpdates, of id: WorkID, isUrgent: Bool = false) {
-    guard !updates.isEmpty || isUrgent && limits.isBandwidthLimited,
-      case .transferring(let lease) = work.item(id).stage
+  /// - Parameter former: what its worker was told before.
+  mutating func noteUpdates(of id: WorkID, after former: ArrivalUpdates?) {
+    let item = work.item(id)
+    guard !item.waiters.isEmpty, item.updates != former, case .transferring(let lease) = item.stage
     else { return }
-    viewers.want(updates, of: lease)
+    viewers.want(item.updates, of: lease)
   }
 
   /// Shows a preview to the viewers that want some, and have not seen more of the picture: a fetch that is

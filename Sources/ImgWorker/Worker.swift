@@ -305,7 +305,7 @@ final class Worker {
       records.write(.putRobots(record, origin: origin))
 
     case .startTransfer(let order): start(order)
-    case .expediteTransfer(let transfer): transfers.pool.expedite(transfer)
+    case .setUrgent(let isUrgent, let transfer): transfers.pool.setUrgent(isUrgent, transfer)
     case .followRedirect(let transfer, let wait): transfers.pool.follow(transfer, excluding: wait)
     case .cancelTransfer(let transfer): transfers.pool.cancel(transfer)
     case .releaseBody(let transfer): transfers.release(transfer)
@@ -330,7 +330,7 @@ final class Worker {
       resuming: records.queries.partial(for: order, copiedBy: transfers.pool, at: now),
       unlessMatching: records.queries.validators(for: order, at: now),
       begunAt: order.assignedAt.onContinuousClock)
-    if order.isUrgent { transfers.pool.expedite(id) }
+    transfers.pool.setUrgent(order.isUrgent, id)
   }
 
   /// - Returns: the end, if the body cannot be read.

@@ -8,7 +8,8 @@ package struct FetchOrder: Hashable, Sendable {
   package let name: PictureName
   package let request: ThumbnailRequest
   package let retention: Retention
-  package let isUrgent: Bool
+  /// Whether a client waits for it.
+  package internal(set) var isUrgent: Bool
   /// Whether a client uploaded the picture, which then replaces what the store has of its URL.
   package let isUpload: Bool
   /// Whether the result is pixels in place of a thumbnail. It is never stored.
@@ -112,12 +113,12 @@ struct FetchTask {
     let sign: NetworkSign?
   }
 
-  let order: FetchOrder
+  private(set) var order: FetchOrder
   var stage: Stage
   /// Whether the request was cancelled too late to end it at once. Its result may be any.
   var isCancelled = false
   /// What clients are told of its picture while that arrives.
-  var updates: ArrivalUpdates = []
+  private(set) var updates: ArrivalUpdates = []
   /// What its result reports as fetched.
   var bytesFetched = 0
   /// How long each part took so far.
@@ -126,6 +127,12 @@ struct FetchTask {
   init(_ order: FetchOrder, stage: Stage) {
     self.order = order
     self.stage = stage
+  }
+
+  /// Clients wait for it from now on, and are told this of its picture; `nil` if none waits any more.
+  mutating func want(_ updates: ArrivalUpdates?) {
+    order.isUrgent = updates != nil
+    self.updates = updates ?? []
   }
 
   /// - Precondition: it is being decoded.

@@ -43,8 +43,8 @@ struct SharedTransfer {
     case received(Body, isStored: Bool)
   }
 
-  /// The order of the lease that started it, which may have left since.
-  let order: FetchOrder
+  /// The order of the lease that started it, which may have left since. It is urgent while one of the leases is.
+  private(set) var order: FetchOrder
   /// Those whose decode is not over, in the order they attached; never empty before the end.
   private(set) var leases: [LeaseID]
   private var phase = Phase.receiving
@@ -92,9 +92,20 @@ struct SharedTransfer {
   /// - Returns: whether no lease is left.
   mutating func remove(_ lease: LeaseID) -> Bool {
     leases.removeAll { $0 == lease }
+    endUpdates(for: lease)
+    return leases.isEmpty
+  }
+
+  /// - Returns: whether that is a change.
+  mutating func setUrgent(_ isUrgent: Bool) -> Bool {
+    defer { order.isUrgent = isUrgent }
+    return order.isUrgent != isUrgent
+  }
+
+  /// The lease wants neither previews nor progress.
+  mutating func endUpdates(for lease: LeaseID) {
     previews?.remove(lease)
     progress?.remove(lease)
-    return leases.isEmpty
   }
 
   /// - Returns: a share for each lease. The first one counts the bytes: the lease that started the

@@ -45,7 +45,7 @@ extension WorkerMachine {
     switch transfers.attach(lease, key: order.transferKey) {
     case .receiving:
       tasks.update(lease) { $0.stage = .transferring }
-      if order.isUrgent { effects.append(.expediteTransfer(transfers.transfer(of: lease))) }
+      updateUrgency(of: transfers.transfer(of: lease))
       planUpdates(of: lease)
     case .received(let share): decode(share)
     case .none:
@@ -91,7 +91,20 @@ extension WorkerMachine {
 
   /// Takes a lease off a transfer whose body is on its way. The last one aborts the transfer.
   mutating func leaveTransfer(_ lease: LeaseID) {
-    if let transfer = transfers.leave(lease) { effects.append(.cancelTransfer(transfer)) }
+    let transfer = transfers.transfer(of: lease)
+    if transfers.leave(lease) != nil {
+      effects.append(.cancelTransfer(transfer))
+    } else {
+      updateUrgency(of: transfer)
+    }
+  }
+
+  /// Limits of bandwidth let a transfer pass first while a client waits for one of its leases.
+  private mutating func updateUrgency(of id: TransferID) {
+    let isUrgent = transfers[id].leases.contains { tasks[$0].order.isUrgent }
+    if transfers.update(id, { $0.setUrgent(isUrgent) }) {
+      effects.append(.setUrgent(isUrgent, id))
+    }
   }
 
   /// The assignments that name a URL; the others have failed.
@@ -343,12 +356,15 @@ extension WorkerMachine {
   package var watchedTransfers: Set<TransferID> { transfers.watched }
 
   /// Clients wait for a lease, and may want to be told of its picture while it arrives.
-  mutating func want(_ updates: ArrivalUpdates, of lease: LeaseID) {
+  ///
+  /// - Parameter updates: `nil` if no client waits any more.
+  mutating func want(_ updates: ArrivalUpdates?, of lease: LeaseID) {
     guard tasks.contains(lease) else { return }
-    if case .transferring = tasks[lease].stage {
-      effects.append(.expediteTransfer(transfers.transfer(of: lease)))
-    }
-    tasks.update(lease) { $0.updates.formUnion(updates) }
+    tasks.update(lease) { $0.want(updates) }
+    guard case .transferring = tasks[lease].stage else { return }
+    let transfer = transfers.transfer(of: lease)
+    updateUrgency(of: transfer)
+    transfers.update(transfer) { $0.endUpdates(for: lease) }
     planUpdates(of: lease)
   }
 

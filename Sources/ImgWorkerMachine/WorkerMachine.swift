@@ -291,8 +291,8 @@ extension WorkerMachine {
     /// Start the transfer that is named by the order's lease. It may continue a partial body, or ask
     /// whether stored records still match.
     case startTransfer(FetchOrder)
-    /// A client waits for the transfer from now on.
-    case expediteTransfer(TransferID)
+    /// A client waits for the transfer from now on, or no more.
+    case setUrgent(Bool, TransferID)
     /// - excluding: how long it waited for a slot, which does not count as its time.
     case followRedirect(TransferID, excluding: Duration)
     case cancelTransfer(TransferID)

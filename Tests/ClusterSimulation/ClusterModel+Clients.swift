@@ -342,3 +342,20 @@ extension Outcome {
     return [404, 410].contains(failure.httpStatus)
   }
 }
+
+extension ClusterModel {
+  /// Workers know whether viewers wait for what they fetch, and what these are told.
+  func checkUpdates(after event: Event) {
+    knownUpdates = knownUpdates.filter { scheduler.fetches.leases[$0.key] != nil }
+    for item in scheduler.work.all where !item.waiters.isEmpty {
+      guard case .transferring(let lease) = item.stage, let known = knownUpdates[lease] else {
+        continue
+      }
+      let viewers = item.waiters.compactMap(\.viewer)
+      let wanted = viewers.reduce(into: ArrivalUpdates()) { $0.formUnion(updates[$1] ?? []) }
+      check(
+        known == (viewers.isEmpty ? nil : wanted), "a worker knows other viewers of \(lease)", event
+      )
+    }
+  }
+}

@@ -73,8 +73,12 @@ extension ClusterModel {
     case .lookup(let batch):
       if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
-    case .fetch(let batch): batch.items.forEach { noteFetch($0, of: batch) }
-    case .attach(let batch): attachedCount += batch.items.count
+    case .fetch(let batch):
+      noteViewers(of: batch)
+      batch.items.forEach { noteFetch($0, of: batch) }
+    case .attach(let batch):
+      noteViewers(of: batch)
+      attachedCount += batch.items.count
     case .decode(let batch): decodeStarts += batch.items.map(\.url)
     case .decodeUpload(let picture): decodeStarts.append(picture.url ?? Self.uploaded)
     case .followRedirects(let transfers):
@@ -82,11 +86,18 @@ extension ClusterModel {
         checkRate(of: host)
       }
     case .updates(let lease, let updates):
-      if updates.contains(.previews) { previewLeases.append(lease) }
-      if updates.contains(.progress) { progressLeases.append(lease) }
+      if updates?.contains(.previews) == true { previewLeases.append(lease) }
+      if updates?.contains(.progress) == true { progressLeases.append(lease) }
+      knownUpdates.updateValue(updates, forKey: lease)
       // Nothing is wanted of what has ended.
       if scheduler.fetches.leases[lease] == nil { fail("updates of \(lease), which has ended") }
     case .cancel, .drain: break
+    }
+  }
+
+  private func noteViewers(of batch: Batch) {
+    for item in batch.items {
+      knownUpdates.updateValue(batch.isUrgent ? [] : nil, forKey: item.lease)
     }
   }
 

@@ -10,6 +10,7 @@ extension ClusterModel {
     if let fleet { checkFleet(fleet, after: event) } else { checkModels(after: event) }
     checkItems(after: event)
     checkTimeouts(after: event)
+    checkUpdates(after: event)
     checkClientFetches(after: event)
     let pictures = scheduler.work.all.flatMap {
       [$0.picture?.file, $0.body?.file].compactMap(\.self)

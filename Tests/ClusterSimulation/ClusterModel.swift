@@ -75,6 +75,8 @@ final class ClusterModel {
   var updates: [ViewerID: ArrivalUpdates] = [:]
   /// How many previews viewers were shown.
   var previewCounts: [ViewerID: Int] = [:]
+  /// What workers know of the viewers of leases; `nil` if there is none.
+  var knownUpdates: [LeaseID: ArrivalUpdates?] = [:]
   /// The leases whose workers were asked for previews.
   var previewLeases: [LeaseID] = []
   /// The bytes that viewers were told have arrived.

@@ -298,7 +298,7 @@ import Testing
     let ids = try ["/a", "/b", "/c"].map { try fetcher.start(origin.baseURL + $0) }
     try runUntilHeld(ids, fetcher)
     let counts = ids.map { arrived([$0], fetcher) }
-    fetcher.pool.expedite(ids[2])
+    fetcher.pool.setUrgent(true, ids[2])
     for _ in 1...10 {
       clock.now += 200_000_000
       let before = arrived([ids[2]], fetcher)
@@ -306,6 +306,25 @@ import Testing
       try runUntilHeld(ids, fetcher)
     }
     #expect(ids.prefix(2).map { arrived([$0], fetcher) } == Array(counts.prefix(2)))
+    bandwidth.setRates(.init(), at: clock.now)
+    try fetcher.run { fetcher.finished.count == 3 }
+  }
+
+  @Test func `what no client waits for any more takes turns with all that is held`() throws {
+    let fetcher = try fetcher()
+    bandwidth.setRates(.init(whole: 100_000), at: clock.now)
+    let ids = try ["/a", "/b", "/c"].map { try fetcher.start(origin.baseURL + $0) }
+    try runUntilHeld(ids, fetcher)
+    let counts = ids.map { arrived([$0], fetcher) }
+    fetcher.pool.setUrgent(true, ids[2])
+    fetcher.pool.setUrgent(false, ids[2])
+    for _ in 1...10 {
+      clock.now += 200_000_000
+      let before = arrived(ids, fetcher)
+      try fetcher.run { arrived(ids, fetcher) > before }
+      try runUntilHeld(ids, fetcher)
+    }
+    #expect(zip(ids, counts).allSatisfy { arrived([$0], fetcher) > $1 })
     bandwidth.setRates(.init(), at: clock.now)
     try fetcher.run { fetcher.finished.count == 3 }
   }

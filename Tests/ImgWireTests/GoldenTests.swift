@@ -165,6 +165,7 @@ enum GoldenMessages {
           lease: lease, url: nil, request: ThumbnailRequest(variant: .standard),
           retention: Retention(after: .milliseconds(1)), byteCount: 0, wantsPixels: true)),
       "updates": .updates(lease, [.previews, .rows]),
+      "updates_ended": .updates(lease, nil),
       "decode_upload_fetched": .decodeUpload(
         Upload(
           lease: lease, url: "https://example.com/a.jpg",

@@ -33,14 +33,22 @@ struct PreviewTests {
     driver.advance(by: Self.interval)
   }
 
-  @Test mutating func `a transfer is expedited when a client joins it`() {
+  @Test mutating func `a transfer is urgent while a client waits for one of its leases`() {
     var driver = TestDriver()
     driver.fetch([1])
     let urgent = TestDriver.batch([2], isUrgent: true)
-    #expect(driver.handle(.received(.attach(urgent))) == ["expedite 1"])
-    #expect(driver.handle(.received(.updates(1, []))) == ["expedite 1"])
+    #expect(driver.handle(.received(.attach(urgent))) == ["urgent 1"])
+    #expect(driver.handle(.received(.updates(1, []))).isEmpty, "it is")
+    #expect(driver.handle(.received(.updates(2, nil))).isEmpty, "a client waits for the other")
+    #expect(driver.cancel([1]) == ["not urgent 1"])
+    #expect(driver.handle(.received(.updates(2, []))) == ["urgent 1"])
     driver.receiveBody(of: 1)
-    #expect(driver.handle(.received(.updates(1, []))).isEmpty, "nothing is to come")
+    #expect(driver.handle(.received(.updates(2, nil))).isEmpty, "nothing is to come")
+  }
+
+  @Test mutating func `no preview is made for a client that has left`() {
+    driver.handle(.received(.updates(1, nil)))
+    #expect(grow(1_000) == [])
   }
 
   @Test mutating func `a preview is made for a lease that wants some, and sent`() {

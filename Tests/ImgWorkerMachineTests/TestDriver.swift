@@ -235,7 +235,8 @@ extension WorkerMachine.Effect {
       "fetch robots \(url.origin)\(contact.map { " for \($0.text)" } ?? "")"
     case .storeRobots(_, let origin): "store robots \(origin)"
     case .startTransfer(let order): "start \(order.lease.rawValue)"
-    case .expediteTransfer(let transfer): "expedite \(transfer.rawValue)"
+    case .setUrgent(let isUrgent, let transfer):
+      "\(isUrgent ? "urgent" : "not urgent") \(transfer.rawValue)"
     case .followRedirect(let transfer, let wait):
       "follow \(transfer.rawValue)\(wait == .zero ? "" : " after \(wait)")"
     case .cancelTransfer(let transfer): "cancel transfer \(transfer.rawValue)"

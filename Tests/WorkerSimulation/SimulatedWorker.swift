@@ -203,7 +203,7 @@ package final class SimulatedWorker {
     case .storeRobots(_, let origin): operations.append(.robotsRecord(origin))
 
     case .startTransfer(let order): start(order)
-    case .expediteTransfer: break
+    case .setUrgent: break
     case .followRedirect(let transfer, _): follow(transfer)
     case .cancelTransfer(let transfer): cancel(transfer)
     case .releaseBody(let transfer):

@@ -193,21 +193,21 @@ package final class TransferPool {
       context.bandwidth.remove(id)
       running.recycle(transfer)
     }
-    context.bandwidth.forget(id)
+    context.bandwidth.setUrgent(false, id)
     drainCompletions()
   }
 
-  /// A client waits for a transfer: the limits of bandwidth let it pass first. Ignores a number that is not known any
-  /// more.
-  package func expedite(_ id: TransferID) {
-    if running[id] != nil || redirects.contains(id) { context.bandwidth.expedite(id) }
+  /// Whether a client waits for a transfer, which the limits of bandwidth then let pass first. Ignores a number
+  /// that is not known, or not any more.
+  package func setUrgent(_ isUrgent: Bool, _ id: TransferID) {
+    if running[id] != nil || redirects.contains(id) { context.bandwidth.setUrgent(isUrgent, id) }
   }
 
   /// The transfers that ended since the last call, in the order in which they ended. Call it after
   /// each of the others. Give each body back to ``releaseBody(_:)``.
   package func takeFinished() -> [FinishedTransfer] {
     defer { finished = [] }
-    finished.forEach { context.bandwidth.forget($0.id) }
+    finished.forEach { context.bandwidth.setUrgent(false, $0.id) }
     return finished
   }
 

@@ -23,8 +23,9 @@ package struct ViewerTable {
   private var reports = PriorityQueue<ViewerID, Instant>()
   /// What they were told last.
   private var reported: [ViewerID: Wait] = [:]
-  /// Leases whose viewers want updates while the picture arrives. Their workers have not been asked yet.
-  private var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates)] = []
+  /// Leases whose viewers have changed, with what they want to be told; `nil` if none is left. Their workers do
+  /// not know yet.
+  private var wantedUpdates: [(lease: LeaseID, updates: ArrivalUpdates?)] = []
 
   /// Viewers that are told what they wait for. Further ones hear only their answer.
   static let reportMaximum = 1_024
@@ -105,11 +106,13 @@ package struct ViewerTable {
   // MARK: - Updates
 
   /// Viewers wait for a lease, and may want to be told of its picture while it arrives.
-  mutating func want(_ updates: ArrivalUpdates, of lease: LeaseID) {
+  ///
+  /// - Parameter updates: `nil` if no viewer waits any more.
+  mutating func want(_ updates: ArrivalUpdates?, of lease: LeaseID) {
     wantedUpdates.append((lease, updates))
   }
 
-  /// Asks workers for what viewers want, after the messages that grant the leases.
+  /// Tells workers what viewers want, after the messages that grant the leases.
   mutating func requestUpdates(in leases: LeaseTable) -> [Effect] {
     guard !wantedUpdates.isEmpty else { return [] }
     defer { wantedUpdates = [] }

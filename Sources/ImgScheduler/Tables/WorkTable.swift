@@ -207,8 +207,10 @@ package struct WorkItem {
     urgency = min(urgency, urgency(of: waiter))
   }
 
-  /// What viewers are told while it arrives.
-  var updates: ArrivalUpdates { waiters.reduce(into: []) { $0.formUnion($1.updates) } }
+  /// What viewers are told while it arrives; `nil` if none waits for it.
+  var updates: ArrivalUpdates? {
+    urgency.viewer > 0 ? waiters.reduce(into: []) { $0.formUnion($1.updates) } : nil
+  }
 
   /// Whether only lines wait for it.
   package var isOfLines: Bool { waiters.allSatisfy { $0.job != nil } }

@@ -24,11 +24,11 @@ package indirect enum CoordinatorMessage: Hashable, WireMessage {
   case decodeUpload(Upload)
   /// Continue these redirected transfers: they have slots at their new hosts.
   case followRedirects([TransferID])
-  /// Clients wait for this lease, which limits of bandwidth hold after all others. They may want to be told of its
-  /// picture while it arrives. The worker sends previews as
-  /// `preview`, and how much has arrived as `progress`. It ignores a lease whose body has arrived, or that has
-  /// none to wait for.
-  case updates(LeaseID, ArrivalUpdates)
+  /// Clients wait for this lease from now on, so that limits of bandwidth hold it after all others. They may want
+  /// to be told of its picture while it arrives: the worker sends previews as `preview`, and how much has arrived
+  /// as `progress`. Without updates no client waits for the lease any more. The worker ignores a lease that has
+  /// ended.
+  case updates(LeaseID, ArrivalUpdates?)
   /// No client and no job waits for these leases. The worker may stop their work. Each lease still
   /// ends with a result; the coordinator ignores it.
   case cancel([LeaseID])
@@ -59,7 +59,8 @@ extension CoordinatorMessage {
     case .decodeUpload(let payload): try f.message("decode_upload", payload)
     case .followRedirects(let transfers): try f.message("follow_redirects", "transfers", transfers)
     case .updates(let lease, let updates):
-      try f.message("updates", "lease", lease, "updates", updates)
+      try f.message("updates", "lease", lease)
+      try f.optional("updates", updates)
     case .cancel(let leases): try f.message("cancel", "leases", leases)
     case .sweep(let moment): try f.message("sweep", "expired_at", moment)
     case .unpin(let jobs): try f.message("unpin", "jobs", jobs)
@@ -79,7 +80,7 @@ extension CoordinatorMessage {
     case "decode": .decode(try f.payload())
     case "decode_upload": .decodeUpload(try f.payload())
     case "follow_redirects": .followRedirects(try f.member("transfers"))
-    case "updates": .updates(try f.member("lease"), try f.member("updates"))
+    case "updates": .updates(try f.member("lease"), try f.optional("updates", nil))
     case "cancel": .cancel(try f.member("leases"))
     case "sweep": .sweep(expiredAt: try f.member("expired_at"))
     case "unpin": .unpin(try f.member("jobs"))
@@ -113,7 +114,7 @@ package struct Batch: Hashable, Sendable, Fielded {
   /// The retention of the results. In a look-up it applies to the hits: the worker extends a shorter
   /// retention before it answers.
   package let retention: Retention
-  /// Whether a client waits for each result. The worker decodes urgent pictures first, newest first.
+  /// Whether a client waits for each result now. The worker decodes urgent pictures first, newest first.
   package let isUrgent: Bool
   package let items: [Assignment]
   /// Whether a stale record counts as a hit if stale-if-error allows it (RFC 5861 section 4). Set
