@@ -90,9 +90,11 @@ extension Scheduler {
     return isOfNetwork
   }
 
-  /// A host has sent its robots.txt. That may be all that a trial of the network asks it for.
-  mutating func noteAnswer(of host: String) {
-    _ = network.note(.answer, of: HostGroup.name(of: host), at: now.instant)
+  /// A host has answered that was asked for its robots.txt. That may be all that a trial of the network asks it
+  /// for. A web page is the answer of many hosts that have none: it does not show a network that wants a login.
+  mutating func noteAnswer(_ robots: RobotsFetch) {
+    let evidence = robots.sign == .page ? NetworkEvidence.answer : .response
+    _ = network.note(evidence, of: HostGroup.name(of: robots.host), at: now.instant)
     updateGate()
   }
 

@@ -202,7 +202,7 @@ extension Scheduler {
     for delay in updates.crawlDelays { fetches.queue.noteCrawlDelay(delay, at: now.instant) }
     for held in updates.held { fetches.noteHeld(held, by: worker, at: now.instant) }
     for host in updates.extraRequests { fetches.queue.takeToken(of: host, at: now.instant) }
-    for host in updates.robotsFetched { noteAnswer(of: host) }
+    for answer in updates.robotsFetched { noteAnswer(answer) }
     for lease in updates.robotsKnown {
       fetches.endRobotsProbe(startedBy: lease, at: worker, now: now.instant)
     }

@@ -89,7 +89,7 @@ struct TransferDriver {
     }
     if let origin = robotsOrigins.removeValue(forKey: transfer.id) {
       return checked(transfer) { [answer = RobotsAnswer(transfer)] sign in
-        Input(.robotsFetched(origin: origin, answer.saying(sign)))
+        Input(.robotsFetched(origin: origin, answer, sign: sign))
       }
     }
     bodies[transfer.id] = HeldBody(leftBy: transfer, of: pool)
@@ -245,12 +245,6 @@ extension RobotsAnswer {
     case .failure(let failure) where failure.meansNoRobots: self = .rules(RobotsRules.none)
     case .failure(let failure): self = .unavailable(failure, isDeferred: transfer.isDeferred)
     }
-  }
-
-  /// The same with what its transfer says of the network.
-  fileprivate func saying(_ sign: NetworkSign?) -> RobotsAnswer {
-    guard case .unavailable(let failure, let isDeferred, _) = self else { return self }
-    return .unavailable(failure, isDeferred: isDeferred, sign: sign)
   }
 }
 

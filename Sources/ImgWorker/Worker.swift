@@ -167,7 +167,10 @@ final class Worker {
     guard storeCheckTime <= .now else { return }
     try storePlaces.requireThere()
     store.releaseIfDetached()
-    if store.takeReplacement() { try feed(Input(.storeReplaced)) }
+    if store.takeReplacement() {
+      records.queries.unstoredRobots.forget()
+      try feed(Input(.storeReplaced))
+    }
     storeCheckTime = .now + Self.heartbeatInterval
   }
 

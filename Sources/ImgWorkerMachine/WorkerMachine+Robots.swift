@@ -30,15 +30,12 @@ extension WorkerMachine {
     }
   }
 
-  /// - Parameter wasAsked: whether the origin has just been asked for its rules.
+  /// - Parameter wasAsked: whether the origin has just been asked for its rules, in place of a transfer.
   private mutating func decide(_ check: RobotsCache.Check, wasAsked: Bool = false) {
     switch robots.verdict(of: check.url, at: now.wall) {
     case .permitted(let crawlDelay):
       if let crawlDelay { report.crawlDelays.append(CrawlDelay(of: check.url.host, crawlDelay)) }
-      if wasAsked, check.step.isStart {
-        report.robotsFetched.append(check.url.host)
-        return requeue(check)
-      }
+      if wasAsked, check.step.isStart { return requeue(check) }
       if case .start(let transfer) = check.step {
         report.robotsKnown.append(transfers[transfer].order.lease)
       }
@@ -64,12 +61,17 @@ extension WorkerMachine {
     }
   }
 
-  mutating func robotsFetched(_ origin: String, _ answer: RobotsAnswer) {
+  mutating func robotsFetched(_ origin: String, _ answer: RobotsAnswer, _ sign: NetworkSign?) {
     switch answer {
     case .rules(let rules):
+      if let host = robots.waiting(for: origin).first?.url.host {
+        // What was asked for over TLS was answered by its own host.
+        report.robotsFetched.append(
+          RobotsFetch(from: host, sign: origin.hasPrefix("https:") ? nil : sign))
+      }
       effects.append(
         .storeRobots(robots.receive(rules, of: origin, at: now.wall), origin: origin))
-    case .unavailable(let failure, let isDeferred, let sign):
+    case .unavailable(let failure, let isDeferred):
       for check in robots.takeWaiting(for: origin) where isStillWanted(check) {
         if isDeferred {
           postpone(check, because: failure.ofRobots(of: origin))
@@ -81,8 +83,15 @@ extension WorkerMachine {
   }
 
   /// The other workers find the rules in the store: what waited continues.
-  mutating func robotsStored(_ origin: String) {
-    robots.rulesStored(of: origin, at: now.wall).forEach { decideAfterWait($0, wasAsked: true) }
+  ///
+  /// Rules that are not stored may be forgotten by the time a requeued transfer comes again. So it starts at once,
+  /// and the pace of the host counts the request for the rules, too.
+  mutating func robotsStored(_ origin: String, _ isStored: Bool) {
+    let waiting = robots.rulesStored(of: origin, at: now.wall)
+    if !isStored, let start = waiting.first(where: \.step.isStart) {
+      report.extraRequests.append(start.url.host)
+    }
+    waiting.forEach { decideAfterWait($0, wasAsked: isStored) }
   }
 
   private mutating func decideAfterWait(_ check: RobotsCache.Check, wasAsked: Bool = false) {
@@ -305,6 +314,5 @@ package enum RobotsAnswer: Sendable {
   /// The file is not available, which closes the origin for now (RFC 9309 section 2.3.1.4).
   ///
   /// - isDeferred: whether nothing was sent, because the host is in a cooldown.
-  /// - sign: what its transfer says of the network.
-  case unavailable(Failure, isDeferred: Bool, sign: NetworkSign? = nil)
+  case unavailable(Failure, isDeferred: Bool)
 }

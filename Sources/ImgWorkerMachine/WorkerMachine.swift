@@ -88,8 +88,8 @@ package struct WorkerMachine {
     case .partialStored(let transfer): partialStored(transfer)
 
     case .robotsRead(let url, let known): robotsRead(of: url, known)
-    case .robotsFetched(let origin, let answer): robotsFetched(origin, answer)
-    case .robotsStored(let origin): robotsStored(origin)
+    case .robotsFetched(let origin, let answer, let sign): robotsFetched(origin, answer, sign)
+    case .robotsStored(let origin, let isStored): robotsStored(origin, isStored)
     case .storeReplaced: storeReplaced()
 
     case .redirected(let transfer, let redirect): redirected(transfer, redirect)
@@ -179,7 +179,7 @@ package struct WorkerMachine {
 struct WorkerReport {
   var extraRequests: [String] = []
   var robotsKnown: [LeaseID] = []
-  var robotsFetched: [String] = []
+  var robotsFetched: [RobotsFetch] = []
   var slow: [TransferID] = []
   var fast: [TransferID] = []
   var held: [HeldTransfer] = []
@@ -356,10 +356,12 @@ extension WorkerMachine {
 
     /// The answer to ``Effect/readRobots(of:)``; `nil` if the store has no rules.
     case robotsRead(of: ImageURL, KnownRobots?)
-    /// The answer to ``Effect/fetchRobots(of:)``.
-    case robotsFetched(origin: String, RobotsAnswer)
-    /// The end of an ``Effect/storeRobots(_:origin:)``, stored or not.
-    case robotsStored(origin: String)
+    /// The answer to ``Effect/fetchRobots(of:contact:)``.
+    ///
+    /// - sign: what its transfer says of the network.
+    case robotsFetched(origin: String, RobotsAnswer, sign: NetworkSign? = nil)
+    /// The end of an ``Effect/storeRobots(_:origin:)``.
+    case robotsStored(origin: String, isStored: Bool = true)
     /// Another store is in the place of the one that was there: a user has emptied it.
     case storeReplaced
 

@@ -326,7 +326,8 @@ import Testing
     failAll(in: cluster)
     #expect(cluster.scheduler.clusterWait()?.kind == .offline)
     cluster.handle(
-      .fromWorker(worker, .hostUpdates(HostUpdates(robotsFetched: ["host1.test"]))))
+      .fromWorker(
+        worker, .hostUpdates(HostUpdates(robotsFetched: [RobotsFetch(from: "host1.test")]))))
     #expect(cluster.scheduler.clusterWait()?.kind != .offline)
   }
 
@@ -445,6 +446,20 @@ import Testing
     #expect(wait?.detail?.contains("imgctl retry \(job) --all") == true)
     cluster.advance(by: .seconds(30))
     #expect(cluster.finished().endedJobs[job]?.counts.done == 38)
+  }
+
+  @Test(arguments: [nil, NetworkSign.page])
+  func `a robots.txt that comes ends the wait for a login, unless it is a web page`(
+    sign: NetworkSign?
+  ) throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let worker = try #require(cluster.onlyWorker)
+    cluster.answeringLookups { $0.submit(spread(40)) }
+    failAll(in: cluster, Self.page, .page)
+    #expect(cluster.scheduler.clusterWait()?.kind == .captive)
+    let fetch = RobotsFetch(from: "host1.test", sign: sign)
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(robotsFetched: [fetch]))))
+    #expect((cluster.scheduler.clusterWait()?.kind == .captive) == (sign == .page))
   }
 
   @Test func `a list whose hosts all answer with pages ends`() {

@@ -203,6 +203,9 @@ enum GoldenMessages {
           ],
           extraRequests: ["example.com"],
           robotsKnown: [lease],
+          robotsFetched: [
+            RobotsFetch(from: "example.com"), RobotsFetch(from: "example.org", sign: .page),
+          ],
           slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)],
           held: [HeldTransfer(TransferID(rawValue: 18), for: .milliseconds(1_500))],
           crawlDelays: [CrawlDelay(of: "example.com", .seconds(10))])),

@@ -40,8 +40,45 @@ struct RobotsTests {
     #expect(
       driver.endTurn() == ["host updates", "released [1, 2]"],
       "the pace of the host has counted one request")
-    #expect(driver.hostUpdates.last?.robotsFetched.contains("example.com") == true)
+    #expect(driver.hostUpdates.last?.robotsFetched == [RobotsFetch(from: "example.com")])
     #expect(driver.fetch([3], TestDriver.url, .obedient) == ["start 3"])
+  }
+
+  @Test mutating func `rules that cannot be stored are used at once, and their request counts`() {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.none)))
+    #expect(
+      driver.handle(.robotsStored(origin: TestDriver.origin, isStored: false)) == ["start 1"])
+    #expect(driver.endTurn() == ["host updates"])
+    #expect(
+      driver.hostUpdates == [
+        HostUpdates(
+          extraRequests: ["example.com"], robotsKnown: [1],
+          robotsFetched: [RobotsFetch(from: "example.com")])
+      ])
+  }
+
+  @Test(arguments: ["http", "https"])
+  mutating func `a web page for a robots.txt is reported, unless it came over TLS`(
+    scheme: String
+  ) throws {
+    let url = try ImageURL(parsing: "\(scheme)://example.com/a")
+    driver.fetch([1], url.text, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    driver.handle(.robotsFetched(origin: url.origin, .rules(ClosedPath.none), sign: .page))
+    _ = driver.endTurn()
+    let sign: NetworkSign? = scheme == "http" ? .page : nil
+    #expect(
+      driver.hostUpdates.last?.robotsFetched == [RobotsFetch(from: "example.com", sign: sign)])
+  }
+
+  @Test mutating func `a client that joins while the rules are awaited makes the transfer urgent`()
+  {
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(.received(.updates(1, [])))
+    #expect(driver.handle(.robotsRead(of: url, known(.none))) == ["start 1"])
+    #expect(driver.orders[1]?.isUrgent == true)
   }
 
   @Test mutating func `rules that were fetched and close a URL fail it at once`() {
@@ -49,7 +86,7 @@ struct RobotsTests {
     driver.handle(.robotsRead(of: url, nil))
     driver.handle(.robotsFetched(origin: TestDriver.origin, .rules(ClosedPath.all)))
     driver.handle(.robotsStored(origin: TestDriver.origin))
-    #expect(driver.endTurn() == ["finished 1 opted_out"])
+    #expect(driver.endTurn() == ["host updates", "finished 1 opted_out"])
   }
 
   @Test mutating func `a robots.txt for what attaches takes a token of the host`() {

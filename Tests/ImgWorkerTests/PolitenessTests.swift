@@ -1,10 +1,15 @@
+import ImgFetch
 import ImgModel
 import ImgStore
+import ImgSystem
 import ImgWire
-import ImgWorker
+import ImgWorkerMachine
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing
+
+@testable import ImgWorker
 
 /// Leases that respect an opt-out or a robots.txt, beside others on the same transfer.
 @Suite(.timeLimit(.minutes(20))) struct PolitenessTests {
@@ -155,5 +160,48 @@ import Testing
         expiresAt: worker.now.advanced(by: .seconds(3_600))), of: origin.baseURL)
     #expect(try worker.outcome(of: .fetch(batch(1, obedient)))?.failureCode == .optedOut)
     #expect(origin.totals().requests == 0)
+  }
+}
+
+/// Rules of robots.txt that the store does not take, as on a full disk.
+@Suite struct UnstoredRobotsTests {
+  private func record(byteCount: Int = 0) -> RobotsRecord {
+    RobotsRecord(
+      text: "User-agent: *\nDisallow: /\n#" + String(repeating: "x", count: byteCount),
+      expiresAt: WallTime.now.advanced(by: .seconds(3_600)))
+  }
+
+  @Test func `the worker remembers them in place of the store`() throws {
+    let directory = TestDirectory()
+    let path = directory.file("store")
+    do { _ = try SharedStore(directory: path, access: .readWrite(budgetByteCount: 10 << 20)) }
+    let inbox = try Mailbox<Input>()
+    var driver = try StoreDriver(
+      try SharedStore(directory: path, access: .readOnly), credits: Worker.credits, inbox: inbox)
+    driver.write(.putRobots(record(), origin: "http://a.test"))
+    driver.finish()
+    let ends = inbox.takeAll().map(\.event)
+    guard ends.count == 1, case .robotsStored("http://a.test", isStored: false) = ends[0] else {
+      Issue.record("\(ends)")
+      return
+    }
+    let known = try #require(driver.queries.robots(of: "http://a.test", at: .now))
+    #expect(try !known.rules.permits(ImageURL(parsing: "http://a.test/a")))
+    #expect(driver.queries.robots(of: "http://b.test", at: .now) == nil)
+  }
+
+  @Test func `they take a bounded part of its memory`() {
+    let robots = UnstoredRobots()
+    let largest = UnstoredRobots.maximumByteCount / RobotsRules.maximumByteCount
+    for number in 0..<largest - 1 {
+      robots.keep(record(byteCount: RobotsRules.maximumByteCount), of: "\(number)")
+    }
+    #expect(robots.record(of: "0", at: .now) != nil)
+    robots.keep(record(byteCount: RobotsRules.maximumByteCount), of: "a")
+    robots.keep(record(byteCount: RobotsRules.maximumByteCount), of: "b")
+    #expect(robots.record(of: "0", at: .now) == nil)
+    #expect(robots.record(of: "b", at: .now) != nil)
+    robots.forget()
+    #expect(robots.record(of: "b", at: .now) == nil)
   }
 }

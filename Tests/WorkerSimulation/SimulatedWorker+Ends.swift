@@ -26,8 +26,9 @@ extension SimulatedWorker {
       return .stored(order.lease, Bool.random(using: &random) ? .stored : .missing)
     case .partial(let transfer): return .partialStored(transfer)
     case .robotsRecord(let origin):
-      store.putRobots(of: origin)
-      return .robotsStored(origin: origin)
+      let isStored = store.refusal(&random) == nil
+      if isStored { store.putRobots(of: origin) }
+      return .robotsStored(origin: origin, isStored: isStored)
     case .lookup(let results): return .lookedUp(results)
     case .preview(let order):
       let ends: [PreviewEnd] = [.made(.simulated, shownByteCount: 1), .later, .busy, .never]

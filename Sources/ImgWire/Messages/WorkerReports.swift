@@ -87,8 +87,8 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var extraRequests: [String] = []
   /// The leases of `fetch` whose origin's robots.txt is now known.
   package var robotsKnown: [LeaseID] = []
-  /// The hosts that have just sent their robots.txt, for a lease that is released now.
-  package var robotsFetched: [String] = []
+  /// The answers of hosts that were asked for their robots.txt, which may be that they have none.
+  package var robotsFetched: [RobotsFetch] = []
   /// Transfers that have turned slow: less arrives than a stated rate.
   package var slow: [TransferID] = []
   /// Transfers that were slow and are not any more.
@@ -100,7 +100,7 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
 
   package init(
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
-    robotsFetched: [String] = [], slow: [TransferID] = [], fast: [TransferID] = [],
+    robotsFetched: [RobotsFetch] = [], slow: [TransferID] = [], fast: [TransferID] = [],
     held: [HeldTransfer] = [],
     crawlDelays: [CrawlDelay] = []
   ) {
@@ -129,6 +129,24 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     robotsFetched = try f.field("robots_fetched", value?.robotsFetched)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
     slow = try f.field("slow", value?.slow)
+  }
+}
+
+/// An answer of a host that was asked for its robots.txt.
+package struct RobotsFetch: Hashable, Sendable, Fielded {
+  /// See ``ImageURL/host``.
+  package let host: String
+  /// What it says of the network; `nil` if that is nothing out of the ordinary.
+  package let sign: NetworkSign?
+
+  package init(from host: String, sign: NetworkSign? = nil) {
+    self.host = host
+    self.sign = sign
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    host = try f.field("host", value?.host)
+    sign = try f.optional("sign", value?.sign)
   }
 }
 

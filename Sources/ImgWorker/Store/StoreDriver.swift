@@ -26,9 +26,11 @@ struct StoreDriver {
   init(
     _ store: SharedStore, credits: Credits, autoOriginalPercent: Int = 0, inbox: Mailbox<Input>
   ) throws(SystemError) {
-    queries = StoreQueries(store: store)
+    let unstoredRobots = UnstoredRobots()
+    queries = StoreQueries(store: store, unstoredRobots: unstoredRobots)
     let writer = StoreWriter(
-      store: store, inbox: inbox, autoOriginalPercent: autoOriginalPercent)
+      store: store, unstoredRobots: unstoredRobots, inbox: inbox,
+      autoOriginalPercent: autoOriginalPercent)
     thread = try ServiceThread(
       name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity,
       body: writer.serve)
@@ -145,6 +147,7 @@ struct GatheredPuts {
 /// A store that cannot be written stays as it was.
 struct StoreWriter: Sendable {
   let store: SharedStore
+  let unstoredRobots: UnstoredRobots
   let inbox: Mailbox<Input>
   let autoOriginalPercent: Int
 
@@ -195,9 +198,12 @@ struct StoreWriter: Sendable {
 
   private func putRobots(_ writes: [StoreWrite]) {
     for case .putRobots(let record, let origin) in writes {
-      // Without a store this worker remembers it, and each of the others asks for itself.
-      try? store.change { store throws(StoreError) in try store.keep(record, of: origin) }
-      inbox.post(Input(.robotsStored(origin: origin)))
+      let isStored: Void? = try? store.change { store throws(StoreError) in
+        try store.keep(record, of: origin)
+      }
+      // Without a store each of the other workers asks for itself.
+      if isStored == nil { unstoredRobots.keep(record, of: origin) }
+      inbox.post(Input(.robotsStored(origin: origin, isStored: isStored != nil)))
     }
   }
 

@@ -68,6 +68,7 @@ extension StoreDriver {
 /// URLs are fetched.
 struct StoreQueries {
   let store: SharedStore
+  let unstoredRobots: UnstoredRobots
 
   // MARK: - Look-ups
 
@@ -218,7 +219,10 @@ struct StoreQueries {
 
   /// The rules of an origin's robots.txt.
   func robots(of origin: String, at now: WallTime) -> KnownRobots? {
-    guard let record = try? store.current().robots(of: origin, at: now) else { return nil }
+    guard
+      let record = (try? store.current().robots(of: origin, at: now))
+        ?? unstoredRobots.record(of: origin, at: now)
+    else { return nil }
     return KnownRobots(RobotsRules(remembered: record.text), expiresAt: record.expiresAt)
   }
 
