@@ -175,7 +175,7 @@ package enum Event: Hashable, Sendable {
   /// by the lease that began it.
   case workerExited(WorkerID, WorkerEnd, transferring: LeaseID?)
 
-  /// Finish what runs, take no more, and say so with `drained`.
+  /// Finish what runs, unless limits of bandwidth hold it, take no more, and say so with `drained`.
   case drainRequested
 }
 

@@ -200,7 +200,10 @@ extension Scheduler {
     }
     noteSlowTransfers(updates, by: worker)
     for delay in updates.crawlDelays { fetches.queue.noteCrawlDelay(delay, at: now.instant) }
-    for held in updates.held { fetches.noteHeld(held, by: worker, at: now.instant) }
+    for held in updates.held {
+      fetches.noteHeld(held, by: worker, at: now.instant)
+      if isDraining { cancelHeld(held.transfer, by: worker) }
+    }
     for host in updates.extraRequests { fetches.queue.takeToken(of: host, at: now.instant) }
     for answer in updates.robotsFetched { noteAnswer(answer) }
     for lease in updates.robotsKnown {

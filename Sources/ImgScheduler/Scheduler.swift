@@ -59,7 +59,7 @@ package struct Scheduler: ~Copyable {
 
   enum Phase {
     case working
-    /// What runs is finished, and nothing else begins.
+    /// What runs is finished, unless limits of bandwidth hold it, and nothing else begins.
     case draining
     /// Nothing runs any more, and the driver knows.
     case drained
@@ -275,7 +275,7 @@ struct Timeline {
   }
 }
 
-/// A drain: what runs is finished, and nothing else begins.
+/// A drain: what runs is finished, except transfers that limits of bandwidth hold, and nothing else begins.
 extension Scheduler {
   /// Viewers for whom nothing runs hear at once that nothing will.
   mutating func drain() {
@@ -285,6 +285,17 @@ extension Scheduler {
       if case .waiting(_, let item) = viewers[viewer], work[item]?.stage.lease != nil { continue }
       viewerLeft(viewer)
       answerStopping(viewer)
+    }
+  }
+
+  /// Gives up a transfer that limits of bandwidth hold, perhaps for very long. Its lines wait for the next start, as
+  /// those that have not begun.
+  mutating func cancelHeld(_ id: TransferID, by worker: WorkerID) {
+    let leases = fetches.receiving(id, by: worker)?.leases ?? []
+    for item in leases.compactMap({ fetches.leases[$0]?.item })
+    where !work.item(item).waiters.isEmpty {
+      dismissViewers(of: item, with: Self.stopping) { _ in true }
+      leave(item) { _ in true }
     }
   }
 

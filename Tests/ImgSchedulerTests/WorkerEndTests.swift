@@ -1,4 +1,5 @@
 import ImgModel
+import ImgWire
 import Testing
 
 @testable import ClusterSimulation
@@ -346,6 +347,28 @@ import Testing
     #expect(cluster.answers.count == 3)
     #expect(cluster.drainedCount == 1)
     #expect(cluster.scheduler.work.isEmpty)
+  }
+
+  @Test func `what limits of bandwidth hold is given up, and waits for the next start`() throws {
+    let cluster = ClusterModel.started()
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(1...2)) }
+    let held = spreadURLs(1...1)[0]
+    let viewer = cluster.view(held)
+    let (worker, fetch) = try #require(cluster.fetch(of: held))
+    let time = HeldTransfer(TransferID(startedBy: fetch.lease), for: .seconds(1))
+    let updates = WorkerMessage.hostUpdates(HostUpdates(held: [time]))
+    cluster.handle(.fromWorker(worker, updates))
+    #expect(cluster.workers[worker]?.cancelled.isEmpty == true, "nothing drains")
+    cluster.handle(.drainRequested)
+    cluster.handle(.fromWorker(worker, updates))
+    #expect(cluster.workers[worker]?.cancelled == [fetch.lease])
+    #expect(cluster.answers[viewer]?.failureCode == .cancelled)
+    cluster.finish(fetch, of: worker, .cancelled)
+    #expect(cluster.drainedCount == 0)
+    cluster.finish(spreadURLs(2...2)[0])
+    #expect(cluster.drainedCount == 1)
+    #expect(cluster.status(job)?.queued == 1)
+    #expect(cluster.counts(job)?.done == 1)
   }
 
   @Test func `outcomes and ends are durable before the cluster is drained`() {
