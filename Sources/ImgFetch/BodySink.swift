@@ -171,6 +171,8 @@ struct BodyBuffer {
   static let maximumMemoryByteCount = 4 << 20
   /// The least that the buffer grows by.
   private static let minimumGrowthByteCount = 64 << 10
+  /// A declared length up to this is taken at once: most pictures are no longer, and growing would copy them.
+  private static let smallByteCount = 256 << 10
 
   init(maximumByteCount: Int) {
     self.maximumByteCount = maximumByteCount
@@ -207,17 +209,19 @@ struct BodyBuffer {
 
   /// The capacity to grow to when `byteCount` more bytes do not fit the present one.
   ///
-  /// What has arrived counts, and not what is declared: many origins that declare much and send little would
-  /// hold all the room. A buffer at most doubles, up to a declared length. One of unknown length grows by
+  /// What has arrived counts, and not what is declared, unless that is little: many origins that declare much
+  /// and send little would hold all the room. A buffer at most doubles, up to a declared length. One of unknown length grows by
   /// eighths: the old and the new memory exist side by side, so doubling would take three times the bytes.
   func capacity(toFit byteCount: Int) -> Int {
     let needed = self.byteCount + byteCount
     guard needed > capacity else { return capacity }
-    let isDeclared = (declaredByteCount ?? 0) >= needed
-    let growth = max(isDeclared ? self.byteCount : self.byteCount / 8, Self.minimumGrowthByteCount)
-    let wanted = max(needed, self.byteCount + growth)
-    let maximum = isDeclared ? declaredByteCount ?? maximumByteCount : maximumByteCount
-    return min(wanted, maximum, maximumByteCount)
+    guard let declared = declaredByteCount, declared >= needed else {
+      let growth = max(self.byteCount / 8, Self.minimumGrowthByteCount)
+      return min(max(needed, self.byteCount + growth), maximumByteCount)
+    }
+    guard declared > Self.smallByteCount else { return min(declared, maximumByteCount) }
+    let growth = max(self.byteCount, Self.minimumGrowthByteCount)
+    return min(max(needed, self.byteCount + growth), declared, maximumByteCount)
   }
 
   /// - Parameter capacity: from ``capacity(toFit:)``.

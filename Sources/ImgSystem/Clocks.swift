@@ -19,15 +19,20 @@ package enum ThreadClock {
 }
 
 /// The processor time of all threads of a process (clock_getcpuclockid(3)).
-package enum ProcessClock {
+package struct ProcessClock {
+  private let clock: clockid_t
+
   /// - Returns: `nil` if there is no such process.
-  package static func time(ofProcess processID: Int32) -> Duration? {
+  package init?(ofProcess processID: Int32) {
     var clock = clockid_t()
+    guard unsafe clock_getcpuclockid(processID, &clock) == 0 else { return nil }
+    self.clock = clock
+  }
+
+  /// `nil` once the process has ended.
+  package var time: Duration? {
     var time = timespec()
-    guard unsafe clock_getcpuclockid(processID, &clock) == 0,
-      unsafe clock_gettime(clock, &time) == 0
-    else { return nil }
-    return Duration(time)
+    return unsafe clock_gettime(clock, &time) == 0 ? Duration(time) : nil
   }
 }
 

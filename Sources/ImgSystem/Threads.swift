@@ -7,12 +7,20 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var isClosed = false
+    /// Whether the consumer waits, or is about to.
+    var isWaiting = false
+
+    /// Whether the consumer has to be woken. It is woken once.
+    mutating func takeWaiting() -> Bool {
+      defer { isWaiting = false }
+      return isWaiting
+    }
   }
 
   /// The maximum number of queued elements.
   package let capacity: Int
   private let state = Mutex(State())
-  /// Set if the consumer may have something to do.
+  /// Set if the consumer waits and has something to do.
   private let wakeup: Wakeup
 
   package init(capacity: Int) throws(SystemError) {
@@ -36,12 +44,12 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
   /// - Parameter isFirst: whether to add it at the front instead of the end.
   /// - Returns: whether it was added.
   package func push(_ element: Element, isFirst: Bool = false) -> Bool {
-    let (isAdded, wasEmpty) = state.withLock { state in
+    let (isAdded, wasWaiting) = state.withLock { state in
       guard !state.isClosed, state.elements.count < capacity else { return (false, false) }
       state.elements.insert(element, at: isFirst ? 0 : state.elements.count)
-      return (true, state.elements.count == 1)
+      return (true, state.takeWaiting())
     }
-    if wasEmpty { wakeup.signal() }
+    if wasWaiting { wakeup.signal() }
     return isAdded
   }
 
@@ -51,21 +59,24 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
   /// - Returns: whether they were added.
   package func push(contentsOf elements: [Element]) -> Bool {
     guard !elements.isEmpty else { return true }
-    let (isAdded, wasEmpty) = state.withLock { state in
+    let (isAdded, wasWaiting) = state.withLock { state in
       guard !state.isClosed, state.elements.count + elements.count <= capacity else {
         return (false, false)
       }
       state.elements.append(contentsOf: elements)
-      return (true, state.elements.count == elements.count)
+      return (true, state.takeWaiting())
     }
-    if wasEmpty { wakeup.signal() }
+    if wasWaiting { wakeup.signal() }
     return isAdded
   }
 
   /// Refuses new elements from now on. Queued ones can still be taken.
   package func close() {
-    state.withLock { $0.isClosed = true }
-    wakeup.signal()
+    let wasWaiting = state.withLock { state in
+      state.isClosed = true
+      return state.takeWaiting()
+    }
+    if wasWaiting { wakeup.signal() }
   }
 
   /// Waits for an element and removes the first ones, at most `maximumCount`. Only one thread may
@@ -81,6 +92,7 @@ package final class BlockingQueue<Element: Sendable>: Sendable {
       let (taken, isClosed) = state.withLock { state in
         let taken = Array(state.elements.prefix(maximumCount))
         state.elements.removeFirst(taken.count)
+        state.isWaiting = taken.isEmpty && !state.isClosed
         return (taken, state.isClosed)
       }
       if !taken.isEmpty { return taken }

@@ -106,6 +106,14 @@ extension BodySink.Reception {
     #expect(buffer.capacity(toFit: 1_000) == 3 << 20)
   }
 
+  @Test func `a short declared length is reserved at once`() throws {
+    var buffer = BodyBuffer(maximumByteCount: 200_000)
+    buffer.declaredByteCount = 110_000
+    #expect(buffer.capacity(toFit: 1_000) == 110_000)
+    buffer.declaredByteCount = 220_000
+    #expect(buffer.capacity(toFit: 1_000) == 200_000)
+  }
+
   @Test func `a body of unknown length grows by eighths`() throws {
     var buffer = BodyBuffer(maximumByteCount: 1 << 30)
     buffer.grow(to: 4 << 20)

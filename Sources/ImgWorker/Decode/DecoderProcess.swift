@@ -25,8 +25,8 @@ final class DecoderProcess {
   private static let maximumIdleTime = Duration.seconds(1)
 
   let id: DecoderID
-  /// The process, which it names before it sees a picture; `nil` until then.
-  private(set) var processID: Int32?
+  /// The clock of the process, which it names before it sees a picture; `nil` until then.
+  private var clock: ProcessClock?
   /// Its processor time when it had answered last.
   private var answeredTime = Duration.zero
   /// Where the next picture is put.
@@ -58,7 +58,7 @@ final class DecoderProcess {
   /// Whether an allocation was refused since the last picture began.
   var wasRefusedMemory: Bool { thumbnail.hasRefusedAllocation(within: limits) }
 
-  var isReady: Bool { processID != nil }
+  private(set) var isReady = false
 
   /// The processor time that it has used since its last answer, if that is more than a decoder without
   /// a picture needs: a picture may have taken it over.
@@ -67,7 +67,7 @@ final class DecoderProcess {
     return time - answeredTime
   }
 
-  private var processorTime: Duration? { processID.flatMap(ProcessClock.time) }
+  private var processorTime: Duration? { clock?.time }
 
   /// Whether it has decoded as many pictures as one decoder may.
   var isSpent: Bool { pictureCount >= Self.maximumPictureCount }
@@ -90,7 +90,8 @@ final class DecoderProcess {
     }
     switch report {
     case .ready(let processID, let sandbox):
-      self.processID = processID
+      isReady = true
+      clock = ProcessClock(ofProcess: processID)
       answeredTime = processorTime ?? .zero
       return sandbox
     case .refused(let refusal): throw .refused(refusal)
@@ -246,12 +247,15 @@ final class DecoderProcess {
   }
 
   private func pictureFormat(byteCount: Int) -> ImageFormat? {
-    let head = picture.withPicture(byteCount: byteCount) { bytes in
-      let examined = bytes.extracting(first: FormatSniffer.examinedByteCount)
-      return unsafe examined.withUnsafeBufferPointer { unsafe Array($0) }
+    // Nearly always the first bytes tell, so that few are copied.
+    for examinedByteCount in [FormatSniffer.rejectedByteCount, FormatSniffer.examinedByteCount] {
+      let head = picture.withPicture(byteCount: byteCount) { bytes in
+        let examined = bytes.extracting(first: examinedByteCount)
+        return unsafe examined.withUnsafeBufferPointer { unsafe Array($0) }
+      }
+      if case .picture(let format) = FormatSniffer.sniff(head) { return format }
     }
-    guard case .picture(let format) = FormatSniffer.sniff(head) else { return nil }
-    return format
+    return nil
   }
 
   /// Waits for the answer: for a short time for the header, and longer for the pixels.
