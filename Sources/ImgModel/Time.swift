@@ -190,3 +190,11 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 }
+
+extension Optional where Wrapped: Comparable {
+  /// The lesser of both, or the one that is there.
+  package func orLess(_ other: Wrapped?) -> Wrapped? {
+    guard let self, let other else { return self ?? other }
+    return Swift.min(self, other)
+  }
+}

@@ -129,7 +129,9 @@ final class Worker {
     while !isStopped {
       heartbeat.beat()
       try checkStore()
-      for readiness in try poller.wait(timeout: timeout) {
+      let ready = try poller.wait(timeout: timeout)
+      records.beginTurn()
+      for readiness in ready {
         switch readiness.token {
         case Token.channel: guard try channelIsReady(readiness) else { return }
         case Token.inbox:
@@ -138,8 +140,7 @@ final class Worker {
             if input.event.isRefusalOfStore { try storePlaces.requireThere() }
             try feed(input)
           }
-        // Taken when the turn ends.
-        case Token.decoders: break
+        case Token.decoders: waitingDecoderCommands += decoderCommands.takeAll()
         default: transfers.pool.handle(readiness)
         }
       }
@@ -148,17 +149,14 @@ final class Worker {
   }
 
   private var timeout: Duration {
-    let deadlines = [
-      transfers.pool.deadline, records.deadline, reportDeadline,
-      machineDeadline?.onContinuousClock,
-    ]
-    guard let deadline = deadlines.compactMap(\.self).min() else { return Self.heartbeatInterval }
+    let deadline = transfers.pool.deadline.orLess(records.deadline).orLess(reportDeadline)
+      .orLess(machineDeadline?.onContinuousClock)
+    guard let deadline else { return Self.heartbeatInterval }
     return min(max(deadline - .now, .zero), Self.heartbeatInterval)
   }
 
   private var machineDeadline: Instant? {
-    [machine.previewDeadline, machine.progressDeadline, machine.measureDeadline]
-      .compactMap(\.self).min()
+    machine.previewDeadline.orLess(machine.progressDeadline).orLess(machine.measureDeadline)
   }
 
   /// Runs at each heartbeat, also while the worker is idle: a store that was replaced takes up disk
@@ -243,7 +241,6 @@ final class Worker {
   /// Does what the decode thread asks for, as far as the coordinator keeps up with files. The worker is
   /// ready when its first decoder is.
   private func performDecoderCommands() throws {
-    waitingDecoderCommands += decoderCommands.takeAll()
     while let command = waitingDecoderCommands.first {
       switch command {
       case .start(let id, let end):

@@ -181,14 +181,6 @@ package struct NumberedSet<Key: Numbered> {
   mutating func remove(_ key: Key) { table.remove(key) }
 }
 
-extension Optional where Wrapped: Comparable {
-  /// The lesser of both, or the one that is there.
-  func orLess(_ other: Wrapped?) -> Wrapped? {
-    guard let self, let other else { return self ?? other }
-    return Swift.min(self, other)
-  }
-}
-
 /// First in, first out, both in constant time on average.
 package struct FIFO<Element> {
   private var elements: [Element] = []
