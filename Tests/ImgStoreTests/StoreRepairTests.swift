@@ -111,6 +111,17 @@ import Testing
     #expect(events.all.isEmpty)
   }
 
+  @Test func `files that were checked since a moment are not checked again`() throws {
+    let store = try open()
+    let moment = ContinuousClock.now
+    let first = try store.current(checkedSince: moment)
+    try FileManager.default.removeItem(atPath: path)
+    #expect(try store.current(checkedSince: moment) === first)
+    let second = try store.current(checkedSince: .now)
+    #expect(second !== first)
+    #expect(try store.current(checkedSince: moment) === second)
+  }
+
   @Test func `a writer that finds damaged tables recreates the store`() throws {
     let store = try open()
     try fill(store)

@@ -18,6 +18,8 @@ package final class SharedStore: Sendable {
 
   private struct Held {
     var store: ThumbnailStore?
+    /// When its files were last found to be intact.
+    var checkedAt: ContinuousClock.Instant?
     /// See ``SharedStore/takeReplacement()``.
     var isReplaced = false
     /// After a failed compaction, the file size at which the next one is attempted.
@@ -108,12 +110,19 @@ package final class SharedStore: Sendable {
   /// Costs two system calls. The last store closes when no thread uses it any more. Thumbnails that
   /// are stored there meanwhile are lost.
   ///
+  /// - Parameter moment: a check of the files since then is good enough, and costs nothing more; `nil`
+  ///   for a check now.
   /// - Throws: ``StoreError/Reason/damaged`` for a reader if the file is truncated.
-  package func current() throws(StoreError) -> ThumbnailStore {
+  package func current(
+    checkedSince moment: ContinuousClock.Instant? = nil
+  ) throws(StoreError) -> ThumbnailStore {
     try held.withLock { held throws(StoreError) in
       if let store = held.store {
+        if let moment, let checkedAt = held.checkedAt, moment <= checkedAt { return store }
         switch store.environment.state {
-        case .intact: return store
+        case .intact:
+          held.checkedAt = .now
+          return store
         case .detached:
           if store.environment.isLockFileNamed { held.retired = store }
         case .truncated: if try complete(store) { return store }
@@ -127,6 +136,7 @@ package final class SharedStore: Sendable {
       }
       let store = try open()
       held.store = store
+      held.checkedAt = .now
       return store
     }
   }

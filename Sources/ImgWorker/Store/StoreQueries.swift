@@ -67,8 +67,23 @@ extension StoreDriver {
 /// What the loop reads of the store. A store that cannot be read counts as one without records: the
 /// URLs are fetched.
 struct StoreQueries {
-  let store: SharedStore
+  private let store: SharedStore
   let unstoredRobots: UnstoredRobots
+  /// When the turn of the loop began. Its first read finds out whether the store is still there.
+  private var turnBegan = ContinuousClock.now
+
+  init(store: SharedStore, unstoredRobots: UnstoredRobots) {
+    self.store = store
+    self.unstoredRobots = unstoredRobots
+  }
+
+  mutating func beginTurn() {
+    turnBegan = .now
+  }
+
+  private func current() throws(StoreError) -> ThumbnailStore {
+    try store.current(checkedSince: turnBegan)
+  }
 
   // MARK: - Look-ups
 
@@ -130,7 +145,7 @@ struct StoreQueries {
     }
     let keysByName = names.map { ContentKey.results(of: $0, for: request) }
     let keys = keysByName.flatMap(\.self)
-    let found = (try? store.current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
+    let found = (try? current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
     var staleKeys: [ContentKey] = []
     let thumbnails = zip(keys, found).map { key, found -> CacheRecord? in
       switch found {
@@ -162,7 +177,7 @@ struct StoreQueries {
     var originals: [CacheRecord?] = names.map { _ in nil }
     guard !asked.isEmpty, policy != .reload else { return originals }
     let keys = asked.map { ContentKey(originalOf: names[$0]) }
-    let found = (try? store.current().facts(of: keys, at: now)) ?? []
+    let found = (try? current().facts(of: keys, at: now)) ?? []
     for (index, original) in zip(asked, found) { originals[index] = request.accepted(original) }
     return originals
   }
@@ -171,7 +186,7 @@ struct StoreQueries {
 
   /// Whether the order's thumbnail can be made from the store.
   func hasOriginal(for order: FetchOrder, at now: WallTime) -> Bool {
-    let found = try? store.current().facts(of: [ContentKey(originalOf: order.name)], at: now)
+    let found = try? current().facts(of: [ContentKey(originalOf: order.name)], at: now)
     return found?.contains { original in
       order.request.accepted(original).map {
         order.options.cachePolicy.accepts($0.terms, at: now)
@@ -184,7 +199,7 @@ struct StoreQueries {
     guard order.mayUseStale else { return nil }
     let keys = ContentKey.results(of: order.name, for: order.request)
     let original = ContentKey(originalOf: order.name)
-    guard let found = try? store.current().facts(of: keys + [original], at: now) else { return nil }
+    guard let found = try? current().facts(of: keys + [original], at: now) else { return nil }
     let accepted = found.map(order.request.accepted)
     return StoredAnswer(
       order.request.keep, thumbnails: accepted.prefix(keys.count).complete,
@@ -220,7 +235,7 @@ struct StoreQueries {
   /// The rules of an origin's robots.txt.
   func robots(of origin: String, at now: WallTime) -> KnownRobots? {
     guard
-      let record = (try? store.current().robots(of: origin, at: now))
+      let record = (try? current().robots(of: origin, at: now))
         ?? unstoredRobots.record(of: origin, at: now)
     else { return nil }
     return KnownRobots(RobotsRules(remembered: record.text), expiresAt: record.expiresAt)
@@ -233,7 +248,7 @@ struct StoreQueries {
     for order: FetchOrder, copiedBy pool: TransferPool, at now: WallTime
   ) -> PartialBody? {
     guard order.mayLeavePartial else { return nil }
-    let found = try? store.current().withPartial(of: order.name, at: now) { partial, bytes in
+    let found = try? current().withPartial(of: order.name, at: now) { partial, bytes in
       PartialBody(content: pool.content(copying: bytes), resumeState: partial.state)
     }
     return found ?? nil
@@ -360,7 +375,10 @@ struct StoredAnswer {
 
   /// The accesses by which its records are kept for longer, or pinned.
   func accesses(keeping retention: Retention, at now: WallTime) -> [ThumbnailAccess] {
-    records.filter { !retention.pins.isEmpty || $0.extended(by: retention, at: now) != nil }
-      .map { ThumbnailAccess(key: $0.id, retention: retention, at: now) }
+    records.compactMap { record in
+      let extends = record.extended(by: retention, at: now) != nil
+      guard extends || !retention.pins.isEmpty else { return nil }
+      return ThumbnailAccess(key: record.id, retention: retention, at: now, extends: extends)
+    }
   }
 }
