@@ -1,6 +1,8 @@
 import ImgModel
 import ImgStore
+import ImgSystem
 import ImgWire
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing
@@ -95,5 +97,86 @@ import Testing
     try worker.send(.lookup(batch(7, keep: .all)))
     #expect(try worker.lookupResults().hits.count == 1)
     #expect(worker.store.currentReport().pinningJobs == [Self.job])
+  }
+}
+
+/// Look-ups whose hits are pinned together.
+@Suite struct PinnedLookupTests {
+  private let directory = TestDirectory()
+  private let store: SharedStore
+  private let inbox: Mailbox<Input>
+
+  init() throws {
+    inbox = try Mailbox()
+    // Each record counts as a page of 4 KiB, so that 230 of them may be pinned.
+    store = try SharedStore(
+      directory: directory.path + "/store", access: .readWrite(budgetByteCount: 1 << 20))
+  }
+
+  private static func thumbnail(_ number: Int) -> NewThumbnail {
+    let name = PictureName(text: "http://example.com/\(number)")
+    return NewThumbnail(
+      key: ContentKey(name, ThumbnailRequest(variant: .standard)), url: name.text,
+      thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: 1),
+      source: SourcePicture(format: .jpeg, width: 8, height: 8, byteCount: 0),
+      retention: Retention(after: .seconds(60)), bytes: [0])
+  }
+
+  /// The look-up that found some thumbnails.
+  private static func pin(_ numbers: Range<Int>) -> StoreWrite {
+    let retention = Retention(after: .seconds(60), pins: [JobID(rawValue: 1)])
+    let hits = numbers.map { number in
+      PinnedHit(
+        lease: LeaseID(rawValue: UInt64(number)),
+        accesses: [
+          ThumbnailAccess(
+            key: thumbnail(number).key, retention: retention, at: .now, extends: false)
+        ])
+    }
+    let results = LookupResults(
+      hits: hits.map { hit in
+        LookupResults.Hit(
+          lease: hit.lease,
+          thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: 1))
+      }, stale: [], originals: [], misses: [])
+    return .pin(hits, answer: .lookup(results))
+  }
+
+  /// Pins what the look-ups of these numbers found, in a store with the first thumbnails.
+  private func pin(
+    _ lookups: [Range<Int>], amongStored count: Int
+  ) throws -> (answers: [LookupResults], unpinned: [LeaseID]) {
+    let thumbnails = (0..<count).map(Self.thumbnail)
+    try store.change { store throws(StoreError) in try store.put(thumbnails, at: .now) }
+    var driver = try StoreDriver(
+      store, credits: Credits(lookups: 8, leases: 8, decodeQueueTarget: 1), inbox: inbox)
+    lookups.forEach { driver.write(Self.pin($0)) }
+    driver.finish()
+    var (answers, unpinned): ([LookupResults], [LeaseID]) = ([], [])
+    for input in inbox.takeAll() {
+      switch input.event {
+      case .lookedUp(let results): answers.append(results)
+      case .unpinned(let leases): unpinned += leases
+      default: Issue.record("\(input.event)")
+      }
+    }
+    return (answers, unpinned)
+  }
+
+  @Test func `each look-up gets its own hits, and those that are gone as misses`()
+    throws
+  {
+    let (answers, unpinned) = try pin([0..<20, 15..<30], amongStored: 25)
+    #expect(answers.map(\.hits.count) == [20, 10])
+    #expect(answers.map(\.misses) == [[], (25..<30).map { LeaseID(rawValue: $0) }])
+    #expect(unpinned.isEmpty)
+    #expect(store.currentReport().pinnedByteCount == 25 * 4_096)
+  }
+
+  @Test func `where there is no room for all of them, many are pinned`() throws {
+    let (answers, unpinned) = try pin([0..<150, 150..<300], amongStored: 300)
+    #expect(answers.map(\.hits.count) == [150, 42])
+    #expect(unpinned == (192..<300).map { LeaseID(rawValue: $0) })
+    #expect(store.currentReport().pinnedByteCount == 192 * 4_096)
   }
 }

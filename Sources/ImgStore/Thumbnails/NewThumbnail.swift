@@ -111,15 +111,20 @@ package struct ThumbnailAccess: Sendable {
   package let retention: Retention
   /// When the thumbnail was found, before its expiry.
   let moment: WallTime
+  /// Whether the record may have to be kept for longer. Otherwise it is only pinned.
+  let extends: Bool
 
-  package init(key: ContentKey, retention: Retention, at moment: WallTime) {
+  package init(
+    key: ContentKey, retention: Retention, at moment: WallTime, extends: Bool = true
+  ) {
     self.key = key
     self.retention = retention
     self.moment = moment
+    self.extends = extends
   }
 
   /// The same, pinned by no job.
   package var withoutPins: ThumbnailAccess {
-    ThumbnailAccess(key: key, retention: retention.withoutPins, at: moment)
+    ThumbnailAccess(key: key, retention: retention.withoutPins, at: moment, extends: extends)
   }
 }

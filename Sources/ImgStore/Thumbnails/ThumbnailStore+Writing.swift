@@ -85,13 +85,17 @@ extension ThumbnailStore {
     _ accesses: [ThumbnailAccess], _ transaction: borrowing Transaction
   ) throws(StoreError) -> Set<ContentKey> {
     var missing: Set<ContentKey> = []
+    var counts = PinCounts()
     for access in accesses {
-      try tables.extend(access, transaction)
+      if access.extends { try tables.extend(access, transaction) }
       let jobs = access.retention.pins
-      if !jobs.isEmpty, try !tables.pin(access.key, for: jobs, at: access.moment, transaction) {
+      if !jobs.isEmpty,
+        try !tables.pin(access.key, for: jobs, at: access.moment, &counts, transaction)
+      {
         missing.insert(access.key)
       }
     }
+    try tables.add(counts, transaction)
     return missing
   }
 
@@ -118,7 +122,9 @@ extension ThumbnailStore {
   /// Removes the pins of a job from records. Skips removed ones.
   package func unpin(_ keys: [ContentKey], for job: JobID) throws(StoreError) {
     try change { transaction, _ throws(StoreError) in
-      for key in keys { try tables.unpin(key, for: job, transaction) }
+      var counts = PinCounts()
+      for key in keys { try tables.unpin(key, for: job, &counts, transaction) }
+      try tables.add(counts, transaction)
     }
   }
 

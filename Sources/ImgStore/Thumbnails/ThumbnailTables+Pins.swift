@@ -29,9 +29,11 @@ extension ThumbnailTables {
 
   /// Pins a record for jobs.
   ///
+  /// - Parameter counts: gets what ``add(_:_:)`` has to count.
   /// - Returns: `false` if there is no such record, or it has expired.
   func pin(
-    _ key: ContentKey, for jobs: [JobID], at now: WallTime, _ transaction: borrowing Transaction
+    _ key: ContentKey, for jobs: [JobID], at now: WallTime, _ counts: inout PinCounts,
+    _ transaction: borrowing Transaction
   ) throws(StoreError) -> Bool {
     guard let (expiry, arrival) = try entries(of: key, transaction), expiry.expiresAt > now else {
       return false
@@ -43,14 +45,17 @@ extension ThumbnailTables {
       byteCount: arrival.pin?.byteCount ?? StoreReport.footprint(ofRecord: expiry.byteCount),
       jobs: (present + added).sorted())
     try move(arrival, of: expiry, pinnedBy: pin, transaction)
-    try count(added + (present.isEmpty ? [Self.allJobs] : []), pin.byteCount, by: 1, transaction)
+    counts.add(added, pin.byteCount, by: 1, isOfAll: present.isEmpty)
     return true
   }
 
   /// Removes the pin of a job. A record that no job pins any more becomes the newest of those that may be
   /// evicted.
+  ///
+  /// - Parameter counts: gets what ``add(_:_:)`` has to count.
   func unpin(
-    _ key: ContentKey, for job: JobID, _ transaction: borrowing Transaction
+    _ key: ContentKey, for job: JobID, _ counts: inout PinCounts,
+    _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard let (expiry, arrival) = try entries(of: key, transaction), let pin = arrival.pin,
       pin.jobs.contains(job)
@@ -58,7 +63,7 @@ extension ThumbnailTables {
     let rest = pin.jobs.filter { $0 != job }
     let restPin = rest.isEmpty ? nil : ArrivalEntry.Pin(byteCount: pin.byteCount, jobs: rest)
     try move(arrival, of: expiry, pinnedBy: restPin, transaction)
-    try count([job] + (rest.isEmpty ? [Self.allJobs] : []), pin.byteCount, by: -1, transaction)
+    counts.add([job], pin.byteCount, by: -1, isOfAll: rest.isEmpty)
   }
 
   /// Removes pins of a job, those of some records at a time.
@@ -76,10 +81,12 @@ extension ThumbnailTables {
     }
     let slice = try arrivals(
       from: max(cursor.sequence, ArrivalEntry.firstPinnedSequence), limit: limit, transaction)
+    var counts = PinCounts()
     for entry in slice.entries where entry.pin?.jobs.contains(job) == true {
-      try unpin(entry.key, for: job, transaction)
+      try unpin(entry.key, for: job, &counts, transaction)
       cursor.hasUnpinned = true
     }
+    try add(counts, transaction)
     if slice.count == limit, let last = slice.entries.last {
       cursor.sequence = last.sequence + 1
       return false
@@ -99,9 +106,7 @@ extension ThumbnailTables {
     _ sequence: UInt64, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ArrivalEntry? {
     let entry = try arrival(sequence, transaction)
-    if let pin = entry?.pin {
-      try count(pin.jobs + [Self.allJobs], pin.byteCount, by: -1, transaction)
-    }
+    if let pin = entry?.pin { try add(PinCounts(pin, by: -1), transaction) }
     if let byteCount = entry?.spareByteCount { try countSpare(byteCount, by: -1, transaction) }
     try transaction.delete(ArrivalEntry.encodedKey(sequence), from: arrivals)
     return entry
@@ -115,8 +120,7 @@ extension ThumbnailTables {
   ) throws(StoreError) {
     try addLast(entry, transaction)
     if let byteCount = entry.spareByteCount { try countSpare(byteCount, by: 1, transaction) }
-    guard let pin = entry.pin else { return }
-    try count(pin.jobs + [Self.allJobs], pin.byteCount, by: 1, transaction)
+    if let pin = entry.pin { try add(PinCounts(pin, by: 1), transaction) }
   }
 
   /// `nil` also for an invalid entry.
@@ -130,9 +134,6 @@ extension ThumbnailTables {
   }
 
   // MARK: - Entries
-
-  /// The entry of the table that counts the records which any job pins.
-  private static let allJobs = JobID(rawValue: 0)
 
   private func entries(
     of key: ContentKey, _ transaction: borrowing Transaction
@@ -165,13 +166,11 @@ extension ThumbnailTables {
       expiryEntry.moved(to: sequence).encodedValue, for: expiryEntry.encodedKey, in: expiry)
   }
 
-  /// Counts a record in or out of what jobs pin.
-  private func count(
-    _ jobs: [JobID], _ byteCount: Int64, by change: Int, _ transaction: borrowing Transaction
-  ) throws(StoreError) {
-    for job in jobs {
+  /// Counts records in or out of what jobs pin.
+  func add(_ counts: PinCounts, _ transaction: borrowing Transaction) throws(StoreError) {
+    for (job, change) in counts.changes {
       var totals = try pinTotals(of: job, transaction)
-      totals.add(byteCount, by: change)
+      totals.add(change.byteCount, recordCount: change.recordCount)
       let key = RecordTotals.key(of: job)
       if totals.recordCount == 0 {
         try transaction.delete(key, from: pins)
@@ -219,7 +218,7 @@ extension ThumbnailTables {
     _ byteCount: Int64, by change: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     var totals = try spareTotals(transaction)
-    totals.add(byteCount, by: change)
+    totals.add(byteCount * Int64(change), recordCount: change)
     try transaction.put(totals.encodedValue, for: Self.spareKey, in: meta)
   }
 }
@@ -234,6 +233,31 @@ package struct PinCursor: Sendable {
   package init() {}
 }
 
+/// What one transaction changes in the totals of jobs. They are written once for all its records.
+struct PinCounts {
+  /// The number of the entry that counts the records which any job pins.
+  static let allJobs = JobID(rawValue: 0)
+
+  private(set) var changes: [JobID: (byteCount: Int64, recordCount: Int)] = [:]
+
+  init() {}
+
+  /// A whole record comes or goes.
+  init(_ pin: ArrivalEntry.Pin, by recordCount: Int) {
+    add(pin.jobs, pin.byteCount, by: recordCount, isOfAll: true)
+  }
+
+  /// - Parameters:
+  ///   - byteCount: of one record.
+  ///   - isOfAll: whether no job pinned the record before, or none pins it any more.
+  mutating func add(_ jobs: [JobID], _ byteCount: Int64, by recordCount: Int, isOfAll: Bool) {
+    for job in jobs + (isOfAll ? [Self.allJobs] : []) {
+      changes[job, default: (0, 0)].byteCount += byteCount * Int64(recordCount)
+      changes[job, default: (0, 0)].recordCount += recordCount
+    }
+  }
+}
+
 /// How many records there are of a kind, and what they take. An entry of the table `pins`: the records that a job
 /// pins, or all jobs together.
 ///
@@ -246,7 +270,7 @@ package struct RecordTotals: Hashable, Sendable {
   package var recordCount = 0
   package var byteCount: Int64 = 0
 
-  static let keyOfAll = key(of: JobID(rawValue: 0))
+  static let keyOfAll = key(of: PinCounts.allJobs)
 
   static func key(of job: JobID) -> [UInt8] {
     var key: [UInt8] = []
@@ -257,9 +281,9 @@ package struct RecordTotals: Hashable, Sendable {
   init() {}
 
   /// Counts records in or out.
-  mutating func add(_ byteCount: Int64, by change: Int) {
-    recordCount = max(0, recordCount + change)
-    self.byteCount = max(0, self.byteCount + Int64(change) * byteCount)
+  mutating func add(_ byteCount: Int64, recordCount: Int) {
+    self.recordCount = max(0, self.recordCount + recordCount)
+    self.byteCount = max(0, self.byteCount + byteCount)
   }
 
   /// An invalid entry counts as none: the next removal of all pins of the job removes it.

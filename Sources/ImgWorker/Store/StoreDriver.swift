@@ -11,7 +11,7 @@ import ImgWorkerMachine
 /// LMDB has one writer at a time over all processes, so a write may wait. What gathers meanwhile is
 /// committed as one group, see ``StoreWriter``.
 struct StoreDriver {
-  let queries: StoreQueries
+  private(set) var queries: StoreQueries
   private let thread: ServiceThread<StoreWrite>
   private var puts = GatheredPuts()
 
@@ -34,6 +34,10 @@ struct StoreDriver {
     thread = try ServiceThread(
       name: "store", capacity: credits.leases + credits.lookups + Self.lazyCapacity,
       body: writer.serve)
+  }
+
+  mutating func beginTurn() {
+    queries.beginTurn()
   }
 
   /// Writes what is queued, then ends the thread.
@@ -111,15 +115,15 @@ struct StoreDriver {
 /// Puts on their way to the store thread.
 ///
 /// A transaction costs several writes and a flush of the disk, however little it stores. Puts for
-/// lists therefore wait a few milliseconds for others. A put whose lease was granted for a client is
+/// lists therefore wait some milliseconds for others. A put whose lease was granted for a client is
 /// written at once, together with all that wait.
 struct GatheredPuts {
   private var puts: [StorePut] = []
   /// When they are written at the latest; `nil` while there are none.
   private(set) var deadline: ContinuousClock.Instant?
 
-  /// A decoder makes a few thumbnails in this time, so few leases wait.
-  static let longestWait = Duration.milliseconds(8)
+  /// A decoder makes about a dozen thumbnails in this time, so few leases wait.
+  static let longestWait = Duration.milliseconds(25)
 
   /// - Parameter isUrgent: whether a client waits for it.
   mutating func add(_ put: StorePut, isUrgent: Bool, at now: ContinuousClock.Instant) {
@@ -153,6 +157,8 @@ struct StoreWriter: Sendable {
 
   /// The most changes of one group, and of one transaction.
   static let groupMaximum = 64
+  /// The most hits that one transaction pins. A pin is short, and a transaction costs as much as a hundred.
+  private static let pinMaximum = 512
 
   /// What the store thread does until its queue is closed and empty.
   func serve(_ queue: BlockingQueue<StoreWrite>) {
@@ -252,7 +258,7 @@ struct StoreWriter: Sendable {
     if !puts.isEmpty { put(puts, at: now) }
     extend(accesses)
     for answer in answers { inbox.post(Input(.lookedUp(answer))) }
-    for (hits, answer) in pins { pin(hits, thenAnswer: answer) }
+    if !pins.isEmpty { pin(pins) }
     // Last, because nothing waits for it. What was put replaced what was stale.
     let stale = Set(staleKeys).subtracting(puts.flatMap { $0.records.map(\.key) })
     if !stale.isEmpty {
@@ -270,32 +276,54 @@ struct StoreWriter: Sendable {
     }
   }
 
-  /// Pins what was found. Hits that were evicted meanwhile are misses.
-  private func pin(_ hits: [PinnedHit], thenAnswer answer: PinnedAnswer) {
+  /// What became of hits that were to be pinned.
+  private struct Pinning {
+    /// Those that were evicted meanwhile.
     var missing: Set<LeaseID> = []
+    /// Those for which the limit of pins has no room.
     var unpinned: Set<LeaseID> = []
-    for start in stride(from: 0, to: hits.count, by: Self.groupMaximum) {
-      let group = hits[start...].prefix(Self.groupMaximum)
+  }
+
+  /// Pins what was found by several look-ups. Hits that were evicted meanwhile are misses.
+  private func pin(_ pins: [(hits: [PinnedHit], answer: PinnedAnswer)]) {
+    var pinning = Pinning()
+    pin(pins.flatMap(\.hits)[...], groupMaximum: Self.pinMaximum, into: &pinning)
+    inbox.post(
+      contentsOf: pins.compactMap { hits, answer in
+        switch answer {
+        case .lookup(let results):
+          let missing = pinning.missing.intersection(hits.map(\.lease))
+          return Input(.lookedUp(results.without(pinning.unpinned, missing: missing)))
+        case .stale(let lease, _) where pinning.unpinned.contains(lease): return nil
+        case .stale(let lease, let thumbnail):
+          return Input(.staleFound(lease, pinning.missing.contains(lease) ? nil : thumbnail))
+        }
+      })
+    if !pinning.unpinned.isEmpty { inbox.post(Input(.unpinned(pinning.unpinned.sorted()))) }
+  }
+
+  /// - Parameter groupMaximum: the most hits of one transaction.
+  private func pin(_ hits: ArraySlice<PinnedHit>, groupMaximum: Int, into pinning: inout Pinning) {
+    for start in stride(from: hits.startIndex, to: hits.endIndex, by: groupMaximum) {
+      let group = hits[start...].prefix(groupMaximum)
       do throws(StoreError) {
         let gone = try store.change { store throws(StoreError) in
           try store.extend(group.flatMap(\.accesses))
         }
-        missing.formUnion(
+        guard !gone.isEmpty else { continue }
+        pinning.missing.formUnion(
           group.filter { $0.accesses.contains { gone.contains($0.key) } }.map(\.lease))
       } catch  where error.reason == .pinned {
-        unpinned.formUnion(group.map(\.lease))
+        // There may be room for a part of them.
+        if group.count > Self.groupMaximum {
+          pin(group, groupMaximum: Self.groupMaximum, into: &pinning)
+        } else {
+          pinning.unpinned.formUnion(group.map(\.lease))
+        }
       } catch {
         // Nothing is evicted from a store that cannot be written.
       }
     }
-    switch answer {
-    case .lookup(let results):
-      inbox.post(Input(.lookedUp(results.without(unpinned, missing: missing))))
-    case .stale(let lease, let thumbnail):
-      guard unpinned.isEmpty else { break }
-      inbox.post(Input(.staleFound(lease, missing.isEmpty ? thumbnail : nil)))
-    }
-    if !unpinned.isEmpty { inbox.post(Input(.unpinned(unpinned.sorted()))) }
   }
 
   /// A store that cannot be written still has the records, as stale as before. Records that cannot be pinned
