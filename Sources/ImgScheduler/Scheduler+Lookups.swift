@@ -84,13 +84,11 @@ extension Scheduler {
     // A client that has a local URL has the picture already.
     if url.isLocal { request.keep = request.keep.withoutOriginal }
     let name = request.fetch.name(of: url)
-    for keep in [request.keep] + request.keep.equivalents {
-      var other = request
-      other.keep = keep
-      let subject = WorkItem.Subject(WorkItem.Key(name: name, request: other), url)
-      if let id = work.openItem(for: subject) { return (id, false, join(waiter, id)) }
-    }
     let subject = WorkItem.Subject(WorkItem.Key(name: name, request: request), url)
+    if let id = work.openItem(for: subject) { return (id, false, join(waiter, id)) }
+    for keep in request.keep.equivalents {
+      if let id = work.openItem(for: subject.keeping(keep)) { return (id, false, join(waiter, id)) }
+    }
     return (add(subject, waiter).id, true, false)
   }
 

@@ -85,7 +85,7 @@ package struct WorkItem {
   /// Requests with equal keys share one item.
   package struct Key: Equatable {
     package let name: PictureName
-    package let request: ThumbnailRequest
+    package fileprivate(set) var request: ThumbnailRequest
     /// Whether its origin is asked about what the store has, for no request. No request shares it, as
     /// each is served at once.
     package var isRevalidation = false
@@ -135,9 +135,20 @@ package struct WorkItem {
       digest = RendezvousHash.digest(key.name.text)
       var hasher = Hasher()
       hasher.combine(key.name.text)
-      hasher.combine(key.request.variant)
+      hasher.combine(key.request.variant.width)
+      hasher.combine(key.request.variant.height)
       hash = hasher.finalize()
     }
+
+    private init(_ other: Subject, keep: Keep) {
+      var key = other.key
+      key.request.keep = keep
+      self.key = key
+      (url, picture, digest, hash) = (other.url, other.picture, other.digest, other.hash)
+    }
+
+    /// The same of a request that keeps something else.
+    func keeping(_ keep: Keep) -> Subject { Subject(self, keep: keep) }
 
     static func == (left: Subject, right: Subject) -> Bool {
       left === right || left.hash == right.hash && left.key == right.key
