@@ -18,6 +18,10 @@ struct Bench {
   func run() throws {
     guard options.peers.rows.isEmpty else { return try runPeers() }
     var report = Report()
+    if options.isOnlyCoordinator {
+      try measureCoordinator(into: &report)
+      return try report.write(to: Output(descriptor: 1), isJSON: options.isJSON)
+    }
     let isAll =
       !options.isOnlyLists && !options.isOnlyStore && !options.isOnlyTransfers
       && !options.isOnlyClient
@@ -83,6 +87,8 @@ enum BenchInvocation {
   case storeProcess(StoreProcess)
   /// Another one.
   case fetchProcess(FetchProcess)
+  /// A worker of the coordinator that is measured.
+  case nullWorker
   /// A part of measuring the gateway.
   case loadProcess(LoadProcess)
 
@@ -92,13 +98,15 @@ enum BenchInvocation {
            imgbench measure --programs DIR --pictures DIR --list FILE --work DIR
                             --origin-process PID --rounds N --list-lengths N,…
                             --store-sizes N,… [--only-lists] [--only-store]
-                            [--only-transfers] [--only-client] [--quick] [--json]
+                            [--only-transfers] [--only-client] [--coordinator]
+                            [--quick] [--json]
                             [--peers ROW,…|all] [--peer-programs DIR]
                             [--peer-scripts DIR] [--large-pictures DIR]
     """
 
   init(_ arguments: [String]) throws(BenchError) {
     switch arguments.first {
+    case nil where NullWorker.isWanted: self = .nullWorker
     case "pictures":
       guard arguments.count == 3, let count = Int(arguments[1]), count > 0 else { fallthrough }
       self = .makePictures(count: count, directory: arguments[2])
@@ -142,6 +150,8 @@ struct BenchOptions {
   private(set) var isOnlyTransfers = false
   /// Whether nothing but the library is measured.
   private(set) var isOnlyClient = false
+  /// Whether nothing but what a coordinator costs is measured.
+  private(set) var isOnlyCoordinator = false
   /// If a row is named, nothing but the table of peers is measured.
   private(set) var peers = PeerOptions()
   /// Whether everything is done on a tenth of the scale, to try the measuring out.
@@ -156,6 +166,7 @@ struct BenchOptions {
       case "--only-store": isOnlyStore = true
       case "--only-transfers": isOnlyTransfers = true
       case "--only-client": isOnlyClient = true
+      case "--coordinator": isOnlyCoordinator = true
       case "--quick": isQuick = true
       case "--json": isJSON = true
       default: try set(flag, to: rest.popFirst())

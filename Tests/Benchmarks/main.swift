@@ -17,6 +17,8 @@ do {
     try process.run()
   case .loadProcess(let process):
     try process.run()
+  case .nullWorker:
+    try NullWorker().run()
   }
 } catch {
   try Output(descriptor: 2, capacity: 0).write("imgbench: \(error)\n")
