@@ -49,16 +49,19 @@ extension Scheduler {
 /// The network of this machine, see ``NetworkHealth``.
 extension Scheduler {
   /// Ends a trial whose transfer is over, and a wait that was long enough. Says what may begin.
-  mutating func reviewNetwork() {
-    if let trial = network.outage?.trial, fetches.transfers[trial] == nil {
-      network.endTrial(at: now.instant)
+  mutating func reviewNetworks() {
+    for route in NetworkRoute.allCases {
+      if let trial = networks[route].outage?.trial, fetches.transfers[trial] == nil {
+        networks[route].endTrial(at: now.instant)
+      }
+      networks[route].endWait(at: now.instant)
+      updateGate(of: route)
     }
-    network.endWait(at: now.instant)
-    updateGate()
   }
 
-  private mutating func updateGate() {
-    fetches.queue.gate =
+  private mutating func updateGate(of route: NetworkRoute) {
+    let network = networks[route]
+    fetches.queue.gates[route] =
       switch network.outage {
       case nil: .open
       case .some where network.isTrialDue(at: now.instant): .trial(after: network.lastTried)
@@ -68,9 +71,22 @@ extension Scheduler {
 
   /// A transfer has begun, which tries a host if that is due.
   mutating func noteBegin(of transfer: TransferID, host: String, isForViewer: Bool) {
-    guard !isForViewer, network.isTrialDue(at: now.instant) else { return }
-    network.beginTrial(transfer, of: host)
-    updateGate()
+    let route = fetches.queue.route(to: host)
+    guard !isForViewer, networks[route].isTrialDue(at: now.instant) else { return }
+    networks[route].beginTrial(transfer, of: host)
+    updateGate(of: route)
+  }
+
+  /// Takes in what the failure of a transfer shows of the network.
+  ///
+  /// - Returns: whether it is that of the network.
+  mutating func noteNetwork(
+    _ failure: Failure, _ evidence: NetworkEvidence, of id: TransferID
+  ) -> Bool {
+    if failure.code == .proxyFailure, let host = fetches.transfers[id]?.host {
+      fetches.queue.noteProxied(host, at: now.instant)
+    }
+    return noteNetwork(evidence, of: id)
   }
 
   /// Takes in what a transfer shows of the network.
@@ -85,8 +101,14 @@ extension Scheduler {
     // What was asked for over TLS was answered by its own host.
     let isProven = evidence == .page && key?.origin.hasPrefix("https:") == true
     let evidence = isProven ? .response : evidence
-    let isOfNetwork = network.note(evidence, of: HostGroup.name(of: host), at: now.instant)
-    updateGate()
+    return noteNetwork(evidence, of: host)
+  }
+
+  private mutating func noteNetwork(_ evidence: NetworkEvidence, of host: String) -> Bool {
+    let route = fetches.queue.route(to: host)
+    let isOfNetwork = networks[route].note(
+      evidence, of: HostGroup.name(of: host), at: now.instant)
+    updateGate(of: route)
     return isOfNetwork
   }
 
@@ -94,15 +116,15 @@ extension Scheduler {
   /// for. A web page is the answer of many hosts that have none: it does not show a network that wants a login.
   mutating func noteAnswer(_ robots: RobotsFetch) {
     let evidence = robots.sign == .page ? NetworkEvidence.answer : .response
-    _ = network.note(evidence, of: HostGroup.name(of: robots.host), at: now.instant)
-    updateGate()
+    _ = noteNetwork(evidence, of: robots.host)
   }
 
   /// What a viewer is told whose picture fails because of the network.
-  func networkFailure(_ failure: Failure) -> Failure {
+  func networkFailure(_ failure: Failure, of host: String) -> Failure {
+    let outage = networks[fetches.queue.route(to: host)].outage
     let reason =
-      switch network.outage?.kind {
-      case .offline where network.outage?.detail == nil:
+      switch outage?.kind {
+      case .offline where outage?.detail == nil:
         " (offline: no host can be resolved or connected to)"
       case .captive: " (many hosts answer with web pages; the network may want a login first)"
       case .offline, nil: ""

@@ -32,7 +32,8 @@ extension Scheduler {
       if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
       if verdict == .held {
-        dismissViewers(of: item, with: networkFailure(failure)) { _ in true }
+        let failure = networkFailure(failure, of: work.item(item).host)
+        dismissViewers(of: item, with: failure) { _ in true }
         if work.item(item).waiters.isEmpty { discard(item) } else { routeMiss(item) }
         return
       }
@@ -322,10 +323,8 @@ extension Scheduler {
     // transfer goes on for the others. It is not tried again by itself.
     let isOfLease = failure.code == .optedOut || failure.code == .blockedOrigin
     let isOfURL = isOfLease || evidence == .none && !failure.isRetryable
-    if noteNetwork(evidence, of: id), !isOfURL, mayHold(transfer),
-      !network.isSuspected
-        || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: network.suspicion)
-    {
+    let isOfNetwork = noteNetwork(failure, evidence, of: id)
+    if isOfNetwork, !isOfURL, mayHold(transfer) {
       fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
@@ -345,12 +344,17 @@ extension Scheduler {
 
   /// Whether the URL of a transfer waits for the network, and does not lose an attempt. While that only seems
   /// to be the reason, URLs of viewers go on as ever.
-  private func mayHold(_ transfer: LeasedTransfer) -> Bool {
-    network.outage != nil
+  private mutating func mayHold(_ transfer: LeasedTransfer) -> Bool {
+    let network = networks[fetches.queue.route(to: transfer.host)]
+    let isHeld =
+      network.outage != nil
       || transfer.leases.allSatisfy { lease in
         fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
           ?? true
       }
+    return isHeld
+      && (!network.isSuspected
+        || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: network.suspicion))
   }
 
   /// How many attempts the requests for a source permit: as many as the one that permits the most; `nil` for as
@@ -367,7 +371,7 @@ extension Scheduler {
     guard let failure = result.failureBehind, let lease = fetches.leases[result.lease],
       lease.worker == worker, let id = lease.transfer, let host = fetches.transfers[id]?.host
     else { return }
-    if noteNetwork(NetworkEvidence(failure, result.sign), of: id) { return }
+    if noteNetwork(failure, NetworkEvidence(failure, result.sign), of: id) { return }
     noteHealth(of: id, result, failure, begunAt: lease.since)
     failWaiting(forDown: host)
   }

@@ -16,25 +16,39 @@ extension Scheduler {
 
   /// Why no work of any job moves; `nil` when some may.
   package func clusterWait(journalError: String? = nil) -> Wait? {
-    processWait(journalError: journalError) ?? networkWait
+    let network = networkWaits
+    return processWait(journalError: journalError) ?? network[.direct] ?? network[.proxied]
   }
 
-  /// Why no host is asked for jobs, see ``NetworkHealth``; `nil` if they may be.
-  private var networkWait: Wait? {
+  /// Why no host of a route is asked for jobs, see ``NetworkHealth``; `nil` if they may be.
+  private var networkWaits: ByRoute<Wait?> {
+    var waits = ByRoute<Wait?>(nil)
+    for route in NetworkRoute.allCases { waits[route] = networkWait(by: route) }
+    return waits
+  }
+
+  private func networkWait(by route: NetworkRoute) -> Wait? {
+    let network = networks[route]
     guard let outage = network.outage else { return nil }
     let kind: Wait.Kind = outage.kind == .offline ? .offline : .captive
     let isTrying = outage.trial != nil
     // Looks at all hosts that could start.
     let next =
       isTrying
-      ? network.lastTried : fetches.queue.nextForTrial(after: network.lastTried)?.name
+      ? network.lastTried
+      : fetches.queue.nextForTrial(of: route, after: network.lastTried)?.name
     return Wait(
       kind, host: next, detail: outage.detail, since: timeline.wall(outage.since),
       until: isTrying ? nil : timeline.wall(outage.nextTrial))
   }
 
-  /// The same for a job. Pictures of its list may have failed before a login page was known for what it is.
-  private func networkWait(of job: ActiveJob, _ wait: Wait) -> Wait {
+  /// The same for a job, one of whose hosts waits for it; `nil` if none does. Pictures of its list may have failed
+  /// before a login page was known for what it is.
+  private func networkWait(of job: ActiveJob, _ network: ByRoute<Wait?>) -> Wait? {
+    let isProxied =
+      network[.proxied] != nil
+      && job.backlogs.keys.contains { fetches.queue.route(to: $0) == .proxied }
+    guard let wait = network[.direct] ?? (isProxied ? network[.proxied] : nil) else { return nil }
     guard wait.kind == .captive, job.record.counts.failed > 0 else { return wait }
     return wait.explained("then imgctl retry \(job.id) --all requests again what had a page before")
   }
@@ -68,25 +82,26 @@ extension Scheduler {
 
   /// Why a job has had no outcome for a while; `nil` while it has some.
   ///
-  /// - Parameter network: what all jobs wait for because of the network; `nil` if it works.
+  /// - Parameter network: what jobs wait for because of the network; `nil` if it works.
   func jobWait(
-    of job: ActiveJob, at now: Instant, journalError: String?, network: Wait?
+    of job: ActiveJob, at now: Instant, journalError: String?, network: ByRoute<Wait?>
   ) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
     if let journalError { return Wait(.journal, detail: journalError) }
-    let network = network.map { networkWait(of: job, $0) }
     if job.leasedCount > 0 { return slowest(of: job, at: now, network: network) }
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
     if let wait = processWait() { return wait }
     if job.isHeld { return Wait(pinRoom.isKnown ? .storePinned : .lookingUp) }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
-    if let network, !job.waitsForFiles { return network }
+    if let wait = networkWait(of: job, network), !job.waitsForFiles { return wait }
     return waitInQueue(of: job, at: now)
   }
 
   /// What of a job is under way for longest.
-  private func slowest(of job: ActiveJob, at now: Instant, network: Wait?) -> Wait {
+  private func slowest(
+    of job: ActiveJob, at now: Instant, network: ByRoute<Wait?>
+  ) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
     for lease in fetches.leases.all.values where lease.purpose != .lookup {
       let shared = lease.transfer.flatMap { fetches.transfers[$0]?.leases } ?? []
@@ -101,7 +116,9 @@ extension Scheduler {
   }
 
   /// What a fetch or a decode is at.
-  private func leaseWait(_ lease: Lease, since: Instant, at now: Instant, network: Wait?) -> Wait {
+  private func leaseWait(
+    _ lease: Lease, since: Instant, at now: Instant, network: ByRoute<Wait?>
+  ) -> Wait {
     guard let transfer = lease.transfer.flatMap({ fetches.transfers[$0] }) else {
       return Wait(.decoding, host: work[lease.item]?.host, since: timeline.wall(since))
     }
@@ -109,14 +126,14 @@ extension Scheduler {
   }
 
   private func transferWait(
-    _ transfer: LeasedTransfer, since: Instant, at now: Instant, network: Wait?
+    _ transfer: LeasedTransfer, since: Instant, at now: Instant, network: ByRoute<Wait?>
   ) -> Wait {
     let host = fetches.queue.host(transfer.host)
     let begun = timeline.wall(since)
     switch transfer.state {
     case .ended: return Wait(.decoding, host: transfer.host, since: begun)
     case .receiving:
-      if let network { return network }
+      if let wait = network[fetches.queue.route(to: transfer.host)] { return wait }
       if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host) }
       let isAskingRobots = host?.robotsProbe == transfer.source
       return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
@@ -194,7 +211,8 @@ extension Scheduler {
   /// What viewers that have waited for a while wait for, as far as that is news to them.
   package mutating func takeWaitReports(at now: Instant) -> [(viewer: ViewerID, wait: Wait)] {
     var reports: [(viewer: ViewerID, wait: Wait)] = []
-    let network = viewers.reportDeadline.map { $0 <= now } == true ? networkWait : nil
+    guard viewers.reportDeadline.map({ $0 <= now }) == true else { return [] }
+    let network = networkWaits
     while let (viewer, id) = viewers.takeDueReport(at: now) {
       guard let item = work[id] else { preconditionFailure("\(viewer) waits for nothing") }
       let wait = itemWait(item, at: now, network: network)
@@ -209,7 +227,9 @@ extension Scheduler {
     wait.since.map { $0.duration(to: timeline.wall(now)) < Self.briefTime } ?? false
   }
 
-  private func itemWait(_ item: WorkItem, at now: Instant, network: Wait?) -> Wait {
+  private func itemWait(
+    _ item: WorkItem, at now: Instant, network: ByRoute<Wait?>
+  ) -> Wait {
     switch item.stage {
     case .lookingUp: return Wait(.lookingUp)
     case .awaitingLookup, .awaitingDecode: return processWait() ?? Wait(.workersBusy)
@@ -321,12 +341,12 @@ extension Scheduler {
     of id: JobID, at instant: Instant? = nil, journalError: String? = nil
   ) -> ImageJob? {
     jobs[id].map {
-      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: networkWait)
+      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: networkWaits)
     }
   }
 
   private func status(
-    of job: ActiveJob, at instant: Instant, journalError: String?, network: Wait?
+    of job: ActiveJob, at instant: Instant, journalError: String?, network: ByRoute<Wait?>
   ) -> ImageJob {
     ImageJob(
       job.record, running: job.runningCount, isDelayed: job.isDelayed,
@@ -352,7 +372,7 @@ extension Scheduler {
     before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
   ) -> [ImageJob] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
-    let network = networkWait
+    let network = networkWaits
     return older.sorted(by: >).prefix(limit).compactMap { jobs[$0] }.map {
       status(of: $0, at: instant ?? now.instant, journalError: journalError, network: network)
     }

@@ -43,7 +43,7 @@ package struct Scheduler: ~Copyable {
   var delays = PriorityQueue<Delayed, Instant>()
   /// The waiters that wait for a limited time, and until when.
   package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
-  package internal(set) var network: NetworkHealth
+  package internal(set) var networks: ByRoute<NetworkHealth>
   var pageCounts = PageCounts()
   package internal(set) var clientFetches = ClientFetchTable()
   package internal(set) var fileReads = FileReadTable()
@@ -95,7 +95,7 @@ package struct Scheduler: ~Copyable {
     timeline = Timeline(at: now)
     workers = WorkerTable(workerCount: limits.workers)
     fetches = Fetches(limits, seed: seed)
-    network = NetworkHealth(limits)
+    networks = ByRoute(NetworkHealth(limits))
   }
 
   /// Takes in what happened and says what to do about it.
@@ -109,7 +109,7 @@ package struct Scheduler: ~Copyable {
     endFileReads()
     endLookupWaits()
     fetches.noteDueRetries(at: now.instant)
-    reviewNetwork()
+    reviewNetworks()
     let timeout = limits.transferTimeout
     effects += fetches.refuseOverdueRedirects(after: timeout, at: now.instant)
     fetches.queue.wake(at: now.instant)
@@ -206,7 +206,8 @@ package struct Scheduler: ~Copyable {
     workers.deadline.orLess(delays.first?.priority).orLess(timeouts.first?.priority)
       .orLess(clientFetches.deadline).orLess(fileReads.deadline)
       .orLess(fetches.deadline(isDraining: isDraining))
-      .orLess(isDraining ? nil : network.deadline(after: now.instant))
+      .orLess(isDraining ? nil : networks[.direct].deadline(after: now.instant))
+      .orLess(isDraining ? nil : networks[.proxied].deadline(after: now.instant))
   }
 
   /// Whether nothing runs and nothing waits except paused jobs, and lines whose files no client reads.

@@ -12,7 +12,7 @@ struct TransferDriver {
   /// The origins of transfers that fetch a robots.txt.
   private var robotsOrigins: [TransferID: String] = [:]
   private let networkCheck: ServiceThread<NetworkCheck.Job>
-  /// What has answered last; `nil` if that was through the proxy.
+  /// What has answered last of all that is asked without a proxy.
   private var peer: PeerAddress?
   /// Transfers of robots.txt have numbers that no lease has.
   private var lastRobotsNumber = UInt64(1) << 63
@@ -82,11 +82,7 @@ struct TransferDriver {
   ///
   /// - Returns: `nil` if it comes by the inbox, when it is known whether the network is the reason.
   mutating func input(of transfer: FinishedTransfer) -> Input? {
-    if case .success = transfer.result {
-      peer = transfer.peer
-    } else {
-      peer = transfer.peer ?? peer
-    }
+    peer = transfer.peer ?? peer
     if let origin = robotsOrigins.removeValue(forKey: transfer.id) {
       return checked(transfer) { [answer = RobotsAnswer(transfer)] sign in
         Input(.robotsFetched(origin: origin, answer, sign: sign))
@@ -108,11 +104,9 @@ struct TransferDriver {
   private func checked(
     _ transfer: FinishedTransfer, _ input: @escaping @Sendable (NetworkSign?) -> Input
   ) -> Input? {
-    let isOfProxy = transfer.sign == .unrouted
-    guard transfer.unresolvedHost != nil || transfer.sign == .silent || isOfProxy,
+    guard transfer.unresolvedHost != nil || transfer.sign == .silent,
       networkCheck.queue.push(
-        NetworkCheck.Job(
-          name: transfer.unresolvedHost, isOfProxy: isOfProxy, peer: peer, input: input))
+        NetworkCheck.Job(name: transfer.unresolvedHost, peer: peer, input: input))
     else { return input(transfer.sign) }
     return nil
   }
@@ -127,8 +121,6 @@ private struct NetworkCheck {
   struct Job: Sendable {
     /// That could not be resolved; `nil` if the host itself did not answer.
     let name: String?
-    /// Whether it was the proxy that did not answer.
-    let isOfProxy: Bool
     /// What has answered last; `nil` if nothing has.
     let peer: PeerAddress?
     /// The end of the transfer with what it says of the network.
@@ -171,10 +163,10 @@ private struct NetworkCheck {
     if let name = job.name, resolverAnswers(name) { return .answered }
     if let peer = job.peer {
       if answers(peer) { return .answered }
-    } else if job.name == nil, !job.isOfProxy {
+    } else if job.name == nil {
       return nil
     }
-    return job.isOfProxy || !Network.hasRoute ? .unrouted : .silent
+    return Network.hasRoute ? .silent : .unrouted
   }
 
   private mutating func resolverAnswers(_ name: String) -> Bool {

@@ -433,24 +433,24 @@ extension ClusterModel {
     check(
       !takesLines || !scheduler.fetches.queue.hasSlot || scheduler.nextHeldLine() == nil,
       "a line waits behind others without need", event)
+    let queue = scheduler.fetches.queue
     for source in waitingSources {
-      let host = scheduler.fetches.queue.host(source.key.host)
+      let host = queue.host(source.key.host)
       let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isForViewer = urgency.map { $0.viewer > 0 } ?? false
-      let limit =
-        isOneAtATime ? 1 : scheduler.fetches.queue.limitPerHost(isForViewer: isForViewer)
+      let limit = isOneAtATime ? 1 : queue.limitPerHost(isForViewer: isForViewer)
       let isFull =
         host.map { $0.underWay + $0.redirectingCount >= limit || $0.robotsProbe != nil } ?? false
-      let token = scheduler.fetches.queue.nextToken(of: source.key.host, at: now.instant)
+      let token = queue.nextToken(of: source.key.host, at: now.instant)
       let moments = [token, host?.health.nextAttempt].compactMap(\.self)
       let isCoolingDown =
         moments.contains { $0 > now.instant }
         || urgency.map { isHeldBack(source, for: $0) } ?? false
-      let isKeptOut =
-        urgency.map { !scheduler.fetches.queue.takesSlot(for: source.key.host, $0) } ?? false
+      let isKeptOut = urgency.map { !queue.takesSlot(for: source.key.host, $0) } ?? false
       let isRefused = urgency.map { !isTaken($0) } ?? true
-      let isGated = scheduler.network.outage != nil && (urgency?.viewer ?? 0) == 0
+      let outage = scheduler.networks[queue.route(to: source.key.host)].outage
+      let isGated = outage != nil && (urgency?.viewer ?? 0) == 0
       check(
         isFull || isCoolingDown || isKeptOut || isRefused || isGated,
         "a transfer waits without need", event)

@@ -383,25 +383,43 @@ import Testing
     #expect(cluster.finished().endedJobs[job]?.counts.done == 40)
   }
 
-  @Test func `beside a dead proxy, hosts that are asked without it go on, and the others fail`()
-    throws
-  {
-    let cluster = ClusterModel.started(attempts: 2)
+  @Test func `a dead proxy holds up the hosts that are asked through it, and no others`() throws {
+    let cluster = ClusterModel.started(attempts: 1)
     let direct = (100..<200).map { url($0, host: "direct.test") }
     let job = cluster.answeringLookups { $0.submit(spread(10) + direct) }
-    for _ in 1...200 where cluster.endedJobs[job] == nil {
-      for url in cluster.fetching where !url.contains("direct") {
+    while let url = cluster.fetching.first {
+      if direct.contains(url) {
+        cluster.transferred(url)
+        cluster.finish(url)
+      } else {
         cluster.finish(url, Self.refused, sign: .unrouted)
       }
-      if let url = cluster.fetching.first(where: direct.contains) { cluster.finish(url) }
       cluster.answerLookups()
-      cluster.advance(by: .seconds(1))
     }
-    let counts = try #require(cluster.endedJobs[job]?.counts)
-    #expect(counts.done == 100)
-    #expect(counts.failed == 10)
-    let starts = Dictionary(grouping: cluster.fetchStarts.filter { !direct.contains($0) }) { $0 }
-    #expect(starts.values.allSatisfy { $0.count <= 4 }, "two holds and two attempts")
+    #expect(cluster.counts(job)?.done == 100)
+    pass(.seconds(3_600), in: cluster, Self.refused, .unrouted)
+    #expect(cluster.counts(job)?.failed == 0)
+    let wait = cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait
+    #expect(wait?.detail == "the proxy http://p:3128: refused")
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 110)
+  }
+
+  @Test func `a transfer to a slow host does not wait for the proxy of others`() throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let slow = url(100, host: "direct.test")
+    let job = cluster.answeringLookups { $0.submit(spread(3) + [slow]) }
+    for url in cluster.fetching where url != slow {
+      cluster.finish(url, Self.refused, sign: .unrouted)
+    }
+    cluster.advance(by: .seconds(3))
+    for url in cluster.fetching where url != slow {
+      cluster.finish(url, Self.refused, sign: .unrouted)
+    }
+    let wait = cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait
+    #expect(wait?.kind == .transferring)
+    #expect(wait?.host == "direct.test")
+    #expect(cluster.scheduler.clusterWait()?.kind == .offline)
   }
 
   // MARK: - Captive

@@ -59,13 +59,16 @@ import Testing
   }
 
   @Test mutating func `a host stands where it was put last`() {
-    index.setStartable(a, urgency(2), .responsive, isRedirect: false)
-    index.setStartable(b, urgency(1), .responsive, isRedirect: false)
-    #expect(index.startable.first(.responsive)?.key == b)
+    let place = HostIndex.Place(pace: .responsive, route: .direct, isRedirect: false)
+    index.setStartable(a, urgency(2), place)
+    index.setStartable(b, urgency(1), place)
+    #expect(index.startable[.direct].first(.responsive)?.key == b)
     index.remove(b)
-    #expect(index.startable.first(.responsive)?.key == a)
-    #expect(index.startable.first(.unproven) == nil)
-    index.setStartable(b, urgency(1), .slow, isRedirect: true)
+    #expect(index.startable[.direct].first(.responsive)?.key == a)
+    #expect(index.startable[.direct].first(.unproven) == nil)
+    index.setStartable(b, urgency(1), .init(pace: .slow, route: .proxied, isRedirect: false))
+    #expect(index.startable[.proxied].first(.slow)?.key == b)
+    index.setStartable(b, urgency(1), .init(pace: .slow, route: .direct, isRedirect: true))
     #expect(index.redirects.first(.slow)?.key == b)
   }
 

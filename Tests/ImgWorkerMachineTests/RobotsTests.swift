@@ -177,6 +177,17 @@ struct RobotsTests {
       "the next lease asks again")
   }
 
+  @Test mutating func `a proxy that fails for a robots.txt has failed, and not the file`() {
+    let failure = Failure(stage: .fetch, code: .proxyFailure, detail: "the proxy: refused")
+    driver.fetch([1], TestDriver.url, .obedient)
+    driver.handle(.robotsRead(of: url, nil))
+    let answer = RobotsAnswer.unavailable(failure, isDeferred: false)
+    driver.handle(.robotsFetched(origin: TestDriver.origin, answer, sign: .unrouted))
+    #expect(driver.endTurn() == ["finished 1 proxy_failure"])
+    #expect(driver.results[1]?.outcome == .failed(failure))
+    #expect(driver.results[1]?.sign == .unrouted)
+  }
+
   @Test mutating func `a robots.txt that is deferred releases what waits for it`() {
     driver.fetch([1], TestDriver.url, .obedient)
     driver.attach([2], TestDriver.url, .obedient)

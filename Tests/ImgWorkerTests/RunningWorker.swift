@@ -34,7 +34,7 @@ final class RunningWorker {
   /// - Throws: also if the worker does not start.
   init(
     limits given: Limits = Limits(), allowedDirectories: [String] = [],
-    authorityFile: String? = nil
+    authorityFile: String? = nil, proxies: ProxySettings = .none
   ) throws {
     var limits = given
     // A test may be kept waiting for long while the origin holds its picture back.
@@ -48,7 +48,7 @@ final class RunningWorker {
     let welcome = Welcome(
       hello: Hello(processID: ThisProcess.processID), limits: limits,
       storeDirectory: directory.file("store"), allowedNetworks: [loopback].compactMap { $0 },
-      allowedDirectories: allowedDirectories, authorityFile: authorityFile)
+      allowedDirectories: allowedDirectories, authorityFile: authorityFile, proxies: proxies)
     let curl = try Self.curl.get()
     poller = try Poller()
     decoders = DecoderHost(poller: poller)
@@ -113,7 +113,10 @@ final class RunningWorker {
       case .released(let leases): said.released += leases
       case .unpinned(let leases): said.unpinned += leases
       case .finished(let results):
-        for result in results.results { said.outcomes[result.lease] = result.outcome }
+        for result in results.results {
+          said.outcomes[result.lease] = result.outcome
+          said.signs[result.lease] = result.sign
+        }
         said.redirected += results.results.filter(\.wasRedirected).map(\.lease)
       case .uncached(let result):
         said.uncached[result.lease] = result
@@ -223,6 +226,8 @@ final class RunningWorker {
     var released: [LeaseID] = []
     var unpinned: [LeaseID] = []
     var outcomes: [LeaseID: Outcome] = [:]
+    /// What the transfers of those say of the network.
+    var signs: [LeaseID: NetworkSign] = [:]
     /// Those that have failed behind a redirect.
     var redirected: [LeaseID] = []
     /// Pictures that are not in the store, and their bytes.

@@ -9,6 +9,9 @@ package struct Host {
   let name: String
   /// See `HostGroup`.
   let group: String
+  /// How it is asked, as far as that is known.
+  private(set) var route = NetworkRoute.direct
+  private var routeForgottenAt: Instant?
   /// What waits, one for each origin for which something waits, or which has asked for a pause: mostly one
   /// alone.
   private var origins: [OriginQueue] = []
@@ -46,6 +49,20 @@ package struct Host {
     self.health = health
     if let rate { bucket = TokenBucket(emptyAt: restartedAt, rate: rate) }
     ownTokens = OwnTokens(restartedAt: restartedAt)
+  }
+
+  /// For so long its route is remembered without work: URLs wait for their retries, for example.
+  private static let routeMemory = Duration.seconds(600)
+
+  /// The proxy has failed for it.
+  mutating func noteProxied(at now: Instant) {
+    route = .proxied
+    routeForgottenAt = now + Self.routeMemory
+  }
+
+  /// Until when it is remembered without work; `nil` if nothing of it is of interest.
+  var rememberedUntil: Instant? {
+    [health.failuresForgottenAt, routeForgottenAt].compactMap(\.self).max()
   }
 
   /// URLs, and transfers that were redirected here, that wait for it.

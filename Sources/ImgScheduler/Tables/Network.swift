@@ -17,8 +17,32 @@ package enum NetworkEvidence: Hashable {
   case none
 }
 
-/// Whether the network of this machine works, by what transfers to many hosts show: one for the whole cluster,
-/// as each host has its ``HostHealth``.
+/// How this machine reaches a host.
+package enum NetworkRoute: CaseIterable {
+  case direct
+  /// Through the proxy. Workers know which hosts that are: one is known here once the proxy has failed for it.
+  case proxied
+}
+
+/// A value for each route.
+package struct ByRoute<Value> {
+  private var direct: Value
+  private var proxied: Value
+
+  init(_ value: Value) {
+    direct = value
+    proxied = value
+  }
+
+  package subscript(route: NetworkRoute) -> Value {
+    _read { if route == .direct { yield direct } else { yield proxied } }
+    _modify { if route == .direct { yield &direct } else { yield &proxied } }
+  }
+}
+
+/// Whether the network of this machine works, by what transfers to many hosts show: one for each route of the
+/// whole cluster, as each host has its ``HostHealth``. So a dead proxy does not hold up hosts that are asked without
+/// it.
 ///
 ///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
 ///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online

@@ -20,7 +20,7 @@ package struct TransferQueue {
   private var lastNumber: UInt64 = 0
   private(set) var index = HostIndex()
   /// What may start, as far as the network is concerned.
-  var gate = Gate.open
+  var gates = ByRoute(Gate.open)
 
   /// When the program began that goes on with jobs; `nil` if it does not.
   private var restartedAt: Instant?
@@ -72,6 +72,15 @@ package struct TransferQueue {
   /// Reads a host without a copy; `nil` for one of which nothing is known.
   private func read<Result>(_ name: String, _ body: (borrowing Host) -> Result) -> Result? {
     ids[name].flatMap { table.read($0, body) }
+  }
+
+  // MARK: - Routes
+
+  package func route(to host: String) -> NetworkRoute { read(host) { $0.route } ?? .direct }
+
+  /// The proxy has failed for a host.
+  mutating func noteProxied(_ host: String, at now: Instant) {
+    changeKnown(host, at: now) { $0.noteProxied(at: now) }
   }
 
   // MARK: - Slots
@@ -427,8 +436,11 @@ package struct TransferQueue {
     }
     switch table.read(id, { standing(of: $0, at: now) }) {
     case .startable(let urgency)?:
-      let place = table.read(id) { (pace: pace(of: $0), isRedirect: $0.hasRedirected(at: now)) }
-      if let place { index.setStartable(id, urgency, place.pace, isRedirect: place.isRedirect) }
+      let place = table.read(id) { host in
+        HostIndex.Place(
+          pace: pace(of: host), route: host.route, isRedirect: host.hasRedirected(at: now))
+      }
+      if let place { index.setStartable(id, urgency, place) }
     case .coolingDown(let until)?: index.setCoolingDown(id, until: until)
     case .remembered(let until)?:
       if let forgotten = index.setRemembered(id, until: until) { forget(forgotten) }

@@ -74,15 +74,23 @@ extension TransferQueue {
   }
 
   private var nextHost: (id: HostID, urgency: Urgency)? {
-    let mostUrgent = mostUrgent(of: index.startable)
-    if gate == .open || mostUrgent?.urgency.viewer ?? 0 > 0 { return mostUrgent }
-    guard case .trial(let last) = gate, hasSlot else { return nil }
-    return nextForTrial(after: last).map { ($0.id, $0.urgency) }
+    let direct = nextHost(by: .direct)
+    guard let proxied = nextHost(by: .proxied) else { return direct }
+    return direct.map { $0.urgency < proxied.urgency ? $0 : proxied } ?? proxied
   }
 
-  /// The startable host whose name comes next, so that each has its turn.
-  func nextForTrial(after last: String?) -> (name: String, id: HostID, urgency: Urgency)? {
-    let hosts = index.startable.all.map { (name: name(of: $0), id: $0, urgency: $1) }
+  private func nextHost(by route: NetworkRoute) -> (id: HostID, urgency: Urgency)? {
+    let mostUrgent = mostUrgent(of: index.startable[route])
+    if gates[route] == .open || mostUrgent?.urgency.viewer ?? 0 > 0 { return mostUrgent }
+    guard case .trial(let last) = gates[route], hasSlot else { return nil }
+    return nextForTrial(of: route, after: last).map { ($0.id, $0.urgency) }
+  }
+
+  /// The startable host of a route whose name comes next, so that each has its turn.
+  func nextForTrial(
+    of route: NetworkRoute, after last: String?
+  ) -> (name: String, id: HostID, urgency: Urgency)? {
+    let hosts = index.startable[route].all.map { (name: name(of: $0), id: $0, urgency: $1) }
     return hosts.filter { $0.name > last ?? "" }.min { $0.name < $1.name }
       ?? hosts.min { $0.name < $1.name }
   }
@@ -122,7 +130,7 @@ extension TransferQueue {
     /// tokens again at once, and a closed circuit breaker.
     case coolingDown(until: Instant)
     /// Be forgotten then, or earlier when there are many such hosts: it has no work, and only its
-    /// failures in a row are of interest.
+    /// failures in a row, or its route, are of interest.
     case remembered(until: Instant)
     /// Nothing before one of its transfers ends.
     case full
@@ -138,7 +146,7 @@ extension TransferQueue {
         host.pausesEnd(at: now),
       ].compactMap(\.self)
       if let until = memories.max(), until > now { return .coolingDown(until: until) }
-      guard let until = host.health.failuresForgottenAt, until > now else { return .idle }
+      guard let until = host.rememberedUntil, until > now else { return .idle }
       return .remembered(until: until)
     }
     if host.robotsProbe != nil { return .full }
@@ -181,7 +189,7 @@ struct HostIndex {
   }
 
   /// The hosts with a URL that waits, a free slot and a token.
-  private(set) var startable = Queues()
+  private(set) var startable = ByRoute(Queues())
   /// The same of the hosts where a transfer waits that was redirected.
   private(set) var redirects = Queues()
   /// The hosts that only time keeps from starting, or from being forgotten, and until when.
@@ -189,7 +197,7 @@ struct HostIndex {
   /// The hosts that something waits for at an origin with a pause, or for a token of its job's rate, and until when.
   /// Something else may be asked of them meanwhile.
   private var paused = PriorityQueue<HostID, Instant>()
-  /// The hosts that have only failures in a row to remember, and until when.
+  /// The hosts that have only failures in a row, or a route, to remember, and until when.
   private var remembered = PriorityQueue<HostID, Instant>()
 
   /// What a long list of dead hosts may cost in memory. Beyond it the first to be forgotten is
@@ -202,23 +210,27 @@ struct HostIndex {
   }
 
   mutating func remove(_ host: HostID) {
-    startable.remove(host)
+    for route in NetworkRoute.allCases { startable[route].remove(host) }
     redirects.remove(host)
     coolingDown.remove(host)
     paused.remove(host)
     remembered.remove(host)
   }
 
+  /// Among which hosts one competes.
+  struct Place {
+    let pace: HostPace
+    let route: NetworkRoute
+    /// Whether a transfer that was redirected is among those that wait.
+    let isRedirect: Bool
+  }
+
   /// The host may start the transfer of this urgency.
-  ///
-  /// - Parameter isRedirect: whether one that was redirected is among those that wait.
-  mutating func setStartable(
-    _ host: HostID, _ urgency: Urgency, _ pace: HostPace, isRedirect: Bool
-  ) {
-    if isRedirect {
-      redirects.set(host, pace, to: urgency)
+  mutating func setStartable(_ host: HostID, _ urgency: Urgency, _ place: Place) {
+    if place.isRedirect {
+      redirects.set(host, place.pace, to: urgency)
     } else {
-      startable.set(host, pace, to: urgency)
+      startable[place.route].set(host, place.pace, to: urgency)
     }
   }
 
