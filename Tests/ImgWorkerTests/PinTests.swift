@@ -2,6 +2,7 @@ import ImgModel
 import ImgStore
 import ImgSystem
 import ImgWire
+import ImgWorkerMachine
 import TestFiles
 import TestOrigin
 import TestPictures
