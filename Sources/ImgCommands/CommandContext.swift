@@ -33,10 +33,14 @@ package struct CommandContext {
   }
 
   /// Prints a note for the user that is neither a result nor an error, such as progress; nothing
-  /// with `--quiet`. If the reader closes standard error, as in `2>&1 | head -1`, the command
-  /// continues.
+  /// with `--quiet`. If the reader closes standard error, the command continues.
   package func note(_ text: String) {
-    if !isQuiet { try? messages.write(completed(text).withoutPasswords.printableLines) }
+    if let text = completedNote(text) { try? messages.write(text) }
+  }
+
+  /// What ``note(_:)`` prints of a text; `nil` if it prints nothing.
+  func completedNote(_ text: String) -> String? {
+    isQuiet ? nil : completed(text).withoutPasswords.printableLines
   }
 
   /// A text for the user in which the commands that it advises carry the places of the command line.

@@ -1,174 +1,9 @@
 import Glibc
 import ImgClient
-import ImgCrypto
 @_spi(Coding) import ImgModel
+import ImgSettings
 import ImgSystem
 import Synchronization
-
-/// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
-struct ManifestLine: Encodable {
-  let index: Int
-  private let place: LinePlace?
-  private let url: RequestedURL
-  private let written: Written
-  private let reason: String?
-  private let failure: Failure?
-
-  /// - Parameter files: in the order of the job's variants.
-  init(_ entry: LineResult, of job: ImageJob, _ files: [File]) {
-    index = entry.index
-    place = entry.place
-    failure =
-      if files.isEmpty, case .failed(let failure, _) = entry.outcome { failure } else { nil }
-    url = RequestedURL(entry.url)
-    written = Written(
-      index: entry.index, job: job.job, submissionTime: job.submissionTime, files: files)
-    reason =
-      switch entry.outcome {
-      case _ where !files.isEmpty: nil
-      case .done: job.request.keep != .none ? "not_in_store" : "not_kept"
-      case .failed(let failure, _): failure.code.rawValue
-      case .cancelled: "cancelled"
-      case nil: "not_finished"
-      }
-  }
-
-  func encode(to encoder: any Encoder) throws {
-    try JSONObject(
-      [
-        "line": place?.line, "list": place?.list, "reason": reason,
-        "http_status": failure?.httpStatus, "detail": failure?.detail,
-      ], beside: url, written
-    ).encode(to: encoder)
-  }
-}
-
-extension ManifestLine {
-  /// A file, and what proves where it is from.
-  struct File: Hashable, Sendable, Fielded {
-    let name: String
-    /// The thumbnail; of a file of facts, the picture and the length of the file.
-    let content: Thumbnail
-    let isFacts: Bool
-    /// The position of the size among those of the job.
-    let variant: Int
-    private let hash: String
-    private let storageTime: WallTime
-    private let expiryTime: WallTime
-    private let entityTag: String?
-    private let lastModified: String?
-    private let finalURL: String?
-    /// Of the picture that it shows.
-    private let thumbHash: ThumbHash?
-
-    /// - Parameters:
-    ///   - bytes: of the file.
-    ///   - record: of what it was made from.
-    init(name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int) {
-      self.name = name
-      self.variant = variant
-      isFacts = record.kind == .facts
-      content = record.thumbnail.with(byteCount: bytes.count)
-      hash = Self.text(of: SHA256.hash(bytes))
-      storageTime = record.storageTime
-      expiryTime = record.expiryTime
-      entityTag = Self.field("etag", of: record)
-      lastModified = Self.field("last-modified", of: record)
-      finalURL = Self.field(":issuer", of: record)?.withoutPasswords
-      thumbHash = record.source.thumbHash
-    }
-
-    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      entityTag = try f.optional("etag", value?.entityTag)
-      expiryTime = try f.field("expires_at", value?.expiryTime)
-      let facts = try f.optional("facts", value.flatMap { $0.isFacts ? $0.content : nil })
-      name = try f.field("file", value?.name)
-      finalURL = try f.optional("final_url", value?.finalURL)
-      lastModified = try f.optional("last_modified", value?.lastModified)
-      hash = try f.field("sha256", value?.hash)
-      storageTime = try f.field("stored_at", value?.storageTime)
-      thumbHash = try f.optional("thumbhash", value?.thumbHash)
-      let picture = try f.optional("thumbnail", value.flatMap { $0.isFacts ? nil : $0.content })
-      variant = try f.field("variant", value?.variant, default: 0)
-      guard let content = facts ?? picture else { throw f.missing("thumbnail") }
-      self.content = content
-      isFacts = facts != nil
-    }
-
-    /// Whether a directory has the file as it was written.
-    func isIntact(in directory: String) -> Bool {
-      let path = "\(directory)/\(name)"
-      guard let status = try? FileStatus(at: path), status.isRegularFile,
-        status.byteCount == content.byteCount
-      else { return false }
-      return (try? Self.hash(ofFile: path)) == hash
-    }
-
-    /// Reads the file in parts: it may be an original of any size.
-    private static func hash(ofFile path: String) throws(SystemError) -> String {
-      let file = try FileIO.open(readingFrom: path)
-      var hash = SHA256()
-      var part: [UInt8] = []
-      while try FileIO.read(file.rawValue, into: &part, upTo: 64 << 10) > 0 {
-        hash.update(part)
-        part.removeAll(keepingCapacity: true)
-      }
-      return text(of: hash.finish())
-    }
-
-    private static func text(of hash: [UInt8]) -> String {
-      hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
-    }
-
-    /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
-    /// name that no field has, see ``ReuseTerms/fields``.
-    private static func field(_ name: String, of record: CacheRecord) -> String? {
-      let lines = record.terms.fields.split(separator: "\n")
-      let line = lines.first { $0.lowercased().hasPrefix(name + ":") }
-      return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
-    }
-  }
-
-  /// The part of a line that the next export of the job reads.
-  struct Written: Fielded {
-    let index: Int
-    let job: JobID
-    /// Tells the job from those with its number in other data directories.
-    let submissionTime: WallTime
-    /// Of what was read, at least one.
-    let files: [File]
-
-    init(index: Int, job: JobID, submissionTime: WallTime, files: [File]) {
-      self.index = index
-      self.job = job
-      self.submissionTime = submissionTime
-      self.files = files
-    }
-
-    /// The members of the first file are beside the others.
-    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      let first = value?.files.isEmpty == true ? nil : try File(&f, value?.files.first)
-      index = try f.field("index", value?.index)
-      job = try f.field("job", value?.job)
-      let others = try f.field(
-        "other_files", value.map { Array($0.files.dropFirst()) }, default: [])
-      submissionTime = try f.field("submitted_at", value?.submissionTime)
-      files = [first].compactMap(\.self) + others
-    }
-  }
-}
-
-extension LineResult {
-  var isDone: Bool { if case .done = outcome { true } else { false } }
-}
-
-extension Thumbnail {
-  /// The same in a file of another length.
-  fileprivate func with(byteCount: Int) -> Thumbnail {
-    Thumbnail(
-      format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
-  }
-}
 
 /// The manifest that an export writes, and what earlier exports of the job have written to the directory.
 ///
@@ -179,57 +14,38 @@ final class ExportManifest {
   /// Of an export that ended early.
   static let partialName = "manifest.partial.jsonl"
 
-  /// The most lines that a signal can lose.
-  private static let unwrittenMaximum = 64
-
-  private let partialPath: String
-  private let job: ImageJob
+  /// Keeps what there is for an export that ends early.
+  let partial: PartialManifest
   private let file: ReplacementFile
   private let output: Output
   private let earlier: [EarlierManifest]
-  private let progress = Progress()
-  private var lastIndex = -1
-  private var unwrittenCount = 0
-  private var isComplete = false
 
-  private final class Progress: Sendable {
-    /// The index of the last line in the file; -1 before there is one.
-    let last = Atomic(-1)
-  }
-
+  /// - Throws: ``UsageError`` if the directory has the manifest of another job, or one of no export: it would lose its
+  ///   files or their proof.
   init(in directory: String, of job: ImageJob) throws {
-    self.job = job
-    partialPath = "\(directory)/\(Self.partialName)"
     let path = "\(directory)/\(Self.name)"
+    let partialPath = "\(directory)/\(Self.partialName)"
+    earlier = try [partialPath, path].compactMap { path in
+      let manifest = EarlierManifest(path: path, of: job)
+      if let origin = manifest?.otherOrigin {
+        throw UsageError(
+          "\(path) is \(origin); a directory has the files of one job: "
+            + ExportCommand.text(of: job.job, besides: directory))
+      }
+      return manifest
+    }
     file = try ReplacementFile(path: path)
-    output = Output(descriptor: file.descriptor)
-    earlier = [partialPath, path].compactMap { EarlierManifest(path: $0, of: job) }
+    file.lockIfPossible()
+    output = Output(descriptor: file.descriptor, capacity: 0)
+    partial = PartialManifest(of: job, in: file, at: partialPath)
   }
 
   deinit {
-    guard !isComplete else { return }
-    try? flush()
-    interruption()
+    partial.keep()
   }
 
-  /// For a process that ends before the manifest is complete. What an earlier export of the job has written for
-  /// further lines stays in the partial manifest; that of another job is replaced.
-  var interruption: @Sendable () -> Void {
-    let preserve = file.preservation(at: partialPath)
-    return { [partialPath, job, progress, descriptor = file.descriptor, discard = file.removal] in
-      let last = progress.last.load(ordering: .acquiring)
-      guard last >= 0 else { return discard() }
-      do {
-        let output = Output(descriptor: descriptor)
-        try EarlierManifest(path: partialPath, of: job)?.copyLines(after: last, to: output)
-        try output.flush()
-        preserve()
-      } catch {
-        // A disk without room for these lines. The earlier manifest has all of them.
-        discard()
-      }
-    }
-  }
+  /// Whether the directory has the manifest of an earlier export.
+  var hasEarlier: Bool { !earlier.isEmpty }
 
   /// What earlier exports have written for a line. Call it with ascending lines.
   func earlierFiles(ofLine index: Int) -> [ManifestLine.File] {
@@ -238,30 +54,109 @@ final class ExportManifest {
 
   func write(_ line: ManifestLine) throws {
     try output.write(json: line)
-    lastIndex = line.index
-    unwrittenCount += 1
-    if unwrittenCount == Self.unwrittenMaximum { try flush() }
-  }
-
-  /// From here on, a signal that ends the process loses nothing of what was written.
-  func flush() throws {
-    try output.flush()
-    unwrittenCount = 0
-    progress.last.store(lastIndex, ordering: .releasing)
+    partial.didWrite(line)
   }
 
   /// Gives the manifest its name.
   func commit() throws {
-    try output.flush()
     try file.commit()
-    isComplete = true
-    unsafe unlink(partialPath)
+    partial.discard()
+  }
+
+  /// Removes the temporary files that exports have left which were killed.
+  func removeStale(in directories: Set<String>) {
+    for directory in directories { file.removeStale(in: directory) }
+  }
+}
+
+/// The manifest of an export that ends early: the lines that are written, those that wait, and for further lines what
+/// earlier exports have written.
+final class PartialManifest: Sendable {
+  private let job: ImageJob
+  private let path: String
+  private let descriptor: CInt
+  private let preserve: @Sendable () -> Void
+  private let remove: @Sendable () -> Void
+  private let progress = Mutex(Progress())
+
+  private struct Progress {
+    /// The index of the last line in the file; -1 before there is one.
+    var lastIndex = -1
+    /// As JSON by index.
+    var waiting: [Int: String] = [:]
+    var hasEnded = false
+  }
+
+  /// - Parameter path: of the file that it will be.
+  fileprivate init(of job: ImageJob, in file: ReplacementFile, at path: String) {
+    self.job = job
+    self.path = path
+    descriptor = file.descriptor
+    preserve = file.preservation(at: path)
+    remove = file.removal
+  }
+
+  /// Takes a line whose files are written, but that follows others in the list which are not.
+  func hold(_ line: ManifestLine) throws {
+    let json = try Output.json(of: line)
+    progress.withLock { $0.waiting[line.index] = json }
+  }
+
+  fileprivate func didWrite(_ line: ManifestLine) {
+    progress.withLock { progress in
+      progress.lastIndex = line.index
+      progress.waiting[line.index] = nil
+    }
+  }
+
+  /// The manifest is complete.
+  fileprivate func discard() {
+    progress.withLock { $0.hasEnded = true }
+    unsafe unlink(path)
+  }
+
+  /// Keeps what there is, once.
+  func keep() {
+    progress.withLock { progress in
+      guard !progress.hasEnded else { return }
+      progress.hasEnded = true
+      guard progress.lastIndex >= 0 || !progress.waiting.isEmpty else { return remove() }
+      do {
+        try writeRest(after: progress)
+        preserve()
+      } catch {
+        // A disk without room for these lines. The earlier manifest has all of them.
+        remove()
+      }
+    }
+  }
+
+  private func writeRest(after progress: Progress) throws {
+    let output = Output(descriptor: descriptor)
+    var waiting = progress.waiting.sorted { $0.key < $1.key }[...]
+    func writeWaiting(before index: Int) throws {
+      while let line = waiting.first, line.key < index {
+        try output.write(line.value)
+        waiting.removeFirst()
+      }
+    }
+    try EarlierManifest(path: path, of: job)?.forEachLine(after: progress.lastIndex) {
+      index, json in
+      try writeWaiting(before: index)
+      if waiting.first?.key != index {
+        try output.write(bytes: Array(json) + [UInt8(ascii: "\n")])
+      }
+    }
+    try writeWaiting(before: .max)
+    try output.flush()
   }
 }
 
 /// Reads the lines of a manifest in their order. What it cannot read it leaves out, because a manifest is a file that
 /// anything may have changed.
 private final class EarlierManifest {
+  private typealias Line = (line: ManifestLine.Written, json: ArraySlice<UInt8>)
+
   private let job: ImageJob
   private let file: OwnedDescriptor
   private var buffer: [UInt8] = []
@@ -269,8 +164,14 @@ private final class EarlierManifest {
   private var start = 0
   /// Whether no further line counts: at the end, at a line of another job, and at one that is too long.
   private var hasEnded = false
-  /// The last line that was read.
+  /// The first line, until it is asked for.
+  private var first: Line?
+  /// The last line that was asked for.
   private var last: ManifestLine.Written?
+  /// What the file is instead of the manifest of an earlier export of the job, such as `of job 2`.
+  private(set) var otherOrigin: String?
+  /// Whether a line is of the job, with files or without.
+  private var isOfJob = false
 
   /// A longer line ends the reading.
   private static let maximumLineByteCount = 1 << 20
@@ -283,6 +184,9 @@ private final class EarlierManifest {
     else { return nil }
     self.job = job
     self.file = file
+    guard status.byteCount > 0 else { return }
+    first = read()
+    if !isOfJob, otherOrigin == nil { otherOrigin = "not the manifest of an export" }
   }
 
   func files(ofLine index: Int) -> [ManifestLine.File] {
@@ -291,23 +195,32 @@ private final class EarlierManifest {
     return last.files
   }
 
-  /// Writes the lines after one as they are.
-  func copyLines(after index: Int, to output: Output) throws {
+  /// Calls `body` with the lines after one as they are, before any is asked for.
+  func forEachLine(after index: Int, _ body: (Int, ArraySlice<UInt8>) throws -> Void) rethrows {
     while let next = next() {
-      if next.line.index > index {
-        try output.write(bytes: Array(next.json) + [UInt8(ascii: "\n")])
-      }
+      if next.line.index > index { try body(next.line.index, next.json) }
     }
   }
 
-  /// - Returns: the next line of the job that can be read; `nil` at the end.
-  private func next() -> (line: ManifestLine.Written, json: ArraySlice<UInt8>)? {
+  private func next() -> Line? {
+    defer { first = nil }
+    return first ?? read()
+  }
+
+  /// - Returns: the next line of the job with files; `nil` at the end.
+  private func read() -> Line? {
     while let json = nextLine() {
-      guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
-      guard line.job == job.job, line.submissionTime == job.submissionTime else {
+      guard let origin = try? Fields.value(ManifestLine.Origin.self, of: json) else { continue }
+      guard origin == ManifestLine.Origin(of: job) else {
+        otherOrigin =
+          origin.job == job.job
+          ? "of another job \(job.job), submitted at \(origin.submissionTime)"
+          : "of job \(origin.job)"
         hasEnded = true
         return nil
       }
+      isOfJob = true
+      guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
       return (line, json)
     }
     return nil

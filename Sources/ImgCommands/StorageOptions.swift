@@ -7,7 +7,8 @@ enum StorageOptions {
   private static let expiry = OptionDescription(
     "--expire-after", "DURATION",
     help: "Keep the thumbnail this long after its download. Also accepts \"never\", or a date like "
-      + "--expires-at. Default: the coordinator's --default-expiry.")
+      + "--expires-at. A full store evicts it earlier, unless it is pinned. Default: the coordinator's --default-expiry."
+  )
   private static let expiryDate = OptionDescription(
     "--expires-at", "DATE",
     help: "Keep the thumbnail until this date: 2027-01-01 (midnight UTC) or "

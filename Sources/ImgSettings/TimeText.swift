@@ -101,12 +101,12 @@ extension Duration {
 }
 
 extension Expiry.Moment {
-  /// The word for the longest expiry.
-  private static let never = "never"
+  /// The words for the longest expiry.
+  private static let endless = ["never", "forever"]
 
-  /// Reads a duration, `never`, or a date as ``WallTime/init(parsing:)`` does.
+  /// Reads a duration, `never` or `forever`, or a date as ``WallTime/init(parsing:)`` does.
   package init(parsing text: String) throws(InvalidValue) {
-    if text == Self.never {
+    if Self.endless.contains(text) {
       self = .after(RequestOptions.expiryRange.upperBound)
     } else if text.dropFirst().contains("-") {
       // Durations contain no hyphen.

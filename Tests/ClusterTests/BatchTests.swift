@@ -58,148 +58,6 @@ import Testing
     #expect(status.fetchedByteCount == Int64(origin.origin.totals().bytesSent))
   }
 
-  @Test func `an export writes one file for each thumbnail and a manifest of all lines`() throws {
-    let list = origin.mixedList(20)
-    let job = try cluster.run(list.lines).job
-    let directory = cluster.directory.file("out")
-    let result = try cluster.imgctl("export", "\(job)", directory)
-    #expect(result.exitCode == 0)
-    #expect(
-      result.messages
-        == "job \(job): \(list.doneCount) of \(list.doneCount) thumbnails are stored\n"
-        + "exported \(list.doneCount) thumbnails to \(directory), none for "
-        + "\(list.failures.count) URLs; manifest.jsonl lists all\n"
-        + "\(list.failures.count) failed: imgctl failures \(job), or \(directory)/failures.csv\n")
-  }
-
-  @Test func `an export replaces links and refuses pipes, and leaves what they lead to`() throws {
-    let job = try cluster.run(origin.pictures(1)).job
-    let directory = cluster.directory.file("out")
-    try Directory.create(directory)
-    let victim = try cluster.directory.write([1, 2, 3], to: "victim")
-    for name in ["manifest.jsonl", "0000000.jpg"] {
-      #expect(unsafe symlink(victim, "\(directory)/\(name)") == 0)
-    }
-    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
-    #expect(try FileIO.contents(of: victim, upTo: 8) == [1, 2, 3])
-    #expect(try FileStatus(at: "\(directory)/0000000.jpg").isRegularFile)
-
-    for name in ["manifest.jsonl", "0000000.jpg"] {
-      let other = cluster.directory.file("out-\(name)")
-      try Directory.create(other)
-      let pipe = try NamedPipe(path: "\(other)/\(name)")
-      let refused = try cluster.imgctl("export", "\(job)", other)
-      #expect(refused.exitCode == 2)
-      #expect(refused.messages.contains("replace \(pipe.path), which is not a regular file"))
-    }
-  }
-
-  @Test func `an export trusts the intact files that its manifest names, and fetches the others`()
-    throws
-  {
-    let list = try cluster.list(origin.pictures(3))
-    _ = try cluster.imgctl("submit", "--wait", list)
-    let directory = cluster.directory.file("out")
-    _ = try cluster.imgctl("export", "1", directory)
-    let manifest = try manifestLines(in: directory)
-    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
-    #expect(unsafe unlink("\(directory)/0000001.jpg") == 0)
-    try overwrite("\(directory)/0000002.jpg")
-    let without = try cluster.imgctl("export", "1", directory)
-    #expect(without.exitCode == 1)
-    #expect(
-      without.messages == """
-        job 1: 0 of 3 thumbnails are stored
-        exported 0 thumbnails to \(directory), none for 2 URLs; manifest.jsonl lists all
-        1 file of an earlier export stayed
-        2 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
-
-        """)
-    #expect(try manifestLines(in: directory)[0] == manifest[0], "with its hash and dates")
-    let requests = origin.origin.totals().requests
-    for (exported, present) in [(2, 1), (0, 3)] {
-      let fetched = try cluster.imgctl("export", "1", directory, "--fetch", "--json")
-      #expect(fetched.exitCode == 0)
-      #expect(
-        fetched.output
-          == "{\"exported\":\(exported),\"missing\":0,\"not_in_store\":0,\"not_made\":0,"
-          + "\"present\":\(present),\"schema\":1}\n")
-      #expect(origin.origin.totals().requests == requests + 2)
-      #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
-    }
-    #expect(try manifestLines(in: directory).allSatisfy { $0.contains(#""sha256":""#) })
-    let jobs = try cluster.imgctl("list", "--json")
-    #expect(jobs.lines.count == 1, "the job that made them is removed")
-  }
-
-  @Test func `an export goes on where one ended early, and takes no file of another job`() throws {
-    let list = try cluster.list(origin.pictures(3))
-    for _ in 1...2 { _ = try cluster.imgctl("submit", "--wait", list) }
-    let directory = cluster.directory.file("out")
-    try Directory.create(directory)
-    let partial = "\(directory)/manifest.partial.jsonl"
-    func expectEarlyEnd(ofExport job: Int, at line: Int) throws -> [Substring] {
-      let path = "\(directory)/000000\(line).jpg"
-      let isWritten = unsafe rename(path, path + ".aside") == 0
-      let pipe = try NamedPipe(path: path)
-      #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 2)
-      #expect(unsafe unlink(pipe.path) == 0)
-      if isWritten { #expect(unsafe rename(path + ".aside", path) == 0) }
-      return try String(contentsOfFile: partial, encoding: .utf8).split(separator: "\n")
-    }
-    let other = try expectEarlyEnd(ofExport: 2, at: 2).joined(separator: "\n")
-    try "\(other)\n\(String(repeating: " ", count: 9_999))\n".write(
-      toFile: partial, atomically: false, encoding: .utf8)
-    let lines = try expectEarlyEnd(ofExport: 1, at: 2)
-    #expect(lines.count == 2)
-    #expect(lines.allSatisfy { $0.contains(#""job":1,"#) }, "not the longer one of the other job")
-    try "\(lines[1])\n".write(toFile: partial, atomically: false, encoding: .utf8)
-    #expect(try expectEarlyEnd(ofExport: 1, at: 1) == lines, "with what only the earlier one had")
-    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
-    func exported(_ arguments: String...) throws -> [JSONValue] {
-      let result = try cluster.json(["export"] + arguments)
-      return [result.exported, result.present, result.not_in_store]
-    }
-    #expect(try exported("1", directory, "--fetch") == [1, 2, 0])
-    #expect(!FileIO.isFile(partial))
-    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
-    #expect(try exported("1", directory) == [0, 3, 0])
-    #expect(
-      try exported("2", directory) == [0, 0, 3], "whose files have the same names and lengths")
-  }
-
-  @Test func `an export that ends because the disk is full leaves the manifest of an earlier one`()
-    throws
-  {
-    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(2)))
-    let directory = cluster.directory.file("out")
-    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
-    let lines = try manifestLines(in: directory)
-    let partial = "\(directory)/manifest.partial.jsonl"
-    let spaces = String(repeating: " ", count: 200_000)
-    let earlier = "\(lines[0])\n{\(spaces)\(lines[1].dropFirst())\n"
-    try earlier.write(toFile: partial, atomically: false, encoding: .utf8)
-    let path = "\(directory)/0000001.jpg"
-    #expect(unsafe unlink(path) == 0)
-    _ = try NamedPipe(path: path)
-    let export = try cluster.begin(["export", "1", directory], fileKibibytes: 128).wait()
-    #expect(export.exitCode == 2)
-    #expect(export.messages.contains(path), "the file could be written, and the lines could not")
-    #expect(try String(contentsOfFile: partial, encoding: .utf8) == earlier)
-  }
-
-  private func manifestLines(in directory: String) throws -> [Substring] {
-    try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(
-      separator: "\n")
-  }
-
-  /// Changes the last byte of a file.
-  private func overwrite(_ path: String) throws {
-    var bytes = try Array(Data(contentsOf: URL(filePath: path)))
-    bytes[bytes.count - 1] ^= 1
-    try FileIO.replaceRegular(path: path, with: bytes)
-  }
-
   @Test func `several lists are one job in their order, and an error in one accepts none`() throws {
     let first = try cluster.list([origin.pictures(2)[1], "no URL"], name: "first.txt")
     let empty = try cluster.list([], name: "empty.txt")
@@ -314,30 +172,6 @@ import Testing
     #expect(try cluster.status(of: job).total == 1)
   }
 
-  @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {
-    let list = try cluster.list(origin.pictures(3) + ["no URL"])
-    let submit = try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list)
-    #expect(submit.output == "1\n")
-    let directory = cluster.directory.file("out")
-    // What expires within a millisecond has expired before another program runs.
-    let result = try cluster.imgctl("export", "1", directory)
-    #expect(result.exitCode == 1)
-    #expect(
-      result.messages == """
-        job 1: 0 of 3 thumbnails are stored
-        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
-        3 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
-        1 failed: imgctl failures 1, or \(directory)/failures.csv
-
-        """)
-    let told = try cluster.imgctl("export", "1", directory, "--json")
-    #expect(
-      told.output
-        == "{\"exported\":0,\"missing\":4,\"not_in_store\":3,\"not_made\":0,\"present\":0,\"schema\":1}\n"
-    )
-    #expect(told.messages.isEmpty)
-  }
-
   @Test func `each size is stored from one request, and exported`() throws {
     let maker = try PictureMaker.start()
     origin.origin.serve("/large", .body(try maker.card(index: 1, width: 640, height: 480)))
@@ -369,7 +203,7 @@ import Testing
     #expect(unsafe unlink("\(directory)/0000000-256x192.jpg") == 0)
     _ = try cluster.imgctl("get", urls[0], "--size", "64")
     let gone = try cluster.json("export", "\(job)", directory)
-    #expect([gone.exported, gone.present, gone.missing, gone.not_in_store] == [1, 4, 0, 1])
+    #expect([gone.changed, gone.present, gone.missing, gone.not_in_store] == [1, 4, 0, 1])
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     let fetched = try cluster.json("export", "\(job)", directory, "--fetch")
     #expect([fetched.exported, fetched.present] == [3, 3], "a line is fetched as a whole")

@@ -241,7 +241,7 @@ import Testing
            1 corrupt_image: no end of image
            1 http_status, temporary: the origin answered 503
            1 opted_out: noai
-          and 2 of 2 other kinds
+          and 2 URLs of 2 other kinds
         to permit a network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all; imgctl start \
         replaces the kept ones, so give those that imgctl config show lists, too
         to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient

@@ -343,7 +343,7 @@ import Testing
     arguments: [
       ("31556926s", .after(.seconds(31_556_926))),
       ("7d", .after(.seconds(604_800))),
-      ("never", .after(.seconds(3_153_600_000))),
+      ("never", .after(.seconds(3_153_600_000))), ("forever", .after(.seconds(3_153_600_000))),
       ("2027-01-01", .at(WallTime(rawValue: 1_798_761_600_000))),
     ] as [(String, Expiry.Moment)])
   func `an expiry is a duration or a date`(text: String, moment: Expiry.Moment) throws {

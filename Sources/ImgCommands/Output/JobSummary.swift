@@ -83,7 +83,9 @@ package struct FailureReport: Sendable {
     let others = status.failures.dropFirst(Self.groupMaximum)
     if !others.isEmpty {
       let count = others.reduce(0) { $0 + $1.count }
-      lines.append("  and \(count) of \(HumanText.count(others.count, of: "other kind"))")
+      lines.append(
+        "  and \(HumanText.count(count, of: "URL")) of \(HumanText.count(others.count, of: "other kind"))"
+      )
     }
     return lines
   }
@@ -99,11 +101,15 @@ package struct FailureReport: Sendable {
     let job = status.job
     var lines: [String] = []
     for group in groups where !group.isRetryable {
-      if let remedy = group.code.remedy(for: job), !lines.contains(remedy) { lines.append(remedy) }
+      if let remedy = group.code.remedy(for: status), !lines.contains(remedy) {
+        lines.append(remedy)
+      }
     }
     if status.retryable > 0 {
-      let which = status.retryable == status.failed ? "all" : "\(status.retryable)"
-      lines.append("\(status.failed) failed, \(which) of them temporarily: imgctl retry \(job)")
+      let which =
+        status.failed == 1
+        ? "" : (status.retryable == status.failed ? "all" : "\(status.retryable)") + " of them "
+      lines.append("\(status.failed) failed, \(which)temporarily: imgctl retry \(job)")
     }
     if status.failed > 0 { lines.append("list the failures: imgctl failures \(job)") }
     if status.cancelled > 0 {
@@ -178,8 +184,9 @@ package struct WaitingJobs: Sendable {
 
 extension ImageError.Code {
   /// How failures that a retry alone does not cure can be cured; `nil` where the list or its origins are at fault.
-  fileprivate func remedy(for job: JobID) -> String? {
-    switch self {
+  fileprivate func remedy(for status: ImageJob) -> String? {
+    let job = status.job
+    return switch self {
     case .blockedAddress:
       Self.restart("permit a network", "--allow-network CIDR", job) + Self.replacement
     case .blockedPath:
@@ -190,6 +197,8 @@ extension ImageError.Code {
     case .tooManyFrames: Self.restart("decode longer animations", "--max-frames N", job)
     case .decodeTimeout: Self.restart("let decoders take longer", "--decode-timeout DURATION", job)
     case .outOfMemory: Self.restart("give decoders more memory", "--decoder-memory SIZE", job)
+    case .corruptImage where status.request.keep.isOriginalAlone:
+      "to store damaged originals as they are: imgctl submit FILE --decode lazy"
     case .corruptImage:
       "to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient"
     case .optedOut:

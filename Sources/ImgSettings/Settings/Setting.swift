@@ -71,13 +71,15 @@ package struct Setting: Sendable {
 
     /// A value that may be absent.
     ///
-    /// - Parameter absent: the word for that; `nil` if it has none.
+    /// - Parameters:
+    ///   - absent: the word for that; `nil` if it has none.
+    ///   - synonym: another word for it, which is read only.
     static func optional<Wrapped>(
-      _ form: Form<Wrapped>, or absent: String? = nil
+      _ form: Form<Wrapped>, or absent: String? = nil, _ synonym: String? = nil
     ) -> Self where Value == Wrapped? {
       Form(
         value: { (texts) throws(InvalidValue) in
-          texts[0] == absent ? nil : try form.value(texts)
+          [absent, synonym].contains(texts[0]) ? nil : try form.value(texts)
         }, texts: { $0.map(form.texts) ?? [absent].compactMap(\.self) })
     }
 
@@ -341,7 +343,7 @@ extension Setting {
     Setting(
       "jobs, after their end", "--keep-jobs", "DURATION",
       help: "How long an ended job is kept with its list and outcomes, or \"forever\".",
-      isLimit: true, \.limits.keepJobs, .optional(.duration(durations), or: "forever")),
+      isLimit: true, \.limits.keepJobs, .optional(.duration(durations), or: "forever", "never")),
     .limit(
       "clients connected", "--clients", "N", .count, 1...65_536, \.limits.clients,
       help: "The maximum number of connected clients."),

@@ -51,11 +51,12 @@ package struct FileStatus: Sendable {
   /// Numbers that differ once the contents have changed: the size, when they changed last, in nanoseconds, and the
   /// inode, which a file has that replaces another.
   package var state: [Int64] {
-    let changed = value.st_mtim
-    return [
-      Int64(value.st_size), Int64(changed.tv_sec) &* 1_000_000_000 &+ Int64(changed.tv_nsec),
-      Int64(truncatingIfNeeded: value.st_ino),
-    ].map { $0 & .max }
+    [Int64(value.st_size), changeTime, Int64(truncatingIfNeeded: value.st_ino)].map { $0 & .max }
+  }
+
+  /// When the contents changed last, in nanoseconds.
+  var changeTime: Int64 {
+    Int64(value.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(value.st_mtim.tv_nsec)
   }
 
   /// Whether both are the same file (inode), not only equal ones.

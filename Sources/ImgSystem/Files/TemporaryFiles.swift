@@ -1,6 +1,25 @@
 import CLinux
 import Glibc
 
+/// The names of temporary files, which tell nothing of what they become.
+private enum TemporaryName {
+  private static let prefix = ".imgctl-"
+  /// Of what a process that is killed leaves in vain.
+  private static let suffix = ".tmp"
+  /// Of what may be all that is left of a file.
+  private static let backupSuffix = ".bak"
+
+  static func path(beside path: String, isBackup: Bool = false) -> String {
+    "\(FileIO.directory(of: path))\(prefix)\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
+      + (isBackup ? backupSuffix : suffix)
+  }
+
+  static func isOne(_ name: String) -> Bool {
+    guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
+    return UInt64(name.dropFirst(prefix.count).dropLast(suffix.count), radix: 36) != nil
+  }
+}
+
 /// A file that has provisional content, until this process gives it its final one or puts it back as it was:
 /// with its content, its rights and its dates.
 ///
@@ -21,8 +40,7 @@ package struct ProvisionalFile: ~Copyable {
     guard !FileLock.isLocked(path: path) else {
       throw SystemError(operation: "replace \(path)", code: EBUSY)
     }
-    let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-    let backupPath = "\(FileIO.directory(of: path)).imgctl-\(suffix).tmp"
+    let backupPath = TemporaryName.path(beside: path, isBackup: true)
     do {
       _ = try pathCall("link to", path) { unsafe link(path, backupPath) }
       self.backupPath = backupPath
@@ -116,6 +134,8 @@ package final class ReplacementFile {
   private var file: OwnedDescriptor?
   /// For writing, until ``commit()``.
   package let descriptor: CInt
+  private let creationTime: Int64
+  private var isLocked = false
 
   /// - Parameter isPrivate: whether only the owner may read the file, whatever it replaces.
   /// - Throws: EEXIST if something else than a regular file or a symbolic link is at the path, such as a
@@ -127,8 +147,7 @@ package final class ReplacementFile {
     }
     // In the same directory, because a rename does not cross file systems. The name does not
     // include the target's, which may have the maximum length.
-    let suffix = String(UInt64.random(in: 0...UInt64.max), radix: 36)
-    let temporary = "\(FileIO.directory(of: path)).imgctl-\(suffix).tmp"
+    let temporary = TemporaryName.path(beside: path)
     let file: OwnedDescriptor
     do throws(SystemError) {
       file = try FileIO.open(
@@ -138,6 +157,7 @@ package final class ReplacementFile {
       throw SystemError(operation: "write \(path)", code: error.code)
     }
     descriptor = file.rawValue
+    creationTime = try FileStatus(of: descriptor).changeTime
     self.path = path
     self.temporary = temporary
     self.file = consume file
@@ -167,6 +187,28 @@ package final class ReplacementFile {
   /// Locks the file as ``FileLock`` does it, until it closes.
   func lock() throws(SystemError) {
     try FileLock.lock(descriptor, named: temporary)
+  }
+
+  /// The same where the file system has locks: another process does not take the file for a stale one.
+  package func lockIfPossible() {
+    isLocked = (try? lock()) != nil
+  }
+
+  /// Removes the temporary files in a directory that processes have left which were killed: those without a lock that
+  /// were written before this one was created. Nothing, if this one could not be locked.
+  package func removeStale(in directory: String) {
+    guard isLocked, let listing = try? DirectoryListing(directory) else { return }
+    while case let entries = listing.next(upTo: 1_000), !entries.isEmpty {
+      for entry in entries {
+        let name = String(decoding: entry.name, as: UTF8.self)
+        guard TemporaryName.isOne(name) else { continue }
+        let path = "\(directory)/\(name)"
+        guard let status = try? FileStatus(at: path), status.isRegularFile,
+          status.changeTime < creationTime, !FileLock.isLocked(path: path)
+        else { continue }
+        unsafe unlink(path)
+      }
+    }
   }
 
   /// Gives the file its path.

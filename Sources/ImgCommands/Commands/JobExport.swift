@@ -1,0 +1,347 @@
+import Glibc
+import ImgClient
+import ImgModel
+import ImgSettings
+import ImgSystem
+import Synchronization
+
+/// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
+/// manifest.
+///
+/// The manifest has one JSON object for each line of the list, in order: the file, or the reason
+/// why there is none. A line has a file for each size of the job.
+final class JobExport {
+  static let failuresName = "failures.csv"
+
+  private let directory: String
+  private let request: ThumbnailRequest
+  private let results: LineResults
+  private let names: ExportNames
+  /// Makes again what the store no longer has; `nil` leaves it out.
+  private let missing: MissingResults?
+  private let manifest: ExportManifest
+  private let failuresFile: ReplacementFile
+  private let failures: Output
+  private let job: ImageJob
+  /// The lines that wait to be written: the first is to be made again, and the others come after it in the list.
+  private var waiting: [Waiting] = []
+  /// Whether a line of the job has failed.
+  private var hasFailures = false
+  /// How many of these are to be made again.
+  private var awaitedCount = 0
+
+  private(set) var tally = ExportTally()
+  /// Where files were written.
+  private var directories: Set<String>
+  private let gate = ExportGate()
+
+  private struct Waiting {
+    let result: LineResult
+    let earlier: EarlierFiles
+    /// What the manifest says of it; `nil` before it is made.
+    let line: ManifestLine?
+  }
+  /// What earlier exports have written for a line, by the position of the variant, with what has become of it.
+  private typealias EarlierFiles = [Int: ManifestLine.File]
+
+  /// The most lines that are made again at a time.
+  static let missingMaximum = 1_000
+  /// The most lines that wait for them, because the manifest has the order of the list.
+  private static let waitingMaximum = 10_000
+
+  /// - Parameters:
+  ///   - store: without a store, every file is missing.
+  ///   - names: of the files.
+  ///   - missing: makes again what the store no longer has.
+  ///   - farewell: is printed if a signal ends the export.
+  init(
+    of job: ImageJob, to directory: String, from store: LocalStore, named names: ExportNames,
+    making missing: MissingResults?, sayingAtSignal farewell: String?
+  ) throws {
+    self.directory = directory
+    self.names = names
+    self.missing = missing
+    self.job = job
+    directories = [directory]
+    request = job.request
+    results = LineResults(of: request, in: store)
+    try Directory.create(directory)
+    manifest = try ExportManifest(in: directory, of: job)
+    let failuresPath = "\(directory)/\(Self.failuresName)"
+    guard manifest.hasEarlier || !FileIO.isFile(failuresPath) else {
+      throw UsageError(
+        "\(failuresPath) is not of an export: "
+          + ExportCommand.text(of: job.job, besides: directory))
+    }
+    failuresFile = try ReplacementFile(path: failuresPath)
+    failuresFile.lockIfPossible()
+    failures = Output(descriptor: failuresFile.descriptor)
+    try failures.write(FailureTable.header(.comma))
+    try Termination.prepare { [gate, partial = manifest.partial, failures = failuresFile.removal] in
+      gate.close {
+        partial.keep()
+        failures()
+      }
+      if let farewell { try? Output(descriptor: 2, capacity: 0).write(farewell) }
+    }
+  }
+
+  var keep: Keep { request.keep }
+  /// What a file is, for people.
+  var noun: String {
+    if keep.isFacts { return "fact file" }
+    return keep.isOriginalAlone ? "original" : "thumbnail"
+  }
+
+  /// Whether the store has all that the job made of a line.
+  func isStored(_ entry: LineResult) throws -> Bool {
+    try entry.isDone && results.isStored(entry)
+  }
+
+  /// Writes the files of a line, or has them made again together with those of other lines.
+  func add(_ entry: LineResult) throws {
+    if case .failed(let failure, _) = entry.outcome { try note(failure, of: entry) }
+    let found = try stored(entry)
+    let earlier = earlierFiles(of: entry)
+    guard missing == nil || isComplete(found, earlier) else {
+      waiting.append(Waiting(result: entry, earlier: earlier, line: nil))
+      awaitedCount += 1
+      if awaitedCount == Self.missingMaximum { try makeAwaited() }
+      return
+    }
+    try gate.pass {
+      let line = try write(entry, found, earlier)
+      if waiting.isEmpty { return try manifest.write(line) }
+      waiting.append(Waiting(result: entry, earlier: earlier, line: line))
+      try manifest.partial.hold(line)
+    }
+    if waiting.count == Self.waitingMaximum { try makeAwaited() }
+  }
+
+  /// Makes the rest, and gives the manifest its name.
+  func finish() throws {
+    try makeAwaited()
+    try gate.pass {
+      try manifest.commit()
+      try failures.flush()
+      // Also to replace that of an export before a retry.
+      if hasFailures || FileIO.isFile("\(directory)/\(Self.failuresName)") {
+        try failuresFile.commit()
+      }
+    }
+    manifest.removeStale(in: directories)
+  }
+
+  private func note(_ failure: Failure, of entry: LineResult) throws {
+    try failures.write(FailureTable.row(of: entry, failure, .comma))
+    hasFailures = true
+  }
+
+  /// What is exported needs no pins any more.
+  func removePins() throws {
+    try results.removePins(of: job.job)
+  }
+
+  /// Makes the missing results of the lines that wait. Each is written as soon as it is made, and is in the
+  /// manifest as soon as those before it are.
+  private func makeAwaited() throws {
+    var lines = waiting[...]
+    waiting = []
+    awaitedCount = 0
+    let earlier = Dictionary(uniqueKeysWithValues: lines.map { ($0.result.index, $0.earlier) })
+    var made: [Int: ManifestLine] = [:]
+    try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
+      let found = try stored(entry)
+      let earlier = earlier[entry.index] ?? [:]
+      guard isComplete(found, earlier) else { return false }
+      if case .failed(let failure, _) = entry.outcome {
+        tally.addUnmade(entry, failure)
+        try note(failure, of: entry)
+      }
+      try gate.pass {
+        let line = try write(entry, found, earlier)
+        made[entry.index] = line
+        try manifest.partial.hold(line)
+        while let next = lines.first, let line = next.line ?? made[next.result.index] {
+          try manifest.write(line)
+          lines.removeFirst()
+        }
+      }
+      return true
+    }
+    for line in lines {
+      let entry = line.result
+      try gate.pass {
+        try manifest.write(
+          try line.line ?? made[entry.index] ?? write(entry, stored(entry), line.earlier))
+      }
+    }
+  }
+
+  /// What the store has of a line, in the order of the job's variants.
+  private func stored(_ entry: LineResult) throws -> [StoredResult?] {
+    entry.isDone ? try results.parts(of: entry) : []
+  }
+
+  private func earlierFiles(of entry: LineResult) -> EarlierFiles {
+    var earlier: EarlierFiles = [:]
+    for file in manifest.earlierFiles(ofLine: entry.index)
+    where file.name == fileName(of: entry, file.content) {
+      // Of two manifests, that of the later export comes first.
+      guard earlier[file.variant]?.isIntact != true else { continue }
+      let checked = file.with(file.change(in: directory))
+      if earlier[file.variant] == nil || checked.isIntact { earlier[file.variant] = checked }
+    }
+    return earlier
+  }
+
+  /// Whether making a line again would add nothing to what was found of it.
+  private func isComplete(_ found: [StoredResult?], _ earlier: EarlierFiles) -> Bool {
+    keep == .none || found.indices.allSatisfy { found[$0] != nil || earlier[$0]?.isIntact == true }
+  }
+
+  /// Writes what was found of a line.
+  ///
+  /// - Returns: its line of the manifest.
+  private func write(
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles
+  ) throws -> ManifestLine {
+    var files = earlier
+    var writtenCount = 0
+    let occupiedCount = tally.occupied.count
+    for (variant, result) in found.enumerated() {
+      guard let result else {
+        if keep != .none, earlier[variant]?.isIntact != true { tally.goneCount += 1 }
+        continue
+      }
+      let countBefore = tally.exportedCount
+      files[variant] = try write(result, of: entry, variant, besides: files)
+      writtenCount += tally.exportedCount - countBefore
+    }
+    for (variant, file) in earlier
+    where found.indices.contains(variant) ? found[variant] == nil : true {
+      if file.isIntact { tally.presentCount += 1 }
+      if file.status == .fileChanged { tally.differing.add(file.name) }
+    }
+    if job.pinPolicy != .none, writtenCount > 0, writtenCount == found.count(where: { $0 != nil }) {
+      try results.endPins(of: entry)
+    }
+    if !files.values.contains(where: \.isIntact) { tally.missingCount += 1 }
+    return ManifestLine(
+      entry, of: job, files.sorted { $0.key < $1.key }.map(\.value),
+      isNameTaken: tally.occupied.count > occupiedCount)
+  }
+
+  /// Writes a file, unless the directory has another one that would be lost.
+  ///
+  /// - Parameter files: of the line, by variant: that of an earlier export, and those that are written.
+  /// - Returns: what the manifest says of the file; `nil` if it says nothing.
+  private func write(
+    _ result: StoredResult, of entry: LineResult, _ variant: Int, besides files: EarlierFiles
+  ) throws -> ManifestLine.File? {
+    let earlier = files[variant]
+    let content = try content(of: result, entry, as: earlier)
+    let new = ManifestLine.File(
+      name: fileName(of: entry, result.record.thumbnail), content, of: result.record,
+      variant: variant)
+    switch (earlier, earlier?.status) {
+    case (let earlier?, nil) where new.hash == earlier.hash:
+      tally.exportedCount += 1
+      return earlier.confirmed(by: result.record)
+    case (let earlier?, nil):
+      tally.changed.add(earlier.name)
+      return earlier.with(.storeDiffers)
+    case (let earlier?, .fileChanged) where new.hash == earlier.hash:
+      try put(content, new.name)
+      tally.repaired.add(earlier.name)
+      return earlier.confirmed(by: result.record)
+    case (let earlier?, .fileChanged):
+      tally.differing.add(earlier.name)
+      return earlier
+    case (let earlier?, _) where new.hash == earlier.hash:
+      try put(content, new.name)
+      return earlier.confirmed(by: result.record)
+    default: break
+    }
+    if let equal = files.values.first(where: { $0.name == new.name && $0.variant < variant }) {
+      // Two sizes of a small picture.
+      tally.exportedCount += 1
+      return equal.with(variant: variant)
+    }
+    switch new.change(in: directory) {
+    case .fileChanged:
+      tally.occupied.add(new.name)
+      return earlier
+    case .fileMissing: try put(content, new.name)
+    default: tally.exportedCount += 1
+    }
+    guard let earlier else { return new }
+    tally.replaced.add(new.name)
+    return new.replacing(earlier)
+  }
+
+  private func put(_ content: [UInt8], _ name: String) throws {
+    var directory = directory
+    if let slash = name.lastIndex(of: "/") {
+      directory += "/\(name[..<slash])"
+      try Directory.create(directory)
+      directories.insert(directory)
+    }
+    try FileIO.replaceRegular(path: "\(self.directory)/\(name)", with: content)
+    tally.exportedCount += 1
+  }
+
+  /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.
+  ///
+  /// - Parameter earlier: the file of an earlier export. Facts have its dates, so that equal ones are equal files.
+  private func content(
+    of result: StoredResult, _ entry: LineResult, as earlier: ManifestLine.File?
+  ) throws -> [UInt8] {
+    guard keep.isFacts else { return result.bytes }
+    let record = earlier.map { result.record.with($0.storageTime, $0.expiryTime) } ?? result.record
+    let report = try FactsReport(
+      json: result.bytes, of: RequestedURL(entry.url), ImageURL(line: entry.url),
+      fetch: .stored(record, isFromCache: true), showsPlace: true)
+    return Array(try Output.json(of: report).utf8)
+  }
+
+  /// Of a job with several sizes, the name has the size, which differs from file to file unless the pictures are
+  /// equal.
+  private func fileName(of entry: LineResult, _ thumbnail: Thumbnail) -> String {
+    let size = request.otherVariants.isEmpty ? "" : "-\(thumbnail.width)x\(thumbnail.height)"
+    return names.name(
+      of: entry.url, at: entry.index,
+      ending: "\(size).\(keep.isFacts ? "json" : thumbnail.format.fileExtension)")
+  }
+}
+
+extension CacheRecord {
+  /// The same with other dates.
+  fileprivate func with(_ storageTime: WallTime, _ expiryTime: WallTime) -> CacheRecord {
+    CacheRecord(
+      id: id, name: name, kind: kind, thumbnail: thumbnail, source: source,
+      storageTime: storageTime, expiryTime: expiryTime, lifetime: lifetime, terms: terms)
+  }
+}
+
+/// Lets a signal end an export only when each file in the directory has its line in the manifest.
+private final class ExportGate: Sendable {
+  private let isClosed = Mutex(false)
+
+  /// Takes a step of the export.
+  func pass(_ step: () throws -> Void) throws {
+    try isClosed.withLock { isClosed in
+      // The signal ends the process: nothing more is written.
+      while isClosed { pause() }
+      try step()
+    }
+  }
+
+  /// Ends the export with an action, after the step that it is at.
+  func close(_ action: () -> Void) {
+    isClosed.withLock { isClosed in
+      action()
+      isClosed = true
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import ImgClient
+import ImgCrypto
+@_spi(Coding) import ImgModel
+import ImgSystem
+
+/// What the manifest of an export says of a line of a job: its files, or the reason why there is none.
+///
+/// It is the proof of its files. What it says of a file stays for as long as the file is not replaced.
+struct ManifestLine: Encodable {
+  let index: Int
+  private let place: LinePlace?
+  private let url: RequestedURL
+  private let written: Written
+  private let reason: String?
+  private let failure: Failure?
+
+  /// - Parameters:
+  ///   - files: in the order of the job's variants.
+  ///   - isNameTaken: whether the directory has other files where the line's would be.
+  init(_ entry: LineResult, of job: ImageJob, _ files: [File], isNameTaken: Bool) {
+    index = entry.index
+    place = entry.place
+    let hasFile = files.contains(where: \.isIntact)
+    failure =
+      if !hasFile, case .failed(let failure, _) = entry.outcome { failure } else { nil }
+    url = RequestedURL(entry.url)
+    written = Written(index: entry.index, origin: Origin(of: job), files: files)
+    reason =
+      switch entry.outcome {
+      case _ where hasFile: nil
+      case .done where isNameTaken: "name_taken"
+      case .done: job.request.keep != .none ? "not_in_store" : "not_kept"
+      case .failed(let failure, _): failure.code.rawValue
+      case .cancelled: "cancelled"
+      case nil: "not_finished"
+      }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try JSONObject(
+      [
+        "line": place?.line, "list": place?.list, "reason": reason,
+        "http_status": failure?.httpStatus, "detail": failure?.detail,
+      ], beside: url, written
+    ).encode(to: encoder)
+  }
+}
+
+extension ManifestLine {
+  /// What is not as it was when a file was written.
+  enum Status: String, FieldValue {
+    /// The store has other bytes.
+    case storeDiffers = "store_differs"
+    /// The file in the directory has another SHA-256.
+    case fileChanged = "file_changed"
+    /// The file is no longer in the directory.
+    case fileMissing = "file_missing"
+  }
+
+  /// A file, and what proves where it is from.
+  struct File: Hashable, Sendable, Fielded {
+    let name: String
+    /// The thumbnail; of a file of facts, the picture and the length of the file.
+    let content: Thumbnail
+    let isFacts: Bool
+    /// The position of the size among those of the job.
+    private(set) var variant: Int
+    let hash: String
+    /// Of an earlier file, which was gone when this one was written.
+    private var replacedHash: String?
+    private(set) var status: Status?
+    let storageTime: WallTime
+    let expiryTime: WallTime
+    /// When the store last had the same bytes from the origin, or the word of the origin that they are still
+    /// current.
+    private var confirmationTime: WallTime?
+    private let entityTag: String?
+    private let lastModified: String?
+    private let finalURL: String?
+    /// Of the picture that it shows.
+    private let thumbHash: ThumbHash?
+
+    /// - Parameters:
+    ///   - bytes: of the file.
+    ///   - record: of what it was made from.
+    init(name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int) {
+      self.name = name
+      self.variant = variant
+      isFacts = record.kind == .facts
+      content = record.thumbnail.with(byteCount: bytes.count)
+      hash = Self.text(of: SHA256.hash(bytes))
+      storageTime = record.storageTime
+      expiryTime = record.expiryTime
+      entityTag = Self.field("etag", of: record)
+      lastModified = Self.field("last-modified", of: record)
+      finalURL = Self.field(":issuer", of: record)?.withoutPasswords
+      thumbHash = record.source.thumbHash
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      confirmationTime = try f.optional("confirmed_at", value?.confirmationTime)
+      entityTag = try f.optional("etag", value?.entityTag)
+      expiryTime = try f.field("expires_at", value?.expiryTime)
+      let facts = try f.optional("facts", value.flatMap { $0.isFacts ? $0.content : nil })
+      name = try f.field("file", value?.name)
+      finalURL = try f.optional("final_url", value?.finalURL)
+      lastModified = try f.optional("last_modified", value?.lastModified)
+      replacedHash = try f.optional("replaced_sha256", value?.replacedHash)
+      hash = try f.field("sha256", value?.hash)
+      status = try f.optional("status", value?.status)
+      storageTime = try f.field("stored_at", value?.storageTime)
+      thumbHash = try f.optional("thumbhash", value?.thumbHash)
+      let picture = try f.optional("thumbnail", value.flatMap { $0.isFacts ? nil : $0.content })
+      variant = try f.field("variant", value?.variant, default: 0)
+      guard let content = facts ?? picture else { throw f.missing("thumbnail") }
+      self.content = content
+      isFacts = facts != nil
+    }
+
+    /// Whether the directory has the file as the manifest says.
+    var isIntact: Bool { status != .fileChanged && status != .fileMissing }
+
+    /// What a directory has of the file; what is not a regular file is not the file.
+    ///
+    /// - Returns: `nil` if it is as it was written.
+    func change(in directory: String) -> Status? {
+      let path = "\(directory)/\(name)"
+      guard let status = try? FileStatus(at: path), status.isRegularFile else {
+        return .fileMissing
+      }
+      guard status.byteCount == content.byteCount, (try? Self.hash(ofFile: path)) == hash else {
+        return .fileChanged
+      }
+      return nil
+    }
+
+    func with(_ status: Status?) -> File {
+      var file = self
+      file.status = status
+      return file
+    }
+
+    /// The same file, which has two sizes of a picture that are equal.
+    func with(variant: Int) -> File {
+      var file = self
+      file.variant = variant
+      return file
+    }
+
+    /// The store has the same bytes.
+    func confirmed(by record: CacheRecord) -> File {
+      var file = with(nil)
+      if record.storageTime > storageTime { file.confirmationTime = record.storageTime }
+      return file
+    }
+
+    /// The file takes the place of one that is gone and had other bytes.
+    func replacing(_ gone: File) -> File {
+      var file = self
+      file.replacedHash = gone.hash
+      return file
+    }
+
+    /// Reads the file in parts: it may be an original of any size.
+    private static func hash(ofFile path: String) throws(SystemError) -> String {
+      let file = try FileIO.open(readingFrom: path)
+      var hash = SHA256()
+      var part: [UInt8] = []
+      while try FileIO.read(file.rawValue, into: &part, upTo: 64 << 10) > 0 {
+        hash.update(part)
+        part.removeAll(keepingCapacity: true)
+      }
+      return text(of: hash.finish())
+    }
+
+    private static func text(of hash: [UInt8]) -> String {
+      hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+
+    /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
+    /// name that no field has, see ``ReuseTerms/fields``.
+    private static func field(_ name: String, of record: CacheRecord) -> String? {
+      let lines = record.terms.fields.split(separator: "\n")
+      let line = lines.first { $0.lowercased().hasPrefix(name + ":") }
+      return line.map { String($0.dropFirst(name.count + 1).drop { $0 == " " }) }
+    }
+  }
+
+  /// The job of a line.
+  struct Origin: Hashable, Fielded {
+    let job: JobID
+    /// Tells the job from those with its number in other data directories.
+    let submissionTime: WallTime
+
+    init(of job: ImageJob) {
+      self.job = job.job
+      submissionTime = job.submissionTime
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      job = try f.field("job", value?.job)
+      submissionTime = try f.field("submitted_at", value?.submissionTime)
+    }
+  }
+
+  /// The part of a line that the next export of the job reads.
+  struct Written: Fielded {
+    let index: Int
+    private let origin: Origin
+    /// Of what was read, at least one.
+    let files: [File]
+
+    init(index: Int, origin: Origin, files: [File]) {
+      self.index = index
+      self.origin = origin
+      self.files = files
+    }
+
+    /// The members of the first file are beside the others.
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      let first = value?.files.isEmpty == true ? nil : try File(&f, value?.files.first)
+      index = try f.field("index", value?.index)
+      let others = try f.field(
+        "other_files", value.map { Array($0.files.dropFirst()) }, default: [])
+      origin = try Origin(&f, value?.origin)
+      files = [first].compactMap(\.self) + others
+    }
+  }
+}
+
+extension LineResult {
+  var isDone: Bool { if case .done = outcome { true } else { false } }
+}
+
+extension Thumbnail {
+  /// The same in a file of another length.
+  fileprivate func with(byteCount: Int) -> Thumbnail {
+    Thumbnail(
+      format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
+  }
+}

@@ -1,0 +1,174 @@
+import ImgClient
+import ImgModel
+import ImgSettings
+
+/// What an export has done, in numbers, with the first names of what a person may want to look at.
+struct ExportTally {
+  /// Names of files, of which the first few are told.
+  struct Names {
+    private(set) var count = 0
+    private var first: [String] = []
+
+    private static let shownMaximum = 3
+
+    mutating func add(_ name: String) {
+      count += 1
+      if first.count < Self.shownMaximum { first.append(name) }
+    }
+
+    var text: String {
+      first.joined(separator: ", ")
+        + (count > first.count ? " and \(count - first.count) more" : "")
+    }
+  }
+
+  /// The files that have what the store has.
+  var exportedCount = 0
+  /// The intact files of earlier exports of this job whose thumbnails the store no longer has.
+  var presentCount = 0
+  /// The lines without an intact file.
+  var missingCount = 0
+  /// The missing files whose thumbnail was made but has expired or was evicted since.
+  var goneCount = 0
+  /// The lines that could not be made again.
+  private(set) var unmade = Names()
+  /// The intact files of earlier exports of which the store has other bytes.
+  var changed = Names()
+  /// The files that differed from the manifest, and were written again.
+  var repaired = Names()
+  /// The files that differ from the manifest.
+  var differing = Names()
+  /// The files that no export of this job has written, at the names of its files.
+  var occupied = Names()
+  /// The files that were gone and have other bytes now.
+  var replaced = Names()
+
+  mutating func addUnmade(_ entry: LineResult, _ failure: Failure) {
+    unmade.add(
+      "\(HumanText.source(HumanText.listed(entry.url))) (\(failure.code.rawValue): \(failure.detail))"
+    )
+  }
+}
+
+/// The result of an export, for people and as JSON.
+struct ExportReport: Encodable {
+  private let command: ExportCommand
+  private let tally: ExportTally
+  private let keep: Keep
+  private let noun: String
+  private let status: ImageJob
+
+  init(_ command: ExportCommand, _ export: JobExport, _ status: ImageJob) {
+    self.command = command
+    self.status = status
+    tally = export.tally
+    keep = export.keep
+    noun = export.noun
+  }
+
+  /// Whether all that the job has made is in the directory.
+  var isComplete: Bool {
+    tally.goneCount + tally.unmade.count + tally.differing.count + tally.occupied.count == 0
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try JSONObject([
+      "exported": tally.exportedCount, "present": tally.presentCount,
+      "missing": tally.missingCount, "not_in_store": tally.goneCount,
+      "not_made": tally.unmade.count, "changed": tally.changed.count,
+      "repaired": tally.repaired.count, "differing": tally.differing.count,
+      "occupied": tally.occupied.count, "replaced": tally.replaced.count,
+    ]).encode(to: encoder)
+  }
+
+  var text: String {
+    let lines = [total] + files + absent + jobLines
+    return lines.map { $0 + "\n" }.joined()
+  }
+
+  private var total: String {
+    "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory), none for "
+      + "\(HumanText.count(tally.missingCount, of: "URL")); \(ExportManifest.name) lists all"
+  }
+
+  private var otherDirectory: String {
+    ExportCommand.text(of: command.job, besides: command.directory)
+  }
+
+  /// What became of the files of earlier exports, and of others in the directory.
+  private var files: [String] {
+    func files(_ names: ExportTally.Names) -> String { HumanText.count(names.count, of: "file") }
+    func differs(_ count: Int) -> String { count == 1 ? "differs" : "differ" }
+    var lines: [String] = []
+    if tally.presentCount > 0 {
+      lines.append("\(HumanText.count(tally.presentCount, of: "file")) of an earlier export stayed")
+    }
+    if tally.changed.count > 0 {
+      let isOne = tally.changed.count == 1
+      lines.append(
+        "\(HumanText.count(tally.changed.count, of: noun)) in the store \(isOne ? "is" : "are") not the exported "
+          + "\(isOne ? "one; the exported file stays" : "ones; the exported files stay"): \(tally.changed.text); "
+          + "to write what is stored now: \(otherDirectory)")
+    }
+    if tally.repaired.count > 0 {
+      lines.append(
+        "\(files(tally.repaired)) differed from the recorded SHA-256; written again: \(tally.repaired.text)"
+      )
+    }
+    if tally.differing.count > 0 {
+      let count = tally.differing.count
+      lines.append(
+        "\(files(tally.differing)) \(differs(count)) from the recorded SHA-256 and "
+          + "\(count == 1 ? "stays" : "stay"): \(tally.differing.text)\(remedyOfDifferences)")
+    }
+    if tally.occupied.count > 0 {
+      lines.append(
+        "\(files(tally.occupied)) in \(command.directory) \(tally.occupied.count == 1 ? "is" : "are") of no export "
+          + "and \(tally.occupied.count == 1 ? "stays" : "stay"): \(tally.occupied.text); to write the \(noun)s: "
+          + otherDirectory)
+    }
+    if tally.replaced.count > 0 {
+      lines.append(
+        "\(files(tally.replaced)) had been removed and \(tally.replaced.count == 1 ? "has" : "have") other bytes "
+          + "now: \(tally.replaced.text); \(ExportManifest.name) has the earlier SHA-256 as replaced_sha256"
+      )
+    }
+    return lines
+  }
+
+  /// Empty if the line about what is no longer stored has it.
+  private var remedyOfDifferences: String {
+    tally.goneCount > 0 ? "" : "; to write what is stored now: \(otherDirectory)"
+  }
+
+  private var absent: [String] {
+    var lines: [String] = []
+    if keep == .none {
+      lines.append("the job stored nothing (--keep none)")
+    } else if tally.goneCount > 0 {
+      let fetch = "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
+      let remedy = command.isFetching ? "" : "; to fetch them again: \(fetch)"
+      lines.append(
+        "\(HumanText.count(tally.goneCount, of: noun)) expired or evicted since\(remedy)")
+    }
+    if tally.unmade.count > 0 {
+      lines.append(
+        "\(HumanText.count(tally.unmade.count, of: noun)) could not be made again: \(tally.unmade.text); "
+          + "\(command.directory)/\(JobExport.failuresName) has all")
+    }
+    return lines
+  }
+
+  private var jobLines: [String] {
+    var lines: [String] = []
+    if status.failed > 0 {
+      lines.append(
+        "\(status.failed) failed: imgctl failures \(command.job), or "
+          + "\(command.directory)/\(JobExport.failuresName)")
+    }
+    if status.finished < status.total {
+      lines.append("the job has not ended: \(status.total - status.finished) URLs wait or run")
+    }
+    return lines
+  }
+}

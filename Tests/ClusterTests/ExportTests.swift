@@ -1,0 +1,351 @@
+import FoundationEssentials
+import Glibc
+import ImgClient
+import ImgModel
+import ImgSystem
+import TestCluster
+import TestFiles
+import TestOrigin
+import TestPictures
+import Testing
+
+/// `imgctl export`: a manifest is the proof of its files, which neither loses.
+@Suite(.timeLimit(.minutes(20))) struct ExportTests {
+  private let cluster: Cluster
+  private let origin = ListOrigin()
+
+  init() throws {
+    cluster = try Cluster()
+  }
+
+  @Test func `an export writes one file for each thumbnail and a manifest of all lines`() throws {
+    let list = origin.mixedList(20)
+    let job = try cluster.run(list.lines).job
+    let directory = cluster.directory.file("out")
+    let result = try cluster.imgctl("export", "\(job)", directory)
+    #expect(result.exitCode == 0)
+    #expect(
+      result.messages
+        == "job \(job): \(list.doneCount) of \(list.doneCount) thumbnails are stored\n"
+        + "exported \(list.doneCount) thumbnails to \(directory), none for "
+        + "\(list.failures.count) URLs; manifest.jsonl lists all\n"
+        + "\(list.failures.count) failed: imgctl failures \(job), or \(directory)/failures.csv\n")
+  }
+
+  @Test func `an export replaces links and refuses pipes, and leaves what they lead to`() throws {
+    let job = try cluster.run(origin.pictures(1)).job
+    let directory = cluster.directory.file("out")
+    try Directory.create(directory)
+    let victim = try cluster.directory.write([1, 2, 3], to: "victim")
+    for name in ["manifest.jsonl", "0000000.jpg"] {
+      #expect(unsafe symlink(victim, "\(directory)/\(name)") == 0)
+    }
+    #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
+    #expect(try FileIO.contents(of: victim, upTo: 8) == [1, 2, 3])
+    #expect(try FileStatus(at: "\(directory)/0000000.jpg").isRegularFile)
+
+    for name in ["manifest.jsonl", "0000000.jpg"] {
+      let other = cluster.directory.file("out-\(name)")
+      try Directory.create(other)
+      let pipe = try NamedPipe(path: "\(other)/\(name)")
+      let refused = try cluster.imgctl("export", "\(job)", other)
+      #expect(refused.exitCode == 2)
+      #expect(refused.messages.contains("replace \(pipe.path), which is not a regular file"))
+    }
+  }
+
+  @Test func `an export trusts the intact files that its manifest names, and fetches the others`()
+    throws
+  {
+    let list = try cluster.list(origin.pictures(3))
+    _ = try cluster.imgctl("submit", "--wait", list)
+    let directory = cluster.directory.file("out")
+    _ = try cluster.imgctl("export", "1", directory)
+    let manifest = try manifestLines(in: directory)
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(unsafe unlink("\(directory)/0000001.jpg") == 0)
+    try overwrite("\(directory)/0000002.jpg")
+    let without = try cluster.imgctl("export", "1", directory)
+    #expect(without.exitCode == 1)
+    #expect(
+      without.messages == """
+        job 1: 0 of 3 thumbnails are stored
+        exported 0 thumbnails to \(directory), none for 2 URLs; manifest.jsonl lists all
+        1 file of an earlier export stayed
+        1 file differs from the recorded SHA-256 and stays: 0000002.jpg
+        2 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
+
+        """)
+    let kept = try manifestLines(in: directory)
+    #expect(kept[0] == manifest[0], "with its hash and dates")
+    for (line, status) in [(1, "file_missing"), (2, "file_changed")] {
+      let record = try record(kept[line])
+      #expect(
+        [record.sha256, record.stored_at] == [
+          try self.record(manifest[line]).sha256, try self.record(manifest[line]).stored_at,
+        ])
+      #expect([record.status, record.reason] == [.string(status), "not_in_store"])
+    }
+    let requests = origin.origin.totals().requests
+    for (exported, present) in [(2, 1), (0, 3)] {
+      let fetched = try cluster.imgctl("export", "1", directory, "--fetch", "--json")
+      #expect(fetched.exitCode == 0)
+      #expect(
+        fetched.output
+          == "{\"changed\":0,\"differing\":0,\"exported\":\(exported),\"missing\":0,\"not_in_store\":0,"
+          + "\"not_made\":0,\"occupied\":0,\"present\":\(present),\"repaired\":\(present == 1 ? 1 : 0),"
+          + "\"replaced\":0,\"schema\":1}\n")
+      #expect(origin.origin.totals().requests == requests + 2)
+      #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    }
+    #expect(try manifestLines(in: directory).allSatisfy { $0.contains(#""sha256":""#) })
+    let jobs = try cluster.imgctl("list", "--json")
+    #expect(jobs.lines.count == 1, "the job that made them is removed")
+  }
+
+  @Test
+  func `an export goes on where one ended early, and keeps the lines that it has not reached`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(3)))
+    let directory = cluster.directory.file("out")
+    try Directory.create(directory)
+    let partial = "\(directory)/manifest.partial.jsonl"
+    func expectEarlyEnd(at line: Int) throws -> [Substring] {
+      let path = "\(directory)/000000\(line).jpg"
+      let isWritten = unsafe rename(path, path + ".aside") == 0
+      let pipe = try NamedPipe(path: path)
+      #expect(try cluster.imgctl("export", "1", directory).exitCode == 2)
+      #expect(unsafe unlink(pipe.path) == 0)
+      if isWritten { #expect(unsafe rename(path + ".aside", path) == 0) }
+      return try String(contentsOfFile: partial, encoding: .utf8).split(separator: "\n")
+    }
+    let lines = try expectEarlyEnd(at: 2)
+    #expect(lines.count == 2)
+    try "\(lines[1])\n".write(toFile: partial, atomically: false, encoding: .utf8)
+    #expect(try expectEarlyEnd(at: 1) == lines, "with what only the earlier one had")
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    func exported(_ arguments: String...) throws -> [JSONValue] {
+      let result = try cluster.json(["export"] + arguments)
+      return [result.exported, result.present, result.not_in_store]
+    }
+    #expect(try exported("1", directory, "--fetch") == [1, 2, 0])
+    #expect(!FileIO.isFile(partial))
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(try exported("1", directory) == [0, 3, 0])
+  }
+
+  @Test func `an export that ends because the disk is full leaves the manifest of an earlier one`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(2)))
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let lines = try manifestLines(in: directory)
+    let partial = "\(directory)/manifest.partial.jsonl"
+    let spaces = String(repeating: " ", count: 200_000)
+    let earlier = "\(lines[0])\n{\(spaces)\(lines[1].dropFirst())\n"
+    try earlier.write(toFile: partial, atomically: false, encoding: .utf8)
+    let path = "\(directory)/0000001.jpg"
+    #expect(unsafe unlink(path) == 0)
+    _ = try NamedPipe(path: path)
+    let export = try cluster.begin(["export", "1", directory], fileKibibytes: 128).wait()
+    #expect(export.exitCode == 2)
+    #expect(export.messages.contains(path), "the file could be written, and the lines could not")
+    #expect(try String(contentsOfFile: partial, encoding: .utf8) == earlier)
+  }
+
+  @Test func `an export reports how many thumbnails have expired or were evicted since`() throws {
+    let list = try cluster.list(origin.pictures(3) + ["no URL"])
+    let submit = try cluster.imgctl("submit", "--wait", "--expire-after", "1ms", list)
+    #expect(submit.output == "1\n")
+    let directory = cluster.directory.file("out")
+    // What expires within a millisecond has expired before another program runs.
+    let result = try cluster.imgctl("export", "1", directory)
+    #expect(result.exitCode == 1)
+    #expect(
+      result.messages == """
+        job 1: 0 of 3 thumbnails are stored
+        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
+        3 thumbnails expired or evicted since; to fetch them again: imgctl export 1 \(directory) --fetch
+        1 failed: imgctl failures 1, or \(directory)/failures.csv
+
+        """)
+    let told = try cluster.imgctl("export", "1", directory, "--json")
+    #expect(
+      told.output
+        == "{\"changed\":0,\"differing\":0,\"exported\":0,\"missing\":4,\"not_in_store\":3,\"not_made\":0,"
+        + "\"occupied\":0,\"present\":0,\"repaired\":0,\"replaced\":0,\"schema\":1}\n"
+    )
+    #expect(told.messages.isEmpty)
+  }
+
+  /// A job that stores one picture as its origin sends it, and its export.
+  private func archive(of bytes: [UInt8]) throws -> (url: String, directory: String) {
+    origin.origin.serve("/a", .body(bytes))
+    let url = origin.url("/a")
+    #expect(try cluster.finished(cluster.submit([url], "--keep", "original")).done == 1)
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    return (url, directory)
+  }
+
+  @Test
+  func `a file of an earlier export stays when the store has another picture, and that is told`()
+    throws
+  {
+    let maker = try PictureMaker.start()
+    let (first, second) = try (
+      maker.card(index: 1, width: 64, height: 48), maker.card(index: 2, width: 64, height: 48)
+    )
+    let (url, directory) = try archive(of: first)
+    let file = "\(directory)/0000000.jpg"
+    let proof = try record(manifestLines(in: directory)[0])
+    // Confirmed by the origin, the file keeps the time of its fetch.
+    #expect(
+      try cluster.finished(cluster.submit([url], "--keep", "original", "--cache-policy", "reload"))
+        .done == 1)
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let confirmed = try record(manifestLines(in: directory)[0])
+    #expect(confirmed.stored_at == proof.stored_at)
+    #expect(confirmed.confirmed_at.string.map { $0 > proof.stored_at.string ?? "" } == true)
+
+    origin.origin.serve("/a", .body(second))
+    #expect(
+      try cluster.finished(cluster.submit([url], "--keep", "original", "--cache-policy", "reload"))
+        .done == 1)
+    let again = try cluster.imgctl("export", "1", directory)
+    #expect(again.exitCode == 0)
+    #expect(
+      again.messages == """
+        job 1: 1 of 1 original is stored
+        exported 0 originals to \(directory), none for 0 URLs; manifest.jsonl lists all
+        1 original in the store is not the exported one; the exported file stays: 0000000.jpg; to write what is \
+        stored now: imgctl export 1 \(directory)-1
+
+        """)
+    #expect(try FileIO.contents(of: file, upTo: 1 << 20) == first)
+    let kept = try record(manifestLines(in: directory)[0])
+    #expect([kept.sha256, kept.status] == [proof.sha256, "store_differs"])
+
+    let other = try cluster.imgctl("export", "3", directory)
+    #expect(other.exitCode == 2)
+    #expect(
+      other.messages.contains(
+        "\(directory)/manifest.jsonl is of job 1; a directory has the files of one job: imgctl export 3 \(directory)-3"
+      ))
+    #expect(try FileIO.contents(of: file, upTo: 1 << 20) == first)
+
+    // A file that is gone is written as it is now, and its proof stays.
+    #expect(unsafe unlink(file) == 0)
+    let replaced = try cluster.imgctl("export", "1", directory)
+    #expect(
+      replaced.messages.contains("1 file had been removed and has other bytes now: 0000000.jpg"))
+    #expect(try FileIO.contents(of: file, upTo: 1 << 20) == second)
+    #expect(try record(manifestLines(in: directory)[0]).replaced_sha256 == proof.sha256)
+  }
+
+  @Test func `a file that differs from its SHA-256 is told; only the same picture replaces it`()
+    throws
+  {
+    let maker = try PictureMaker.start()
+    let (url, directory) = try archive(of: maker.card(index: 1, width: 64, height: 48))
+    let proof = try record(manifestLines(in: directory)[0])
+    try overwrite("\(directory)/0000000.jpg")
+    let repaired = try cluster.imgctl("export", "1", directory)
+    #expect(repaired.exitCode == 0)
+    #expect(
+      repaired.messages.contains(
+        "1 file differed from the recorded SHA-256; written again: 0000000.jpg\n"))
+
+    try overwrite("\(directory)/0000000.jpg")
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    origin.origin.serve("/a", .body(try maker.card(index: 2, width: 64, height: 48)))
+    let fetched = try cluster.imgctl("export", "1", directory, "--fetch")
+    #expect(fetched.exitCode == 1)
+    #expect(
+      fetched.messages.contains(
+        "1 file differs from the recorded SHA-256 and stays: 0000000.jpg; to write what is stored now: "
+          + "imgctl export 1 \(directory)-1\n"))
+    let kept = try record(manifestLines(in: directory)[0])
+    #expect([kept.sha256, kept.status] == [proof.sha256, "file_changed"])
+
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    origin.origin.serve("/a", .status(404))
+    let unmade = try cluster.imgctl("export", "1", directory, "--fetch")
+    #expect(unmade.messages.contains("1 original could not be made again: \(url) (http_status: "))
+    let failures = try String(contentsOfFile: "\(directory)/failures.csv", encoding: .utf8)
+    #expect(failures.contains(",http_status,404,") && failures.contains(url))
+    #expect(try record(manifestLines(in: directory)[0]).sha256 == proof.sha256)
+  }
+
+  @Test func `a file of no export is not replaced`() throws {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(2)))
+    let directory = cluster.directory.file("out")
+    try Directory.create(directory)
+    try FileIO.replaceRegular(path: "\(directory)/0000001.jpg", with: [1, 2, 3])
+    let export = try cluster.imgctl("export", "1", directory)
+    #expect(export.exitCode == 1)
+    #expect(
+      export.messages.contains(
+        "1 file in \(directory) is of no export and stays: 0000001.jpg; to write the thumbnails: "
+          + "imgctl export 1 \(directory)-1\n"))
+    #expect(try FileIO.contents(of: "\(directory)/0000001.jpg", upTo: 8) == [1, 2, 3])
+    #expect(try record(manifestLines(in: directory)[1]).reason == "name_taken")
+
+    for name in ["manifest.jsonl", "failures.csv"] {
+      let other = cluster.directory.file("with-\(name)")
+      try Directory.create(other)
+      try FileIO.replaceRegular(path: "\(other)/\(name)", with: Array("a,b\n".utf8))
+      let refused = try cluster.imgctl("export", "1", other)
+      #expect(refused.exitCode == 2)
+      #expect(refused.messages.contains("imgctl export 1 \(other)-1"), "\(refused.messages)")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: other) == [name])
+    }
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM])
+  func `an export that a signal ends leaves the lines of its files, and no temporary file`(
+    signal: CInt
+  ) throws {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(3)))
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    origin.hold("/p/0")
+    let directory = cluster.directory.file("out")
+    let export = try cluster.begin(["export", "1", directory, "--fetch"])
+    let files = ["0000001.jpg", "0000002.jpg"].map { "\(directory)/\($0)" }
+    try #require(try eventually { files.allSatisfy(FileIO.isFile) })
+    export.signal(signal)
+    let end = try export.wait()
+    #expect(end.exitCode == nil)
+    #expect(end.messages.hasSuffix("interrupted; to go on: imgctl export 1 \(directory) --fetch\n"))
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+        == ["0000001.jpg", "0000002.jpg", "manifest.partial.jsonl"])
+    let partial = try String(contentsOfFile: "\(directory)/manifest.partial.jsonl", encoding: .utf8)
+    #expect(try partial.split(separator: "\n").map { try record($0).index } == [1, 2])
+
+    // What an export has left that was killed.
+    let stale = "\(directory)/.imgctl-abc1.tmp"
+    try FileIO.replaceRegular(path: stale, with: [1])
+    origin.release(["/p/0"])
+    #expect(try cluster.json("export", "1", directory, "--fetch").exported == 3)
+    #expect(!FileIO.isFile(stale))
+  }
+
+  private func manifestLines(in directory: String) throws -> [Substring] {
+    try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(
+      separator: "\n")
+  }
+
+  private func record(_ line: Substring) throws -> JSONValue {
+    try JSONDecoder().decode(JSONValue.self, from: Data(line.utf8))
+  }
+
+  /// Changes the last byte of a file.
+  private func overwrite(_ path: String) throws {
+    var bytes = try Array(Data(contentsOf: URL(filePath: path)))
+    bytes[bytes.count - 1] ^= 1
+    try FileIO.replaceRegular(path: path, with: bytes)
+  }
+}
