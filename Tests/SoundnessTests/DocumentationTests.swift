@@ -279,14 +279,20 @@ struct UnitTests {
 
   @Test func `the guide installs every file and removes it again`() throws {
     let guide = try Repository.text("Sources/imgctl/imgctl.docc/Operations.md")
-    let (install, remove) = try #require(guide.parts(around: "\nTo remove the service:\n"))
+    let (install, remove) = try #require(guide.parts(around: "\n### Removal\n"))
     let units = [
       "imgcoordinator.service", "imggateway.service", "imggateway.socket", "imgctl-remove.service",
       "imgctl-remove.timer",
     ]
     for unit in units {
       #expect(install.contains("deploy/\(unit) /etc/systemd/system/\(unit)"))
-      #expect(remove.contains("/etc/systemd/system/\(unit)"))
+      #expect(remove.contains("/etc/systemd/system/\(unit){,.d}"))
+    }
+    for file in ["/etc/nginx/conf.d/imgctl.conf", "/usr/local/bin/imgctl-service"] {
+      #expect(install.contains(file))
+    }
+    for file in ["/etc/nginx/conf.d/imgctl.conf", "imgctl-service,", "/var/cache/nginx-imgctl"] {
+      #expect(remove.contains(file))
     }
   }
 }
