@@ -29,6 +29,7 @@ final class Coordinator {
   private var observation: IntervalTimer
   /// How often clients are sent changes of watched jobs and of their shares of memory.
   private var watchUpdate: IntervalTimer
+  private var roomLog = StoreRoomLog()
 
   /// How long requests are served before the loop looks at the workers and the other clients again.
   private static let servingTime = Duration.milliseconds(10)
@@ -114,7 +115,13 @@ final class Coordinator {
         "job \(job) is damaged in the journal; imgctl recover \(settings.journalDirectory.shellWord) "
           + "DIR extracts what is intact of it, imgctl remove \(job) removes it")
     }
-    for record in try journal.stored.unfinishedJobs() { scheduler.handle(.jobAccepted(record)) }
+    let jobs = try journal.stored.unfinishedJobs()
+    for record in jobs { scheduler.handle(.jobAccepted(record)) }
+    if !jobs.isEmpty {
+      let counts = jobs.map(\.counts)
+      let waitingCount = counts.reduce(0) { $0 + $1.total - $1.finished }
+      log.note("the journal has unfinished jobs: \(jobs.count), URLs that wait: \(waitingCount)")
+    }
     performEffects()
   }
 
@@ -193,6 +200,7 @@ final class Coordinator {
     workers.startDecoders(at: now)
     clients.closeOverdue(at: now)
     sweeps.sweep(at: now)
+    roomLog.update(scheduler.state, log)
     retention.removeOldJobs(at: now)
     leaveWhenIdle(at: now)
     if lifecycle.isOverdue(at: now) || canOnlyWaitForDisk { lifecycle.end(status: 0) }
@@ -388,73 +396,6 @@ final class MemoryFileTable {
   func release(_ id: MemoryFileID) {
     let file = files.removeValue(forKey: id)
     precondition(file != nil, "a memory file is released once")
-  }
-}
-
-/// What an event of the poller is about, packed into its 64 bits: the kind in the highest 8, and the
-/// number in the others. Numbers are not reused, so an event for a connection that was closed in the
-/// same round finds nothing.
-enum Token {
-  case listener
-  case signals
-  case journal
-  case client(ClientID)
-  case workerChannel(WorkerID)
-  case workerExit(WorkerID)
-  case decoderExit(DecoderNumber)
-  case errors(ErrorSource)
-
-  /// Counting up reaches no number that has more bits.
-  private static let numberBitCount: UInt64 = 56
-
-  private var kind: UInt64 {
-    switch self {
-    case .listener: 0
-    case .signals: 1
-    case .journal: 2
-    case .client: 3
-    case .workerChannel: 4
-    case .workerExit: 5
-    case .decoderExit: 6
-    case .errors(.worker): 7
-    case .errors(.decoder): 8
-    }
-  }
-
-  private var number: UInt64 {
-    switch self {
-    case .listener, .signals, .journal: 0
-    case .client(let client): client.rawValue
-    case .workerChannel(let worker), .workerExit(let worker), .errors(.worker(let worker)):
-      worker.rawValue
-    case .decoderExit(let decoder), .errors(.decoder(let decoder)): decoder.rawValue
-    }
-  }
-
-  var rawValue: UInt64 { kind << Self.numberBitCount | number }
-
-  /// Whether an event is about a client, or about one that wants to connect.
-  static func isOfClientsOrListener(_ rawValue: UInt64) -> Bool {
-    switch Token(rawValue: rawValue) {
-    case .listener, .client: true
-    case .signals, .journal, .workerChannel, .workerExit, .decoderExit, .errors, nil: false
-    }
-  }
-
-  init?(rawValue: UInt64) {
-    let number = rawValue & (1 << Self.numberBitCount - 1)
-    switch rawValue >> Self.numberBitCount {
-    case 0: self = .listener
-    case 1: self = .signals
-    case 2: self = .journal
-    case 3: self = .client(ClientID(rawValue: number))
-    case 4: self = .workerChannel(WorkerID(rawValue: number))
-    case 5: self = .workerExit(WorkerID(rawValue: number))
-    case 6: self = .decoderExit(DecoderNumber(rawValue: number))
-    case 7: self = .errors(.worker(WorkerID(rawValue: number)))
-    case 8: self = .errors(.decoder(DecoderNumber(rawValue: number)))
-    default: return nil
-    }
   }
 }
 

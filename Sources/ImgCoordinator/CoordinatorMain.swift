@@ -77,7 +77,7 @@ package enum CoordinatorMain {
     try checkPlaces(of: settings)
     let dataDirectory = try DataDirectory(taking: settings)
     // Owned until the process ends: one coordinator a data directory.
-    defer { withExtendedLifetime(dataDirectory) {} }
+    defer { dataDirectory.leave() }
     if settings.isStoreBudgetAutomatic {
       settings.setStoreBudget(
         ofAvailable: try StoreBudget.availableByteCount(
@@ -102,8 +102,11 @@ package enum CoordinatorMain {
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,
       dataDirectory: dataDirectory, journal: journal, serviceManager: serviceManager,
       descriptors: descriptors, sandbox: confinement, log: log)
-    log.note("listening on \(settings.socketPath), data in \(settings.dataDirectory)")
-    let changes = given.changes()
+    log.note(
+      "imgctl \(Build.version), process \(ThisProcess.processID): listening on \(settings.socketPath), data in "
+        + "\(settings.dataDirectory), workers: \(settings.limits.workers), sandbox: \(confinement)")
+    // A command that starts it says so if the environment names no proxy.
+    let changes = given.changes().filter { $0 != "--proxy none" }
     log.note("settings: \(changes.isEmpty ? "the defaults" : changes.joined(separator: ", "))")
     let remarks = [transferRemark, clientRemark].compactMap(\.self)
     for remark in settings.remarks + remarks + dataDirectory.remarks + writablePaths.remarks {
@@ -179,10 +182,26 @@ final class DataDirectory: Sendable {
   ///   to others.
   init(taking settings: Settings) throws(DataDirectoryError) {
     self.settings = settings
+    let last = FileLock.lastHolder(path: settings.lockPath)
     let lock = try Self.lock(settings.dataDirectory, settings.socketPath)
-    let cacheLock = try Self.lockCache(of: settings)
-    let storePlace = try Self.makePlace(of: settings)
+    let cacheLock = try Self.leaving(lock) { () throws(DataDirectoryError) in
+      try Self.lockCache(of: settings)
+    }
+    let storePlace = try Self.leaving(lock) { () throws(DataDirectoryError) in
+      try Self.makePlace(of: settings)
+    }
     var remarks: [String] = []
+    if let last {
+      remarks.append(
+        "the last coordinator, process \(last.processID), did not end in order: it was killed, or the machine "
+          + "stopped")
+    }
+    if let directory = LastCache.otherDirectory(than: settings) {
+      remarks.append(
+        "the store of the last coordinator is in \(directory), that of this one in \(settings.cacheDirectory)"
+      )
+    }
+    LastCache.note(settings)
     if settings.cacheDirectory != settings.dataDirectory {
       let path = settings.dataDirectory
       let remark = try rethrowing(
@@ -196,6 +215,11 @@ final class DataDirectory: Sendable {
   }
 
   var path: String { settings.dataDirectory }
+
+  /// The coordinator ends in order, which the next one sees.
+  func leave() {
+    held.withLock { FileLock.removeNote(of: $0.lock) }
+  }
 
   /// Makes again and takes what was removed: the directories, their locks, the directory of the store and the
   /// log. Costs a few system calls if nothing was.
@@ -236,15 +260,27 @@ final class DataDirectory: Sendable {
     return true
   }
 
+  /// Removes the note of a lock if something else fails: a start that fails is no end out of order.
+  private static func leaving<Result: ~Copyable>(
+    _ lock: borrowing OwnedDescriptor, ifFails body: () throws(DataDirectoryError) -> Result
+  ) throws(DataDirectoryError) -> Result {
+    do throws(DataDirectoryError) {
+      return try body()
+    } catch {
+      FileLock.removeNote(of: lock)
+      throw error
+    }
+  }
+
   private static func lockCache(
     of settings: Settings
   ) throws(DataDirectoryError) -> OwnedDescriptor? {
     guard settings.cacheDirectory != settings.dataDirectory else { return nil }
-    return try lock(settings.cacheDirectory, settings.socketPath)
+    return try lock(settings.cacheDirectory, settings.socketPath, isCache: true)
   }
 
   private static func lock(
-    _ path: String, _ socketPath: String
+    _ path: String, _ socketPath: String, isCache: Bool = false
   ) throws(DataDirectoryError) -> OwnedDescriptor {
     let lockPath = Settings.lockPath(in: path)
     do throws(SystemError) {
@@ -253,7 +289,7 @@ final class DataDirectory: Sendable {
     } catch {
       throw .unusable(path, error)
     }
-    throw .taken(path, by: FileLock.holder(path: lockPath))
+    throw .taken(path, isCache: isCache, by: FileLock.holder(path: lockPath))
   }
 
   private static func makePlace(of settings: Settings) throws(DataDirectoryError) -> FileStatus {
@@ -270,7 +306,9 @@ final class DataDirectory: Sendable {
 enum DataDirectoryError: Error, CustomStringConvertible {
   case unusable(_ path: String, SystemError)
   /// Another coordinator owns it: its process, if that is known.
-  case taken(_ path: String, by: FileLock.Holder?)
+  ///
+  /// - isCache: whether the directory is that of the cache alone.
+  case taken(_ path: String, isCache: Bool, by: FileLock.Holder?)
 
   /// Whether it can be owned once the disk has space.
   var isLackOfSpace: Bool {
@@ -281,95 +319,13 @@ enum DataDirectoryError: Error, CustomStringConvertible {
     switch self {
     case .unusable(let path, let error):
       return "the data directory \(path) cannot be used: \(error)"
-    case .taken(let path, let holder):
+    case .taken(let path, let isCache, let holder):
       let process = holder.map { " (process \($0.processID))" } ?? ""
       let socket = holder.map { "--socket \($0.note.shellWord)" } ?? "its --socket"
-      return "\(ReadinessMessage.taken)\(process) owns the data directory \(path); ask it by "
-        + "\(socket), end it with imgctl stop, or name another --data-dir"
+      let (place, flag) = isCache ? ("cache", "--cache-dir") : ("data", "--data-dir")
+      // The flags of this start lead to no coordinator, or to another one.
+      return "\(ReadinessMessage.taken)\(process) owns the \(place) directory \(path); ask it by "
+        + "\(socket), end it with imgctl \(socket) stop, or name another \(flag)"
     }
-  }
-}
-
-/// What the limit of open descriptors permits. Each process may have so many: the coordinator needs
-/// them for clients and workers, a worker for transfers.
-struct DescriptorLimits {
-  /// The limit of each process.
-  private let maximum: Int
-
-  /// Descriptors of the coordinator for everything but clients and workers: files, pictures that pass
-  /// through, and connections that are refused.
-  private static let reservedByCoordinator = 256
-  /// A worker's connection, process, heartbeat page and error stream; and for each of its decoders
-  /// the process and the error stream, or the connection while it waits for its start.
-  private static let perWorker = 4 + 2 * DecoderChildren.maximumPerWorker
-  /// Descriptors of a worker for everything but transfers: store, decoders, spool files.
-  private static let reservedByWorker = 256
-  /// A look-up has two for its thread and one for the name server, and a connection one, or two while
-  /// two addresses are tried.
-  private static let perTransfer = 3
-  private static let remedy = "raise the hard limit (ulimit -H -n, LimitNOFILE=)"
-
-  /// - Parameter maximum: the limit of a process.
-  init(maximum: Int) {
-    self.maximum = maximum
-  }
-
-  /// Raises the soft limit of this process, and with it those of the workers, to the hard one.
-  static func raised() -> DescriptorLimits {
-    DescriptorLimits(maximum: ThisProcess.raiseDescriptorLimit())
-  }
-
-  /// What a worker needs in which all transfers run, with the slow ones that are not counted. These are
-  /// connected, so each needs its connection alone.
-  private static func needed(forTransfers count: Int) -> Int {
-    var limits = Limits()
-    limits.transfers = count
-    return reservedByWorker + perTransfer * count + limits.slowTransfers
-  }
-
-  private var maximumTransferCount: Int {
-    let room = maximum - Self.reservedByWorker
-    let few = room / (Self.perTransfer + Limits.slowTransfersPerTransfer)
-    let many = (room - Limits.maximumSlowTransfers) / Self.perTransfer
-    return max(few, many, 1)
-  }
-
-  /// Why so many transfers cannot run at once; `nil` if they can.
-  func reasonForRefusing(transfers: Int) -> String? {
-    guard transfers > maximumTransferCount else { return nil }
-    let needed = Self.needed(forTransfers: transfers)
-    return
-      "\(transfers) transfers need \(needed) open files, but a process may have \(maximum) here; "
-      + "\(Self.remedy), or use at most \(maximumTransferCount) transfers"
-  }
-
-  /// As many of some transfers as can run at once.
-  func permitted(transfers: Int) -> Int { min(transfers, maximumTransferCount) }
-
-  /// Lets no more transfers run than workers can have descriptors for.
-  ///
-  /// - Throws: for more than the default, because they were asked for, except "unlimited".
-  /// - Returns: a remark for the log; `nil` when all transfers fit.
-  func limitTransfers(of settings: inout Settings) throws(StartError) -> String? {
-    guard let reason = reasonForRefusing(transfers: settings.limits.transfers) else { return nil }
-    let isAsked = settings.limits.transfers > Limits().transfers
-    guard !isAsked || settings.limits.transfers == LimitChange.unlimitedTransfers else {
-      throw StartError("--transfers: \(reason)")
-    }
-    settings.limits.transfers = permitted(transfers: settings.limits.transfers)
-    return reason
-  }
-
-  /// Lets no more clients connect than this process can have descriptors for.
-  ///
-  /// - Returns: a remark for the log; `nil` when all clients fit.
-  func limitClients(of settings: inout Settings) -> String? {
-    let reserved = Self.reservedByCoordinator + Self.perWorker * settings.limits.workers
-    let room = max(maximum - reserved, 1)
-    let wanted = settings.limits.clients
-    guard wanted > room else { return nil }
-    settings.limits.clients = room
-    return "\(room) clients may connect, not \(wanted): this process may open \(maximum) files "
-      + "and needs \(reserved) of them itself; \(Self.remedy)"
   }
 }

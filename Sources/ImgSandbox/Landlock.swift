@@ -39,13 +39,13 @@ package struct WritablePaths {
     var remarks: [String] = []
     for directory in directories where root(directory) == directory {
       remarks.append(
-        "\(directory) lies in / or in the home directory, where this process may not write: if it is "
-          + "removed, it is not made again, and the coordinator ends")
+        "do not remove \(directory) while the coordinator runs: its sandbox lets it make no directory in / "
+          + "or in the home directory, so it would end")
     }
     if let directory = WritablePlace.around(socketPath), socketRoot == directory {
       remarks.append(
-        "\(directory) lies in /, where this process may not write: if it is removed, the "
-          + "control socket is not made again")
+        "do not remove \(directory) while the coordinator runs: its sandbox lets it make no directory in /, so "
+          + "there would be no control socket")
     }
     return remarks
   }

@@ -120,6 +120,11 @@ extension Scheduler {
   /// Whether jobs may wait for room in the store.
   package var awaitsRoomForPins: Bool { !pinRoom.isThere && !jobs.isEmpty }
 
+  /// Whether jobs wait because pinned thumbnails use up the store.
+  package var areJobsHeld: Bool {
+    pinRoom.isKnown && !pinRoom.isThere && jobs.all.contains(where: \.isHeld)
+  }
+
   /// A worker tells the size of the store.
   mutating func storeReported(_ report: StoreReport) {
     store.note(report)

@@ -92,7 +92,12 @@ extension Scheduler {
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
     if let wait = processWait() { return wait }
-    if job.isHeld { return Wait(pinRoom.isKnown ? .storePinned : .lookingUp) }
+    if job.isHeld {
+      let isOfDisk = store.report?.diskByteCount != nil
+      return pinRoom.isKnown
+        ? Wait(.storePinned, detail: isOfDisk ? "the disk has no more room for the store" : nil)
+        : Wait(.lookingUp)
+    }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
     if let wait = networkWait(of: job, network), !job.waitsForFiles { return wait }
     return waitInQueue(of: job, at: now)

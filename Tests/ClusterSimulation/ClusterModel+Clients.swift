@@ -181,9 +181,13 @@ extension ClusterModel {
   }
 
   /// A worker tells how many bytes of the store are pinned.
-  func reportStore(pinned byteCount: Int64, of budgetByteCount: Int64) {
+  ///
+  /// - Parameter diskByteCount: the limit of the disk; `nil` if it is above the budget.
+  func reportStore(
+    pinned byteCount: Int64, of budgetByteCount: Int64, disk diskByteCount: Int64? = nil
+  ) {
     let report = StoreReport(
-      budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: byteCount,
+      budgetByteCount: budgetByteCount, diskByteCount: diskByteCount, pinnedByteCount: byteCount,
       pinningJobs: [])
     handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
   }

@@ -78,7 +78,10 @@ import Testing
     let job = try cluster.run([origin.url("/p/1")]).job
     let (refused, reason) = try cluster.launch()
     #expect(try refused.wait().exitCode == 1)
-    #expect(reason.contains("(process \(earlier.processID)) owns the data directory \(cache)"))
+    #expect(reason.contains("(process \(earlier.processID)) owns the cache directory \(cache)"))
+    #expect(
+      reason.contains(
+        ", end it with imgctl --socket \(cluster.socketPath) stop, or name another --cache"))
     earlier.signal(SIGTERM)
     #expect(try earlier.wait().exitCode == 0)
 

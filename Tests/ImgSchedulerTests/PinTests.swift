@@ -39,6 +39,11 @@ import Testing
     cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000)
     cluster.finishEverything()
     #expect(wait(of: pinning, in: cluster) == Wait(.storePinned))
+    let areJobsHeld = cluster.scheduler.areJobsHeld
+    #expect(areJobsHeld)
+    cluster.reportStore(pinned: 90 * 10_000, of: 2_000_000, disk: 1_000_000)
+    let ofDisk = Wait(.storePinned, detail: "the disk has no more room for the store")
+    #expect(wait(of: pinning, in: cluster) == ofDisk)
     cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000)
     #expect(cluster.finished().counts(pinning)?.done == 1)
   }

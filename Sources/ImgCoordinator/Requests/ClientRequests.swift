@@ -197,7 +197,7 @@ final class ClusterRequests {
       return clients.refuse(request, of: client, .invalidRequest, reason)
     }
     log.note(
-      "limits changed by client \(client.id.rawValue): \(limits.typed.joined(separator: " "))")
+      "limits changed by process \(client.processID): \(limits.typed.joined(separator: " "))")
     scheduler.handle(.limitsChanged(limits))
     workers.limitBandwidth()
     memory.sharesChanged()

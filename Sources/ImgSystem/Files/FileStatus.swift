@@ -171,15 +171,27 @@ package enum FileLock {
 
   /// The process that holds the lock; `nil` if none does. The holder may change at any time, so use
   /// this only for messages and as a hint.
-  package static func holder(path: String) -> Holder? {
+  package static func holder(path: String) -> Holder? { holder(path: path, isLocked: true) }
+
+  /// The process that held the lock last and ended without ``removeNote(of:)``; `nil` if it called that, and
+  /// while a process holds the lock.
+  package static func lastHolder(path: String) -> Holder? { holder(path: path, isLocked: false) }
+
+  private static func holder(path: String, isLocked: Bool) -> Holder? {
     // An unreadable file has no known holder.
     guard let file = try? FileIO.open(path, O_RDONLY | O_NOFOLLOW),
-      img_is_file_locked(file.rawValue) == 1,
+      (img_is_file_locked(file.rawValue) == 1) == isLocked,
       let bytes = try? FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
     else { return nil }
     let lines = String(decoding: bytes, as: UTF8.self)
       .split(separator: "\n", omittingEmptySubsequences: false)
     guard let processID = lines.first.flatMap({ Int32($0) }) else { return nil }
     return Holder(processID: processID, note: lines.count > 1 ? String(lines[1]) : "")
+  }
+
+  /// Removes what ``acquire(path:note:)`` has written. The lock stays.
+  package static func removeNote(of lock: borrowing OwnedDescriptor) {
+    // A note that stays is a wrong hint to the next holder.
+    _ = ftruncate(lock.rawValue, 0)
   }
 }
