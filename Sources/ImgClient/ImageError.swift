@@ -55,7 +55,7 @@ extension ImageError {
   }
 
   /// The same error with other advice. Advice follows the first sentence.
-  func advising(_ advice: String) -> ImageError {
+  package func advising(_ advice: String) -> ImageError {
     let end = message.firstRange(of: "; ")?.lowerBound ?? message.endIndex
     return ImageError(
       code: code, url: url, isRetryable: isRetryable, httpStatus: httpStatus, retryTime: retryTime,

@@ -23,7 +23,9 @@ struct ClusterProbe: Sendable {
       _ = try await transport.storeSize()
       return nil
     } catch {
-      return error.message
+      // That of the client library is for people who write programs with it.
+      let advice = "start it with imgctl start, or its service with systemctl start imgcoordinator"
+      return (error.code == .unreachable ? error.advising(advice) : error).message
     }
   }
 
@@ -61,6 +63,7 @@ struct ClusterProbe: Sendable {
     if let status {
       addCoordinator(status, to: &text)
       addWorkers(of: status, to: &text)
+      if let jobs = try? await transport.activeJobs() { addJobs(jobs, to: &text) }
     }
     if let size = (try? await transport.storeSize()) ?? nil { addStore(size, to: &text) }
   }
@@ -92,6 +95,21 @@ struct ClusterProbe: Sendable {
     text.add(
       "imgctl_journal_error", .gauge, status.journalError == nil ? 0 : 1,
       help: "Whether outcomes cannot be recorded.")
+  }
+
+  /// - Parameter jobs: those that have not ended, the newest of very many.
+  private func addJobs(_ jobs: [ImageJob], to text: inout MetricsText) {
+    text.add(
+      "imgctl_waiting_jobs", .gauge, Double(jobs.count { $0.wait != nil }),
+      help: "Jobs that have had no outcome for a while, such as for lack of room in the store.")
+    let name = "imgctl_active_job_urls"
+    text.begin(name, .gauge, help: "URLs of the jobs that have not ended.")
+    let counts: [(String, (ImageJob) -> Int)] = [
+      ("queued", \.queued), ("running", \.running), ("done", \.done), ("failed", \.failed),
+    ]
+    for (state, count) in counts {
+      text.add(name, ["state": state], Double(jobs.reduce(0) { $0 + count($1) }))
+    }
   }
 
   private func addWorkers(of status: ClusterStatus, to text: inout MetricsText) {

@@ -71,6 +71,7 @@ struct LifecycleTests {
     let response = try await fixture.gateway.response("/ready")
     #expect(response.status == 503)
     #expect(response.text.contains("coordinator"))
+    #expect(response.text.contains("; start it with imgctl start, or its service"))
     #expect(try await fixture.gateway.response("/health").status == 200)
     try fixture.cluster.start()
     try await waitUntilReady()

@@ -260,6 +260,11 @@ extension ClusterTransport {
     }
   }
 
+  /// The jobs that have not ended; of very many, the newest.
+  package func activeJobs() async throws(ImageError) -> [ImageJob] {
+    try await answer(.jobs(isActiveOnly: true)).jobs
+  }
+
   /// The size of the store; `nil` without one. Reads a few pages of its file.
   package func storeSize() async throws(ImageError) -> CacheSize? {
     let store = places.store
