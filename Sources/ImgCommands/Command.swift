@@ -301,6 +301,13 @@ package enum CommandTable {
           + "the processes"
       )
     ]
+    let bandwidth = [
+      (
+        nil as String?,
+        "imgctl limits --bytes-per-second N limits all transfers together, and --bytes-per-second-per-host N "
+          + "those from one host"
+      )
+    ]
     let sizes = "it is an option of submit: a job keeps its sizes"
     return [
       "--output": output, "-o": output, "--output-dir": output, "--out": output,
@@ -309,6 +316,7 @@ package enum CommandTable {
       "--parallel": transfers,
       "--port": [(nil, "imgctl serve --listen 127.0.0.1:8080 names the port")],
       "--bg": [(nil, "did you mean --background?")], "-H": [(nil, "did you mean --header?")],
+      "--bandwidth": bandwidth, "--limit-rate": bandwidth, "--bytes-per-second-host": bandwidth,
       "--no-cache": [
         ("imgctl submit", "--cache-policy reload fetches again what is stored")
       ],
@@ -382,7 +390,8 @@ package enum CommandTable {
     }
     if let command = group.first(where: { $0.words.count == 1 }) { return .command(command) }
     guard let second = try words.next() else { return .group(first) }
-    guard let command = group.first(where: { $0.words.last == second }) else {
+    let name = second == "get" && first == "config" ? "show" : second
+    guard let command = group.first(where: { $0.words.last == name }) else {
       throw unknown(second, after: "imgctl \(first)", among: group.compactMap { $0.words.last })
     }
     return .command(command)

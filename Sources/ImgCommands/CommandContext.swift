@@ -131,7 +131,9 @@ package struct CommandContext {
       return client
     } catch .unreachable(let socketPath, let reason) {
       guard let process = try coordinatorProcess() else {
-        throw ClientError.unreachable(socketPath: socketPath, reason: reason)
+        throw settings.startsCoordinator
+          ? ClientError.unreachable(socketPath: socketPath, reason: reason)
+          : ClientError.notAutostarted(socketPath: socketPath, reason: reason)
       }
       throw ClientError.notListening(
         socketPath: socketPath, dataDirectory: settings.dataDirectory,
@@ -143,7 +145,7 @@ package struct CommandContext {
   func coordinatorIfRunning() throws -> sending Client? {
     do {
       return try runningCoordinator()
-    } catch ClientError.unreachable {
+    } catch let error as ClientError where error.meansNoneRuns {
       return nil
     }
   }
@@ -187,19 +189,16 @@ package struct CommandContext {
 
   /// The running coordinator. If commands may start one, a new one that ends when it is idle.
   package func coordinator() throws -> sending Client {
-    guard settings.startsCoordinator else {
-      do {
-        return try runningCoordinator()
-      } catch ClientError.unreachable(let socketPath, let reason) {
-        throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
-      }
-    }
+    guard settings.startsCoordinator else { return try runningCoordinator() }
+    let isNew = settings.isNamed(.dataDirectory) && !hasJournal
+    let hint = hintOfLastCache
     let (client, started) = try startCoordinator()
     try Self.check(client, settings)
     if let started {
       note(
         "started a coordinator in the background (process \(client.coordinatorProcessID))"
-          + "\(Self.text(ofSettingsFrom: started))\n")
+          + (isNew ? " in the new data directory \(settings.dataDirectory)" : "")
+          + "\(Self.text(ofSettingsFrom: started))\(hint)\n")
     }
     return client
   }
@@ -259,10 +258,7 @@ package struct CommandContext {
     do {
       return .coordinator(try runningCoordinator())
     } catch ClientError.unreachable(let socketPath, let reason) {
-      // The journal of a service is elsewhere and belongs to another user.
-      guard settings.startsCoordinator else {
-        throw ClientError.notAutostarted(socketPath: socketPath, reason: reason)
-      }
+      // That of a service is not looked for: its journal is elsewhere and belongs to another user.
       try requireNoCoordinator()
       prepareForJournal()
       let directory = settings.journalDirectory
@@ -272,7 +268,7 @@ package struct CommandContext {
       if case .nothing = jobs {
         note("\(absence)\n")
       } else {
-        note("no coordinator runs; reading the journal\n")
+        note("no coordinator runs; reading the journal\(hintOfLastCache)\n")
       }
       return jobs
     }

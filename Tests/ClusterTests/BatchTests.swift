@@ -252,7 +252,10 @@ import Testing
     #expect(try cluster.run([origin.url("/p/100")]).done == 1)
     #expect(origin.origin.startOrder().dropFirst(8) == ["/p/100"])
 
-    #expect(try cluster.imgctl("resume", "\(job)", "--wait").exitCode == 0)
+    let two = try cluster.imgctl("resume", "\(job)", "99")
+    #expect(two.exitCode == 2)
+    #expect(two.messages.contains("job \(job) continues after 8 of 58\nimgctl: there is no job 99"))
+    #expect(try cluster.imgctl("wait", "\(job)").exitCode == 0)
     let status = try cluster.status(of: job)
     #expect([status.done, status.fromCache] == [58, 0])
     #expect(origin.origin.totals().requests == 59)

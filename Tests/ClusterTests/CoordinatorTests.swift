@@ -132,6 +132,9 @@ import Testing
       #expect(result.lines.count == lineCount, "\(command)")
       #expect(result.messages.contains("no coordinator runs; reading the journal"))
     }
+    let wait = try cluster.imgctl("wait", "\(done.job)")
+    #expect(wait.exitCode == 1)
+    #expect(wait.messages.hasPrefix("job \(done.job) finished: 2 of 3 done, 1 failed"))
     #expect(try cluster.status(of: done.job) == done)
     #expect(try cluster.jobs() == [waiting, done.job])
     try cluster.expectRefused("status", "9", because: "there is no job 9")
@@ -200,6 +203,7 @@ import Testing
 
   @Test(arguments: [
     ["list"], ["failures", "1"], ["wait", "1"], ["pause", "1"], ["get", "http://127.0.0.1/"],
+    ["status"], ["limits"], ["watch", "1"],
   ])
   func `commands start no coordinator at the socket of a service`(command: [String]) throws {
     let places = [
@@ -285,7 +289,13 @@ import Testing
     let result = try run.wait()
     #expect(result.exitCode == 3)
     #expect(result.messages.contains(#""code":"no_coordinator""#))
-    #expect(result.messages.contains("imgctl start"))
+    #expect(
+      result.messages.contains(
+        "; job \(job) is safe in the journal; to go on with it: imgctl wait \(job)"))
     try cluster.start()
+    let start = try cluster.runningCoordinator()
+    #expect(try start.messages().contains("did not end in order"))
+    let sentence = "the journal has unfinished jobs: 1, URLs that wait: 1"
+    #expect(try eventually { try start.messages().contains(sentence) })
   }
 }

@@ -189,7 +189,15 @@ struct TightDiskTests {
     let file = try FileIO.open(readingFrom: path("coordinator.lock"))
     #expect(try DiskSpace(of: file.rawValue).freeByteCount > 0)
     let text = try cluster.imgctl(besides: coordinator, "status").output
-    #expect(text.contains("; the budget is 400 MiB, but the disk has no space"))
+    #expect(text.contains("; the disk has room for "))
+    #expect(text.contains(" of the store's budget of 400 MiB"))
+    #expect(try cluster.runningCoordinator().messages().contains("the disk is short of space: "))
+    let held = origin.holdPictures(1)
+    let job = try cluster.submit(origin.pictures(1) + held.map(origin.url))
+    _ = try cluster.client().watch(job, every: .milliseconds(100)) { $0.done == 0 }
+    let cancel = try cluster.imgctl(besides: coordinator, "cancel", "\(job)")
+    #expect(cancel.messages.contains("the store is full, and may evict what the job has made"))
+    origin.release(held)
     #expect(try cluster.imgctl(besides: coordinator, "cache", "verify").exitCode == 0)
     #expect(try cluster.client().answer(.status).workers.map(\.deaths) == [0, 0])
   }
@@ -201,6 +209,12 @@ struct TightDiskTests {
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     try fillDisk()
 
+    let set = try cluster.imgctl(besides: coordinator, "config", "set", "transfers", "5")
+    #expect(set.exitCode == 2)
+    let sentence =
+      "cannot be kept in \(cluster.dataDirectory)/settings.json, and nothing was changed: "
+    #expect(set.messages.contains(sentence))
+    #expect(try cluster.status().limits.transfers == 64)
     #expect(try cluster.imgctl("pause", "\(job)").exitCode == 0)
     #expect(try cluster.imgctl("resume", "\(job)").exitCode == 0)
     origin.release(held)

@@ -149,7 +149,7 @@ import Testing
       changed.messages == """
         imgctl: the variable IMGCTL_WORKERS is set and overrides it
         kept: --workers 1, --rate-per-host 2/s, --backoff 3s
-        the running coordinator (process \(processID)) has now: --rate-per-host
+        the running coordinator (process \(processID)) has now: --rate-per-host 2/s
         at the next start (imgctl stop, then imgctl start): --backoff
 
         """)
@@ -161,9 +161,65 @@ import Testing
     #expect(try cluster.status().limits.hostRatePerMinute == 0)
     #expect(
       try record(cluster) == ["contact": ["me@example.org"], "attempts": ["2"], "workers": ["1"]])
+    let named = try cluster.imgctl("config", "get", "--attempts", "transfers", "--json")
+    #expect(named.output.contains(#""setting":"attempts","source":"kept","values":["2"]"#))
+    #expect(named.output.contains(#""setting":"transfers""#))
+    #expect(!named.output.contains(#""setting":"contact""#))
+    let all = try cluster.imgctl("config", "unset", "--all")
+    #expect(all.messages.hasPrefix("forgotten: attempts, contact, workers\n"))
+    #expect(try record(cluster) == [:])
+    #expect(try cluster.imgctl("config", "set", "transfers", "5").exitCode == 0)
+    #expect(
+      try cluster.imgctl("config", "unset", "transfers").messages
+        .hasSuffix("(process \(processID)) has now: --transfers 64\n"))
     let unknown = try cluster.imgctl("config", "unset", "rate-per-hots")
     #expect(unknown.exitCode == 2)
     #expect(unknown.messages.contains("did you mean rate-per-host?"))
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+  }
+
+  @Test(.enabled(if: ThisProcess.userID == 0, "only root makes a directory in /run"))
+  func `a service's settings are changed in its unit, and none are kept`() throws {
+    let directory = "/run/imgctl-test-\(UUID())"
+    try Directory.createPrivate(directory)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let cluster = try Cluster(["SOCKET": "\(directory)/control.sock"])
+    let set = try cluster.imgctl("config", "set", "transfers", "5")
+    #expect(set.exitCode == 2)
+    let restart = "then: systemctl restart imgcoordinator\n"
+    #expect(set.messages.hasSuffix("; set IMGCTL_TRANSFERS=5 in /etc/default/imgctl, \(restart)"))
+    #expect(!FileManager.default.fileExists(atPath: "\(cluster.dataDirectory)/settings.json"))
+    #expect(
+      try cluster.imgctl("limits", "--transfers", "5").messages
+        == "until the coordinator ends; to keep it: set IMGCTL_TRANSFERS=5 in /etc/default/imgctl\n"
+    )
+    let start = try cluster.imgctl("start", "--backoff", "3s")
+    #expect(start.exitCode == 2)
+    #expect(start.messages.hasSuffix("set IMGCTL_BACKOFF in /etc/default/imgctl, \(restart)"))
+  }
+
+  @Test
+  func `a command names a new data directory, and a store that the last coordinator had elsewhere`()
+    throws
+  {
+    let cluster = try Cluster(isStarted: false)
+    let list = try cluster.list(origin.pictures(1))
+    let cache = ["--cache-dir", cluster.directory.file("cache")]
+    let first = try cluster.begin(["submit", "--wait", list] + cache).wait()
+    #expect(first.messages.contains(" in the new data directory \(cluster.dataDirectory)"))
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let hint =
+      "; the store of the last coordinator is in \(cache[1]); to use it: --cache-dir \(cache[1])\n"
+    #expect(try cluster.imgctl("list").messages.hasSuffix(hint))
+    #expect(try !cluster.begin(["list"] + cache).wait().messages.contains("last coordinator"))
+    #expect(try cluster.imgctl("start").messages.hasSuffix(hint))
+    let log = String(
+      decoding: try FileIO.contents(of: cluster.logPath, upTo: 1 << 20), as: UTF8.self)
+    #expect(
+      log.contains("the store of the last coordinator is in \(cache[1]), that of this one in "))
+    #expect(!log.contains("did not end in order"))
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(try !cluster.imgctl("submit", list).messages.contains("new data directory"))
     #expect(try cluster.imgctl("stop").exitCode == 0)
   }
 

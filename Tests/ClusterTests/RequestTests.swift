@@ -63,7 +63,7 @@ import Testing
       origin.pictures(2), "--delay", "1h", "--priority", "2", "--order", "lifo")
     for arguments in [["status", "\(job)"], ["list"], ["status"]] {
       let output = try cluster.begin(arguments).wait().output
-      #expect(output.contains("priority 2, lifo, in "), "\(arguments)")
+      #expect(output.contains("priority 2, lifo, starts in "), "\(arguments)")
     }
     let status = try cluster.status(of: job)
     #expect(status.order == .lastInFirstOut)

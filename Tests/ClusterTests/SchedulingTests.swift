@@ -28,6 +28,16 @@ import Testing
     #expect(origin.origin.startOrder() == held + order)
   }
 
+  @Test func `status shows ten jobs that have not ended, and says how many there are besides`()
+    throws
+  {
+    let cluster = try Cluster()
+    for _ in 0..<12 { _ = try cluster.submit(origin.pictures(1), "--delay", "1h") }
+    let status = try cluster.imgctl("status").output
+    #expect(status.hasSuffix("\n2 more: imgctl list\n"))
+    #expect(status.contains("  starts in 59m "))
+  }
+
   @Test(arguments: [(order: "fifo", isReversed: false), (order: "lifo", isReversed: true)])
   func `--order selects the first or the last line first for any number of workers`(
     order: String, isReversed: Bool

@@ -244,6 +244,7 @@ import Testing
         #expect(status.exitCode == 3)
         #expect(
           status.messages.contains("use \(place), which belongs to user \(Self.foreignUserID)"))
+        #expect(status.messages.contains("sudo -u nobody imgctl …"))
       }
       // As if the owner had listened before the directory was root's.
       #expect(unsafe chown(place, 0, 0) == 0)
@@ -272,6 +273,7 @@ import Testing
     #expect(
       result.messages.contains(
         "\(cluster.socketPath) belongs to user 0, and no other user may connect"))
+    #expect(result.messages.contains("sudo -u root, "))
     #expect(!result.messages.contains("imgctl start"))
   }
 

@@ -188,6 +188,16 @@ import Testing
         + "imgctl unpin, or --store-budget), needs 469 MiB of a store of 5.0 MiB on a full disk")
   }
 
+  @Test
+  func `what to do about a full store depends on its limit, and on who starts the coordinator`() {
+    let ofDisk = Wait(.storePinned, detail: "the disk has no more room for the store")
+    let remedies = " (free space on it, imgctl export, or imgctl unpin)"
+    #expect(WaitText(ofDisk, at: .distantPast).text == (ofDisk.detail ?? "") + remedies)
+    let warning = ShortageText(tooLarge(.whileActive), isOfService: true)?.warning
+    let file = "; or set IMGCTL_STORE_BUDGET=590M in /etc/default/imgctl, then: systemctl restart "
+    #expect(warning?.contains(file) == true)
+  }
+
   /// A job whose lines failed so.
   private func failed(_ failures: [(Int, Failure)]) -> ImageJob {
     var record = JobRecord(
@@ -336,8 +346,8 @@ import Testing
         record(priority: 2, order: .lastInFirstOut, delay: .seconds(630)),
         record(.cancelled, delay: .seconds(630)))
         == [
-          ["with", "name"], ["holiday"], ["priority -1", "holiday"],
-          ["priority 2, lifo, in 9m 30s", "holiday"], ["holiday"],
+          ["options", "name"], ["holiday"], ["priority -1", "holiday"],
+          ["priority 2, lifo, starts in 9m 30s", "holiday"], ["holiday"],
         ])
   }
 

@@ -130,6 +130,8 @@ import Testing
     // Options of other commands and programs.
     ("--port 8080", "imgctl serve --listen 127.0.0.1:8080 names the port"),
     ("serve --port 8080", "imgctl serve --listen 127.0.0.1:8080 names the port"),
+    ("limits --bandwidth 1M", "imgctl limits --bytes-per-second N limits all transfers"),
+    ("start --bytes-per-second-host 1M", "and --bytes-per-second-per-host N those from one host"),
     ("--frobnicate", "; see imgctl help"),
     ("-v", "imgctl --version prints the version, and imgctl help the commands"),
     ("--verbose", "imgctl --version prints the version"),

@@ -95,7 +95,7 @@ import Testing
     #expect(try command("pause 7", as: PauseCommand.self).jobs == [job])
     #expect(try command("unpin 7", as: UnpinCommand.self).jobs == [job])
     let resume = try command("resume 7 --wait", as: ResumeCommand.self)
-    #expect(resume.job == job && resume.isWaiting)
+    #expect(resume.jobs == [job] && resume.isWaiting)
     let retry = try command("retry 7", as: RetryCommand.self)
     #expect(retry.job == job && !retry.includesFinal && !retry.isWaiting && !retry.isJSON)
     let retryAll = try command("retry 7 --all --wait --json", as: RetryCommand.self)

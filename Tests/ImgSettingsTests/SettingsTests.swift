@@ -433,7 +433,7 @@ import Testing
     #expect(
       try change("--transfers=1", "--transfers-per-host=unlimited").0
         == LimitChange(transfers: 1, transfersPerHost: 16_384))
-    #expect(throws: UsageError("--transfers: \"0\" is not from 1 to 16384")) {
+    #expect(throws: UsageError("--transfers: \"0\" is not from 1 to 16384, or unlimited")) {
       try change("--transfers=0")
     }
     #expect(throws: UsageError("--memory-budget: \"1M\" is not from 10M to 1T")) {

@@ -396,7 +396,10 @@ enum CoordinatorSocket {
     switch error.code {
     // This process can open nothing. The coordinator may run.
     case EMFILE, ENFILE: return .connection(.system(error))
-    case EPERM: return .untrusted(socketPath: path, reason: reason)
+    case EPERM:
+      let owner = owner(nearest: UnixSocket.directory(of: path))
+      let isForeign = ![0, ThisProcess.userID].contains(owner)
+      return .untrusted(socketPath: path, ownerID: isForeign ? owner : nil, reason: reason)
     case EACCES: return .denied(socketPath: path, ownerID: owner(nearest: path), reason: reason)
     default: return .unreachable(socketPath: path, reason: reason)
     }

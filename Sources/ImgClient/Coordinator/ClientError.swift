@@ -11,7 +11,9 @@ package enum ClientError: Error, CustomStringConvertible {
   /// The socket is another user's, who alone may connect.
   case denied(socketPath: String, ownerID: UInt32, reason: String)
   /// Another user listens at the socket, or could.
-  case untrusted(socketPath: String, reason: String)
+  ///
+  /// - ownerID: that user; `nil` if the owner of the place is not what makes it unsafe.
+  case untrusted(socketPath: String, ownerID: UInt32?, reason: String)
   /// None listens at the socket, but a process owns the data directory.
   case notListening(socketPath: String, dataDirectory: String, processID: Int32, reason: String)
   /// None listens at the socket, and the one that owns the data directory has another socket.
@@ -53,7 +55,7 @@ package enum ClientError: Error, CustomStringConvertible {
     case .denied(let socketPath, let ownerID, let reason):
       "the control socket \(socketPath) belongs to user \(ownerID), and no other user may connect "
         + "(\(reason))"
-    case .untrusted(let socketPath, let reason):
+    case .untrusted(let socketPath, _, let reason):
       "the control socket \(socketPath) is not safe, and nothing was sent (\(reason))"
     case .notListening(let socketPath, let dataDirectory, let processID, let reason):
       "no coordinator answers at \(socketPath) (\(reason)), but process \(processID) owns the data "
@@ -84,9 +86,16 @@ package enum ClientError: Error, CustomStringConvertible {
       ("start one with: imgctl start", "start one with imgctl start, or set startsCoordinator")
     case .denied(_, let ownerID, _):
       (
-        "run the command as that user, such as with sudo -u '#\(ownerID)', or name a socket of your own "
-          + "with --socket",
+        "run the command as that user, such as with sudo -u \(UserName.text(of: ownerID)), or name a "
+          + "socket of your own with --socket",
         "run the program as that user, or set socketPath to a socket of your own"
+      )
+    case .untrusted(_, let ownerID?, _):
+      (
+        "if that is the user of your service, run the command as that user: sudo -u "
+          + "\(UserName.text(of: ownerID)) imgctl …; else name a socket in a directory of your own with "
+          + "--socket",
+        "run the program as the user of the service, or set socketPath to one in a directory of your own"
       )
     case .untrusted:
       (

@@ -76,34 +76,58 @@ package struct SettingsRecord: Sendable {
 
   /// Changes what is kept. Other processes see the file as it was before or is then.
   ///
-  /// - Parameter isFresh: whether what was kept is forgotten first, even if it cannot be read.
+  /// - Parameters:
+  ///   - isFresh: whether what was kept is forgotten first, even if it cannot be read.
+  ///   - apply: makes the change elsewhere, once it is written and before it is kept. If it throws, nothing
+  ///     changes.
   package func change(
-    isFresh: Bool = false, _ body: (inout KeptSettings) throws -> Void
+    isFresh: Bool = false, _ body: (inout KeptSettings) throws -> Void,
+    applying apply: () throws -> Void = {}
   ) throws {
-    try Directory.createPrivate(dataDirectory)
-    let lock = try acquireLock()
+    let taken = try writing { () throws(SystemError) in
+      try Directory.createPrivate(dataDirectory)
+      return try acquireLock()
+    }
+    guard let lock = taken else {
+      throw SettingsRecordError("another process is changing \(path); try again")
+    }
     defer { withExtendedLifetime(lock) {} }
     let before = isFresh ? nil : try kept()
     var kept = before ?? .none
     try body(&kept)
     guard kept != before, before != nil || !kept.isEmpty || (try? FileStatus(at: path)) != nil
     else {
-      return
+      return try apply()
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    let file = try ReplacementFile(path: path, isPrivate: true)
-    try FileIO.writeAll(file.descriptor, Array(try encoder.encode(kept)) + [UInt8(ascii: "\n")])
+    let bytes = Array(try encoder.encode(kept)) + [UInt8(ascii: "\n")]
+    let file = try writing { () throws(SystemError) in
+      let file = try ReplacementFile(path: path, isPrivate: true)
+      try FileIO.writeAll(file.descriptor, bytes)
+      return file
+    }
+    try apply()
     try file.commit(isDurable: true)
   }
 
-  private func acquireLock() throws -> OwnedDescriptor {
+  private func writing<Result: ~Copyable>(
+    _ body: () throws(SystemError) -> Result
+  ) throws(SettingsRecordError) -> Result {
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      throw SettingsRecordError(
+        "the settings cannot be kept in \(path), and nothing was changed: \(error)")
+    }
+  }
+
+  /// - Returns: `nil` if another process has it for too long.
+  private func acquireLock() throws(SystemError) -> OwnedDescriptor? {
     let deadline = ContinuousClock.now + Self.patience
     while true {
       if let lock = try FileLock.acquire(path: "\(path).lock") { return lock }
-      guard ContinuousClock.now < deadline else {
-        throw SettingsRecordError("another process is changing \(path); try again")
-      }
+      guard ContinuousClock.now < deadline else { return nil }
       ThisProcess.pause(for: Self.pause)
     }
   }

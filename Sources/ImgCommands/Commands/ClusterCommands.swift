@@ -50,6 +50,7 @@ package struct StartCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
     if isInForeground { try context.becomeCoordinator(isFresh: isFresh) }
+    let hint = context.hintOfLastCache
     let (client, started) = try context.startCoordinator(isFresh: isFresh)
     let isReady = try hasReadyWorker(client, wasStarted: started != nil, in: context)
     let status = try client.answer(.status)
@@ -57,13 +58,14 @@ package struct StartCommand: Command {
       started != nil ? [] : try context.differences(from: status, isFresh: isFresh)
     let report = StartReport(
       processID: client.coordinatorProcessID, started: started, isReady: isReady,
-      logPath: context.settings.logPath, differences: differences)
+      logPath: context.settings.logPath, differences: differences,
+      isOfService: context.settings.isOfService)
     if isJSON {
       try context.output.write(json: report)
     } else if let error = report.error {
       context.report(error: error)
     } else {
-      context.note(report.text + "\n")
+      context.note(report.text + (started == nil ? "" : hint) + "\n")
     }
     guard differences.isEmpty else { return .wrongUse }
     // Another user could name any directory.
@@ -96,6 +98,15 @@ package struct StartCommand: Command {
       throw ClientError.notStarted(
         reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
     }
+  }
+}
+
+extension CommandContext {
+  /// Where the last coordinator of the data directory had its store, if it was elsewhere.
+  var hintOfLastCache: String {
+    LastCache.otherDirectory(than: settings).map {
+      "; the store of the last coordinator is in \($0); to use it: --cache-dir \($0.shellWord)"
+    } ?? ""
   }
 }
 
@@ -145,7 +156,7 @@ package struct StopCommand: Command {
       return (
         true, DirectorySpelling.areSame(dataDirectory, context.settings.dataDirectory)
       )
-    } catch ClientError.unreachable {
+    } catch let error as ClientError where error.meansNoneRuns {
       return (false, false)
     } catch let error as ClientError where error.meansNoListener {
       guard try stopOwner(in: context) else { throw error }
@@ -326,6 +337,8 @@ struct StartReport: Encodable {
   let isReady: Bool
   let logPath: String
   let differences: [Setting.Difference]
+  /// Whether it is that of a service.
+  let isOfService: Bool
 
   func encode(to encoder: any Encoder) throws {
     let others = differences.map {
@@ -361,14 +374,23 @@ struct StartReport: Encodable {
     for difference in differences {
       table.addRow([difference.name, difference.flag, difference.asked, difference.running])
     }
-    let remedy =
-      differences.allSatisfy(\.isChangeable)
-      ? "to change them now: imgctl limits, with the same flags"
-      : "to change them: imgctl stop, then imgctl start, with the same flags; end gateways before, because "
-        + "they start a coordinator again"
     return
       "a coordinator already runs (process \(processID)) with other settings and keeps them; "
       + "nothing was changed:\n"
       + table.rendered(within: Output.messageColumnCount) + remedy
+  }
+
+  private var remedy: String {
+    guard !differences.allSatisfy(\.isChangeable) else {
+      return "to change them now: imgctl limits, with the same flags"
+    }
+    guard isOfService else {
+      return
+        "to change them: imgctl stop, then imgctl start, with the same flags; end gateways before, because "
+        + "they start a coordinator again"
+    }
+    let settings = differences.compactMap { try? Setting(keptAs: $0.flag) }
+    let variables = settings.map(\.environmentVariable).joined(separator: ", ")
+    return "to change them: \(ServiceAdvice.change(variables))"
   }
 }

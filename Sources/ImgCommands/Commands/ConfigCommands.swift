@@ -5,28 +5,47 @@ import ImgSystem
 
 /// `imgctl config show`: shows the settings of the next start, and where they come from.
 package struct ConfigShowCommand: Command {
+  /// The names of the settings to show; empty for all.
+  package let keys: Set<String>
   /// Whether settings that have their defaults are shown, too.
   package let isComplete: Bool
   package let isJSON: Bool
 
   package static let starter = Settings.Starter.person
 
+  private static let names = OperandDescription(
+    "SETTING", .any,
+    help: "The names of settings, such as rate-per-host. Default: those that differ.")
   private static let all = OptionDescription(
     "--all", help: "Also show the settings that have their defaults.")
 
   package static let description = CommandDescription(
     name: "imgctl config show", summary: "show the settings of the next start and their sources",
-    options: [all, .json] + OptionDescription.places,
+    operands: [names], options: [all, .json] + OptionDescription.places,
     notes: [
       "A setting comes from a variable, else from what imgctl start or imgctl config set was told (kept), "
         + "else from its default. A flag of imgctl start overrides all of them. Where the running "
         + "coordinator has another value, that is shown, too. Passwords are hidden."
     ],
-    examples: [.init("imgctl config show", "What differs from the defaults.")])
+    examples: [
+      .init("imgctl config show", "What differs from the defaults."),
+      .init("imgctl config show rate-per-host", "One setting."),
+    ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
+    keys = Set(
+      try arguments.texts(of: Self.names).map { (name) throws(UsageError) in
+        try rethrowing(try Setting(keptAs: name)) { (error: InvalidValue) in
+          UsageError(error.reason)
+        }.key
+      })
     isComplete = arguments.contains(Self.all)
     isJSON = arguments.contains(.json)
+  }
+
+  /// Removes the dashes of the flags of settings, which take no value here.
+  package static func prepared(_ arguments: [String]) -> [String] {
+    Setting.withoutDashes(arguments)
   }
 
   package func run(in given: CommandContext) throws -> ExitCode {
@@ -38,7 +57,10 @@ package struct ConfigShowCommand: Command {
     }
     let reports = SettingReport.all(
       of: settings, running: running, coreCount: context.coreCount
-    ).filter { isComplete || !$0.isDefault || $0.running != nil }
+    ).filter { report in
+      keys.isEmpty
+        ? isComplete || !report.isDefault || report.running != nil : keys.contains(report.key)
+    }
     if isJSON {
       let objects = reports.map {
         JSONObject([
@@ -131,20 +153,23 @@ package struct ConfigSetCommand: Command {
     for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
     let (settings, record) = (context.settings, context.settings.record)
     let asked = KeptSettings(settings, from: [.flag])
+    let changed = Setting.keepable.filter { asked.keys.contains($0.key) }
+    try context.requireKeptSettings(
+      for: Self.description.name, orSet: ServiceAdvice.variables(of: changed, in: settings))
     var effect = ConfigEffect()
     try record.change { kept in
       kept.merge(asked)
       _ = try context.completedSettings(with: kept)
+    } applying: {
       try effect.apply(settings, asked.keys, in: context)
     }
-    let changed = Setting.keepable.filter { asked.keys.contains($0.key) }
     for setting in changed where context.isSet(setting.environmentVariable) {
       context.note("imgctl: the variable \(setting.environmentVariable) is set and overrides it\n")
     }
     if !settings.startsCoordinator {
       context.note(
-        "imgctl: commands start no coordinator at \(settings.socketPath); the settings of a service are in "
-          + "its unit\n")
+        "imgctl: commands start no coordinator at \(settings.socketPath); start uses what is kept, and a "
+          + "service what is in its unit\n")
     }
     let typed = changed.flatMap { $0.typed(in: settings) }.joined(separator: ", ")
     try effect.report("kept: \(typed)", changed, isJSON: isJSON, in: context)
@@ -154,43 +179,46 @@ package struct ConfigSetCommand: Command {
 
 /// `imgctl config unset`: forgets settings that are kept.
 package struct ConfigUnsetCommand: Command {
-  /// The names without dashes.
+  /// The names without dashes; empty for all that is kept.
   package let keys: [String]
   package let isJSON: Bool
 
   package static let starter = Settings.Starter.person
 
   private static let settings = OperandDescription(
-    "SETTING", .many, help: "The name of a setting, such as rate-per-host.")
+    "SETTING", .any, help: "The name of a setting, such as rate-per-host.")
+  private static let all = OptionDescription("--all", help: "Forget everything that is kept.")
 
   package static let description = CommandDescription(
     name: "imgctl config unset", summary: "forget settings that are kept for later starts",
-    operands: [settings], options: [.json] + OptionDescription.places,
-    notes: [
-      "A variable or the default counts in their place. imgctl start --defaults forgets all of them."
-    ],
+    operands: [settings], options: [all, .json] + OptionDescription.places,
+    notes: ["A variable or the default counts in their place."],
     examples: [
-      .init("imgctl config unset rate-per-host contact", "Names may have the dashes of flags.")
+      .init("imgctl config unset rate-per-host contact", "Names may have the dashes of flags."),
+      .init("imgctl config unset --all", "Later starts have the defaults."),
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     keys = Array(arguments.texts(of: Self.settings))
     isJSON = arguments.contains(.json)
+    guard keys.isEmpty == arguments.contains(Self.all) else {
+      throw UsageError(
+        "give either names of settings or --all, such as imgctl config unset rate-per-host")
+    }
   }
 
   /// Removes the dashes of the flags of settings, which take no value here.
   package static func prepared(_ arguments: [String]) -> [String] {
-    arguments.map { argument in
-      argument.hasPrefix("--") ? (try? Setting(keptAs: argument))?.key ?? argument : argument
-    }
+    Setting.withoutDashes(arguments)
   }
 
   package func run(in given: CommandContext) throws -> ExitCode {
     let context = try given.withDataDirectoryOfSocket()
     var removed: [String] = []
-    let record = context.settings.record
-    try record.change { kept in
-      for key in keys {
+    var effect = ConfigEffect()
+    var rest: Settings?
+    try context.settings.record.change { kept in
+      for key in keys.isEmpty ? kept.keys : keys {
         if kept.remove(key) {
           removed.append(key)
         } else {
@@ -201,11 +229,11 @@ package struct ConfigUnsetCommand: Command {
           }
         }
       }
+      // What else is kept may not be usable. The next start says so.
+      rest = try? context.completedSettings(with: kept)
+    } applying: {
+      if !removed.isEmpty { try effect.apply(rest ?? context.settings, removed, in: context) }
     }
-    // What else is kept may not be usable. The next start says so.
-    let rest = try? context.completedSettings()
-    var effect = ConfigEffect()
-    if !removed.isEmpty { try effect.apply(rest ?? context.settings, removed, in: context) }
     let text =
       removed.isEmpty ? "nothing was kept" : "forgotten: \(removed.joined(separator: ", "))"
     try effect.report(
@@ -220,6 +248,8 @@ private struct ConfigEffect {
   private var processID: Int32?
   /// The settings that it has now.
   private var applied: [Setting] = []
+  /// Has their values.
+  private var running: Settings?
   /// The settings that it does not have before it starts again.
   private var pending: [Setting] = []
 
@@ -239,6 +269,7 @@ private struct ConfigEffect {
       try client.answer(.limit(LimitChange(settings) { flags.contains($0.option.flag) }))
     }
     let running = try Settings(runningAs: client.answer(.status))
+    self.running = running
     let others = changed.filter { !$0.isChangeable && !$0.isStartDefault(in: settings) }
     let flags = Setting.differences(
       between: settings, and: running, coreCount: context.coreCount
@@ -257,8 +288,9 @@ private struct ConfigEffect {
       settings.map(\.option.flag).joined(separator: ", ")
     }
     var lines = [text]
-    if let processID, !applied.isEmpty {
-      lines.append("the running coordinator (process \(processID)) has now: \(flags(applied))")
+    if let processID, let running, !applied.isEmpty {
+      let typed = applied.flatMap { $0.typed(in: running) }.joined(separator: ", ")
+      lines.append("the running coordinator (process \(processID)) has now: \(typed)")
     }
     if !pending.isEmpty {
       lines.append("at the next start (imgctl stop, then imgctl start): \(flags(pending))")
@@ -279,6 +311,13 @@ extension Command {
 }
 
 extension Setting {
+  /// Arguments in which the names of settings have lost the dashes of their flags.
+  fileprivate static func withoutDashes(_ arguments: [String]) -> [String] {
+    arguments.map { argument in
+      argument.hasPrefix("--") ? (try? Setting(keptAs: argument))?.key ?? argument : argument
+    }
+  }
+
   /// Whether it has a default that depends on what starts the coordinator.
   fileprivate func isStartDefault(in settings: Settings) -> Bool {
     dependsOnStart && settings.sources[option.flag] == nil
@@ -351,11 +390,14 @@ package struct LimitsCommand: Command {
     let settings = try Settings(runningAs: status)
     try context.output.write(
       LimitTable.text(of: settings, within: Output.columnCount, only: changedFlags))
-    let typed = Setting.keepable.filter { changedFlags.contains($0.option.flag) }
-      .flatMap { $0.typed(in: settings) }.joined(separator: " ")
+    let changed = Setting.keepable.filter { changedFlags.contains($0.option.flag) }
+    let typed = changed.flatMap { $0.typed(in: settings) }.joined(separator: " ")
     let object = changedFlags.count == 1 ? "it" : "them"
-    context.note(
-      "until the coordinator ends; to keep \(object): imgctl config set \(typed)\n")
+    let command =
+      context.settings.isOfService
+      ? "set \(ServiceAdvice.variables(of: changed, in: settings)) in \(ServiceAdvice.file)"
+      : "imgctl config set \(typed)"
+    context.note("until the coordinator ends; to keep \(object): \(command)\n")
     return .success
   }
 }

@@ -35,9 +35,13 @@ package struct CancelCommand: Command {
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl cancel", summary: "stop a job; its thumbnails stay in the store",
+    name: "imgctl cancel", summary: "stop a job; its thumbnails stay while the store has room",
     operands: [.jobs],
     options: [.json] + OptionDescription.startingPlaces,
+    notes: [
+      "The thumbnails that the job has made are no longer pinned. If the store is full, it may evict them at "
+        + "once: imgctl export before the cancel keeps them."
+    ],
     examples: [
       .init("imgctl cancel 7", "Returns when the change is on disk; imgctl retry 7 continues it.")
     ])
@@ -48,10 +52,25 @@ package struct CancelCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try context.change(jobs, .cancel, isJSON: isJSON) {
-      "job \($0.job) cancelled: \($0.done) done, \($0.failed) failed, \($0.cancelled) cancelled; "
-        + "to continue it: imgctl retry \($0.job)"
+    let isFull = context.isStoreFull
+    return try context.change(jobs, .cancel, isJSON: isJSON) { status in
+      let sentence =
+        "job \(status.job) cancelled: \(status.done) done, \(status.failed) failed, "
+        + "\(status.cancelled) cancelled; to continue it: imgctl retry \(status.job)"
+      guard isFull, status.done > 0 else { return sentence }
+      return sentence
+        + "\nthe store is full, and may evict what the job has made; to keep it: imgctl export "
+        + "\(status.job) DIR"
     }
+  }
+}
+
+extension CommandContext {
+  /// Whether the store is about to evict, as far as this process may read it. One that evicts stays above 70 % of
+  /// its budget.
+  fileprivate var isStoreFull: Bool {
+    guard case .size(let size) = try? store.view() else { return false }
+    return size.occupiedByteCount > size.effectiveBudgetByteCount / 3 * 2
   }
 }
 
@@ -82,30 +101,37 @@ package struct PauseCommand: Command {
   }
 }
 
-/// `imgctl resume`: continues a paused job.
+/// `imgctl resume`: continues paused jobs.
 package struct ResumeCommand: Command {
-  package let job: JobID
+  package let jobs: [JobID]
   package let isWaiting: Bool
   package let isJSON: Bool
 
   package static let description = CommandDescription(
-    name: "imgctl resume", summary: "continue a paused job",
-    operands: [.job],
+    name: "imgctl resume", summary: "continue paused jobs",
+    operands: [.jobs],
     options: [.wait, .json] + OptionDescription.startingPlaces,
     examples: [.init("imgctl resume 7 --wait", "Returns when job 7 has ended.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
+    jobs = try arguments.jobs()
     isWaiting = arguments.contains(.wait)
     isJSON = arguments.contains(.json)
+    guard !isWaiting || jobs.count == 1 else {
+      throw UsageError("--wait is for one job; imgctl wait JOB follows each of them")
+    }
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    func sentence(_ status: ImageJob) -> String {
+      "job \(status.job) continues after \(status.finished) of \(status.total)"
+    }
+    guard isWaiting, let job = jobs.first else {
+      return try context.change(jobs, .resume, isJSON: isJSON, orSay: sentence)
+    }
     let client = try context.coordinatorOfJobs()
     let status = try client.answer(.change(job, .resume))
-    let sentence = "job \(job) continues after \(status.finished) of \(status.total)"
-    guard isWaiting else { return try context.show(status, isJSON: isJSON, orSay: sentence) }
-    if !isJSON { context.note(sentence + "\n") }
+    if !isJSON { context.note(sentence(status) + "\n") }
     return try JobFollower(in: context, isJSON: isJSON).follow(
       job, continuing: client, readsFiles: true)
   }

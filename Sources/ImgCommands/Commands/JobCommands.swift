@@ -49,6 +49,7 @@ package struct WaitCommand: Command {
         + "The command waits for a paused job, too.",
       "If the coordinator is restarted meanwhile, the command goes on. If none answers for 10s, the "
         + "exit code is 3, and accepted jobs continue when it is started again.",
+      "If none runs and the job has ended, the command reads that from the journal and starts none.",
     ],
     examples: [.init("imgctl wait 7", "The exit code is 1 if some images failed.")])
 
@@ -59,8 +60,24 @@ package struct WaitCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
+    let follower = JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose)
+    if let client = try context.coordinatorIfRunning() {
+      return try follower.follow(job, continuing: client, readsFiles: true)
+    }
+    if let ended = context.endedJobOfJournal(job) { return try follower.reportEnd(of: ended) }
+    return try follower.follow(
       job, continuing: try context.coordinatorOfJobs(), readsFiles: true)
+  }
+}
+
+extension CommandContext {
+  /// A job that has ended, from the journal that no coordinator has open; `nil` if the job has not ended or the
+  /// journal cannot be read. Then a coordinator tells.
+  fileprivate func endedJobOfJournal(_ job: JobID) -> ImageJob? {
+    guard settings.startsCoordinator, let status = try? journalJobs().status(of: job),
+      status.hasEnded
+    else { return nil }
+    return status
   }
 }
 

@@ -78,7 +78,9 @@ package struct StatusCommand: Command {
     try context.output.write(
       table.rendered(within: Output.columnCount)
         + failures.counts.map { context.completed($0) + "\n" }.joined())
-    if let shortage = ShortageText(status) { context.note(shortage.warning) }
+    if let shortage = ShortageText(status, isOfService: context.settings.isOfService) {
+      context.note(shortage.warning)
+    }
     if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note) }
   }
@@ -181,7 +183,7 @@ struct ClusterScreen {
     if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
     return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
       + hosts(status.waitingHosts)
-      + (try jobs())
+      + (try jobs(of: status))
   }
 
   /// What processes may keep in memory.
@@ -217,14 +219,13 @@ struct ClusterScreen {
   }
 
   private static func text(of size: CacheSize) -> String {
-    HumanText.count(size.recordCount, of: "record")
+    let disk = size.diskByteCount.map { ShortageText.ofDisk($0, budget: size.budgetByteCount) }
+    return HumanText.count(size.recordCount, of: "record")
       + ", \(HumanText.size(size.occupiedByteCount)) of "
       + HumanText.size(size.effectiveBudgetByteCount)
       + (size.autoOriginalByteCount == 0
         ? "" : ", of it \(HumanText.size(size.autoOriginalByteCount)) originals kept by auto")
-      + (size.diskByteCount == nil
-        ? ""
-        : "; the budget is \(HumanText.size(size.budgetByteCount)), but the disk has no space")
+      + (disk.map { "; \($0)" } ?? "")
   }
 
   private func text(of error: StoreErrorStatus) -> String {
@@ -262,12 +263,14 @@ struct ClusterScreen {
     return "\n" + table.rendered(within: Output.columnCount)
   }
 
-  private func jobs() throws -> String {
+  private func jobs(of cluster: ClusterStatus) throws -> String {
     let active = try client.activeJobs(atMost: Self.jobMaximum)
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now)
     for status in active { table.add(status) }
+    let others = cluster.activeJobs - active.count
     return "\n" + table.rendered(within: Output.columnCount)
+      + (others > 0 ? context.completed("\(others) more: imgctl list\n") : "")
   }
 
   // MARK: - JSON

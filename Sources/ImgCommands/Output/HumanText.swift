@@ -111,12 +111,15 @@ package enum HumanText {
 package struct ShortageText: Sendable {
   private let shortage: StoreShortage
   private let status: ImageJob
+  private let isOfService: Bool
 
+  /// - Parameter isOfService: whether the coordinator is a service, see ``ServiceAdvice``.
   /// - Returns: `nil` for a job that the store will probably hold.
-  package init?(_ status: ImageJob) {
+  package init?(_ status: ImageJob, isOfService: Bool = false) {
     guard let shortage = status.storeShortage else { return nil }
     self.shortage = shortage
     self.status = status
+    self.isOfService = isOfService
   }
 
   /// That the disk makes the store smaller than its budget.
@@ -149,10 +152,13 @@ package struct ShortageText: Sendable {
 
   private var remedies: [String] {
     var remedies = ["imgctl export \(status.job) DIR, repeatedly while the job runs"]
-    remedies.append(
-      shortage.isOfDisk
-        ? "free space on the disk"
-        : "imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
+    if shortage.isOfDisk {
+      remedies.append("free space on the disk")
+    } else if isOfService {
+      remedies.append(ServiceAdvice.change("IMGCTL_STORE_BUDGET=\(sensibleBudget)"))
+    } else {
+      remedies.append("imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
+    }
     if status.pinPolicy != .none {
       remedies.append("imgctl unpin \(status.job), to keep only what comes last")
     }
@@ -204,7 +210,8 @@ package struct WaitText: Sendable {
     case .recording: "outcomes are being written to the journal"
     case .reading: "the list is being read"
     case .storePinned:
-      "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
+      wait.detail.map { "\($0) (free space on it, imgctl export, or imgctl unpin)" }
+        ?? "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
@@ -436,64 +443,5 @@ package struct Table: Sendable {
     }
     let line = padded.joined(separator: Self.gap)
     return String(line.reversed().drop { $0 == " " }.reversed())
-  }
-}
-
-/// A table of jobs, one a row. The columns for unusual options and for the reason of a wait appear
-/// only if a job has them.
-package struct JobListing {
-  private static let columns: [Table.Column] = [
-    .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
-    .number("retryable").ifItFits, .number("cancelled").ifItFits, .number("cached").ifItFits,
-    .number("queued").ifItFits, .number("running").ifItFits, .text("submitted").ifItFits,
-  ]
-
-  private let now: WallTime
-  private var rows: [(cells: [String], terms: String, waiting: String, name: String)] = []
-
-  package init(at now: WallTime) {
-    self.now = now
-  }
-
-  package mutating func add(_ status: ImageJob) {
-    let cells = [
-      "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
-      "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
-      "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
-    ]
-    let waiting = status.wait.map { WaitText($0, at: now).text } ?? ""
-    rows.append((cells, terms(of: status), waiting, status.name ?? ""))
-  }
-
-  package var rendered: String { rendered(within: nil) }
-
-  /// - Parameter width: see ``Table/rendered(within:)``.
-  package func rendered(within width: Int?) -> String {
-    let hasTerms = rows.contains { !$0.terms.isEmpty }
-    let hasWaits = rows.contains { !$0.waiting.isEmpty }
-    var table = Table(
-      Self.columns + (hasTerms ? [.text("with")] : []) + [.text("name")]
-        + (hasWaits ? [.text("waiting")] : []))
-    for row in rows {
-      table.addRow(
-        row.cells + (hasTerms ? [row.terms] : []) + [row.name] + (hasWaits ? [row.waiting] : []))
-    }
-    return table.rendered(within: width)
-  }
-
-  /// The job's options that differ from the defaults: priority, order, leniency with the number of
-  /// damaged pictures, and a delay that still runs.
-  private func terms(of status: ImageJob) -> String {
-    var terms: [String] = []
-    if status.priority != .normal { terms.append("priority \(status.priority.rawValue)") }
-    if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
-    if status.pinPolicy == .untilExported { terms.append("pinned") }
-    if status.request.isLenient {
-      terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
-    }
-    if !status.hasEnded, let notBefore = status.notBefore, notBefore > now {
-      terms.append("in " + HumanText.duration(now.duration(to: notBefore)))
-    }
-    return terms.joined(separator: ", ")
   }
 }

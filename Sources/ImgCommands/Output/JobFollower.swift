@@ -14,6 +14,10 @@ struct JobFollower {
   private let isVerbose: Bool
 
   private static let redrawInterval = Duration.milliseconds(100)
+  /// No coordinator answers any more, so the job waits in the journal.
+  private static let lossCodes: Set<ImageError.Code> = [
+    .unreachable, .notListening, .notStarted, .disconnected,
+  ]
 
   init(in context: CommandContext, isJSON: Bool, isVerbose: Bool = false) {
     self.context = context
@@ -39,11 +43,22 @@ struct JobFollower {
     defer { withExtendedLifetime(reader) {} }
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
     var looks = ClusterLooks(in: context)
-    let last =
-      try isJSON
-      ? print(updates, reader, signals, &looks)
-      : show(updates, reader, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
+    let last: ImageJob?
+    do {
+      last =
+        try isJSON
+        ? print(updates, reader, signals, &looks)
+        : show(updates, reader, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
+    } catch let error as ImageError where Self.lossCodes.contains(error.code) {
+      throw error.advising(context.adviceToGoOn(with: job))
+    }
     return conclude(job, last, limitNote: looks.note)
+  }
+
+  /// Prints the summary of a job that has ended, for which no coordinator is needed.
+  func reportEnd(of status: ImageJob) throws -> ExitCode {
+    if isJSON { try context.output.write(json: FollowedJob(status, limitNote: nil)) }
+    return conclude(status.job, status)
   }
 
   /// Prints an object for each change that the coordinator reports, at most ten a second.
@@ -97,7 +112,8 @@ struct JobFollower {
         context.note("job \(status.job) is paused; continue with: imgctl resume \(status.job)\n")
       }
       wasPaused = isPaused
-      if let shortage = status.storeShortage, let text = ShortageText(status),
+      if let shortage = status.storeShortage,
+        let text = ShortageText(status, isOfService: context.settings.isOfService),
         noted == nil || shortage.isOfDisk && noted?.isOfDisk == false
       {
         noted = shortage

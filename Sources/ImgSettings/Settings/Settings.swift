@@ -149,8 +149,10 @@ package struct Settings: Hashable, Sendable {
   /// - Throws: ``UsageError`` with the range of a limit that was below its minimum.
   func refuseRaisedLimits() throws(UsageError) {
     guard let (flag, limit) = raisedLimits.min(by: { $0.key < $1.key }) else { return }
+    let isOfTransfers = [Setting.transfers, .transfersPerHost].contains { $0.option.flag == flag }
     throw UsageError(
-      "\(flag): \(Spelling.quoted(limit.asked)) is not from \(limit.minimum) to \(limit.maximum)")
+      "\(flag): \(Spelling.quoted(limit.asked)) is not from \(limit.minimum) to \(limit.maximum)"
+        + (isOfTransfers ? ", or unlimited" : ""))
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
@@ -195,12 +197,15 @@ extension Settings {
   }
 
   /// Whether a command starts a coordinator if none answers. It does not if the socket is that of a
-  /// service, which its manager starts: /run is for services, except /run/user (file-hierarchy(7)).
-  package var startsCoordinator: Bool {
-    if let autostart { return autostart }
+  /// service, which its manager starts.
+  package var startsCoordinator: Bool { autostart ?? !isOfService }
+
+  /// Whether the socket is that of a service: /run is for services, except /run/user (file-hierarchy(7)).
+  package var isOfService: Bool {
+    guard autostart != true else { return false }
     let isBelowRun = ["/run/", "/var/run/"].contains(where: socketPath.hasPrefix)
     let isUsers = ["/run/user/", "/var/run/user/"].contains(where: socketPath.hasPrefix)
-    return !isBelowRun || isUsers
+    return isBelowRun && !isUsers
   }
 
   /// The defaults of this user. Directories are empty if the environment has no home directory.
