@@ -53,10 +53,10 @@ final class JobExport {
   ///   - store: without a store, every file is missing.
   ///   - names: of the files.
   ///   - missing: makes again what the store no longer has.
-  ///   - farewell: is printed if a signal ends the export.
+  ///   - message: is printed if a signal ends the export.
   init(
     of job: ImageJob, to directory: String, from store: LocalStore, named names: ExportNames,
-    making missing: MissingResults?, sayingAtSignal farewell: String?
+    making missing: MissingResults?, sayingAtSignal message: String?
   ) throws {
     self.directory = directory
     self.names = names
@@ -82,7 +82,7 @@ final class JobExport {
         partial.keep()
         failures()
       }
-      if let farewell { try? Output(descriptor: 2, capacity: 0).write(farewell) }
+      if let message { try? Output(descriptor: 2, capacity: 0).write(message) }
     }
   }
 
