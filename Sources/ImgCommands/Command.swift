@@ -315,6 +315,14 @@ package enum CommandTable {
       "-j": transfers, "--jobs": transfers, "--threads": transfers, "--concurrency": transfers,
       "--parallel": transfers,
       "--port": [(nil, "imgctl serve --listen 127.0.0.1:8080 names the port")],
+      "--expire": [(nil, "did you mean --expire-after?")],
+      "--keep-original": [
+        (nil, "--keep original stores originals, and --keep all thumbnails with them")
+      ],
+      "--all": [
+        ("imgctl remove", "imgctl remove --older-than 0s removes all jobs that have ended"),
+        ("imgctl cache reset", "it removes everything without an option"),
+      ],
       "--bg": [(nil, "did you mean --background?")], "-H": [(nil, "did you mean --header?")],
       "--bandwidth": bandwidth, "--limit-rate": bandwidth, "--bytes-per-second-host": bandwidth,
       "--no-cache": [
@@ -338,6 +346,8 @@ package enum CommandTable {
       "imgctl status names the data directory, whose coordinator.log is the log; a service logs to "
         + "its manager, such as journalctl"
     case "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator"
+    case "archive":
+      "imgctl submit FILE --decode lazy --pin stores originals, and imgctl export JOB DIR writes them"
     case "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails"
     case "clean", "clear", "purge", "reset":
       "imgctl cache clean removes expired thumbnails, and imgctl cache reset all of them"

@@ -87,6 +87,11 @@ enum ListPlace: CustomStringConvertible {
     do throws(SystemError) {
       _ = try FileStatus(following: path)
     } catch  where error.code == ENOENT {
+      if ["yes", "no", "true", "false", "on", "off"].contains(path.lowercased()) {
+        throw UsageError(
+          "\(command.name): no such file: \(path); an option such as --respect-robots takes no value: "
+            + "leave \(path) out")
+      }
       throw UsageError(
         "\(command.name): no such file: \(Spelling.quotedWhole(path)); a list is a file with one URL a line, "
           + "and imgctl get URL loads one picture")

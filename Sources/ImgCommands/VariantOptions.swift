@@ -58,7 +58,7 @@ enum VariantOptions {
     "--keep-metadata", help: "Copy EXIF, XMP and IPTC, with the place if it is there.")
   private static let keepCopyright = OptionDescription(
     "--keep-copyright", help: "Copy the author and the rights alone, as EXIF.")
-  private static let lenient = OptionDescription(
+  static let lenient = OptionDescription(
     "--lenient",
     help: "Accept a damaged JPEG, PNG, GIF, TIFF, BMP, ICO or PNM: its thumbnail shows what can be "
       + "decoded, and is marked as damaged. Default: it fails with corrupt_image.")

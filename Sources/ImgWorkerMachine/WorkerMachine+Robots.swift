@@ -157,7 +157,7 @@ extension Failure {
     guard code != .proxyFailure else { return self }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
-      detail: "the robots.txt of \(origin) cannot be had, which closes all of it: \(detail)")
+      detail: "the robots.txt of \(origin) cannot be fetched, so nothing there may be: \(detail)")
   }
 }
 

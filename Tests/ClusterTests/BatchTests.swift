@@ -78,6 +78,8 @@ import Testing
     // A list that is missing is noticed before the first is sent.
     let missing = try cluster.imgctl("submit", first, "/nowhere/urls.txt")
     #expect(missing.exitCode == 2 && missing.messages.contains("/nowhere/urls.txt"))
+    try cluster.expectRefused(
+      "submit", first, "--respect-robots", "yes", because: "--respect-robots takes no value")
     #expect(try cluster.imgctl("submit", "--wait", first).output == "3\n")
   }
 

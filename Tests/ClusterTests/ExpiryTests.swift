@@ -212,6 +212,8 @@ extension JSONValue {
     #expect(kept.bytes.int == body.count)
     #expect(try cluster.entryCount() == 1)
     #expect(try cluster.finished(cluster.submit([url], "--keep", "original")).fromCache == 1)
+    #expect(
+      try cluster.imgctl("cache", "get", url).messages.contains("imgctl get --original gives it"))
     let directory = cluster.directory.file("exported")
     #expect(try cluster.imgctl("export", "\(job)", directory).exitCode == 0)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory)

@@ -184,7 +184,9 @@ import Testing
   private func archive(of bytes: [UInt8]) throws -> (url: String, directory: String) {
     origin.origin.serve("/a", .body(bytes))
     let url = origin.url("/a")
-    #expect(try cluster.finished(cluster.submit([url], "--keep", "original")).done == 1)
+    let submit = try cluster.imgctl(
+      "submit", "--wait", "--keep", "original", "--size", "600", try cluster.list([url]))
+    #expect(submit.messages.contains("--size has no effect: --keep original stores no thumbnails"))
     let directory = cluster.directory.file("out")
     #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
     return (url, directory)

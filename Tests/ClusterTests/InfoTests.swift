@@ -193,6 +193,7 @@ import Testing
     let reports = try result.decodedLines(JSONValue.self)
     #expect(reports.compactMap(\.url.string).sorted() == urls.sorted())
     #expect(reports.compactMap(\.width.int) == [640, 640])
+    #expect(reports.compactMap(\.line.int).sorted() == Array(1...urls.count))
     #expect(reports.compactMap(\.code.string).sorted() == ["http_status", "invalid_url"])
     #expect(origin.counters("/a.jpg").bytesSent <= 2 * 64 << 10)
   }

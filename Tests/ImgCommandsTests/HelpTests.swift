@@ -145,6 +145,10 @@ import Testing
     ("submit a --no-cache", "--cache-policy reload"),
     ("submit a --frobnicate", "; see imgctl submit --help"),
     ("retry 7 --size 384", "it is an option of submit: a job keeps its sizes"),
+    ("submit a --expire never", "did you mean --expire-after?"),
+    ("submit a --keep-original", "--keep original stores originals"),
+    ("remove --all", "imgctl remove --older-than 0s"), ("archive a", "imgctl export JOB DIR"),
+    ("cache reset --all", "it removes everything without an option"),
     ("get http://h/ --bg white", "did you mean --background?"),
     ("failures 7 --csv --tsv", "--csv and --tsv exclude each other"),
     // Operands.

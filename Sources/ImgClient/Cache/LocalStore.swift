@@ -98,7 +98,7 @@ package struct LocalStore: Sendable {
   }
 
   /// The picture as it came; `nil` if it is not kept, or has expired.
-  func original(of name: PictureName, isLenient: Bool) throws -> StoredResult? {
+  package func original(of name: PictureName, isLenient: Bool) throws -> StoredResult? {
     try reader()?.original(of: name, isLenient: isLenient)
   }
 

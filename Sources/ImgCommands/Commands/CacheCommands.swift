@@ -72,8 +72,12 @@ package struct CacheGetCommand: Command {
       let others = otherFormats.first.map {
         " as \(variant.format.rawValue), only as \($0.rawValue)"
       }
-      return absent(
-        url, "is not stored in this size\(others ?? ""); imgctl get fetches it", in: context)
+      let original = try context.store.original(of: fetch.name(of: url), isLenient: true)
+      let remedy =
+        original == nil
+        ? "imgctl get fetches it"
+        : "the original is: imgctl get makes this size of it, and imgctl get --original gives it"
+      return absent(url, "is not stored in this size\(others ?? ""); \(remedy)", in: context)
     }
   }
 

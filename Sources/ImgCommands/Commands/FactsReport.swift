@@ -24,6 +24,8 @@ struct FactsReport: Encodable {
   private var isLocal = false
   /// The line's index in a list.
   var index: Int?
+  /// Where the line stands in the list.
+  var place: LinePlace?
 
   /// The facts of a local picture.
   ///
@@ -83,7 +85,7 @@ struct FactsReport: Encodable {
     let stored: CacheRecord? = if case .stored(let stored, _) = fetch { stored } else { nil }
     try JSONObject(
       [
-        "index": index, "status": record.status, "declared_type": declaredType,
+        "index": index, "line": place?.line, "status": record.status, "declared_type": declaredType,
         "file_bytes": record.byteCount, "bytes_fetched": bytesFetched, "from_cache": isFromCache,
         "stored_at": stored?.storageTime, "expires_at": stored?.expiryTime,
         "pixels_failure": record.pixelsFailure,

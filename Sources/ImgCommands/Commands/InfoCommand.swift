@@ -294,12 +294,15 @@ struct FactsList {
     let requested = RequestedURL(entry.url)
     guard let outcome = entry.outcome else { return false }
     if let failure = outcome.failure() {
-      try context.output.write(json: JSONObject.picture(requested, index: entry.index, failure))
+      try context.output.write(
+        json: JSONObject.picture(
+          requested, index: entry.index, place: entry.place, failure))
       return false
     }
     guard let report = try report(of: entry, outcome, requested) else {
       try context.output.write(
-        json: JSONObject.picture(requested, index: entry.index, Failure.isGone))
+        json: JSONObject.picture(
+          requested, index: entry.index, place: entry.place, Failure.isGone))
       return false
     }
     try context.output.write(json: report)
@@ -318,6 +321,7 @@ struct FactsList {
       json: found.bytes, of: requested, url,
       fetch: .stored(found.record, isFromCache: isFromCache), showsPlace: showsPlace)
     report.index = entry.index
+    report.place = entry.place
     return report
   }
 }

@@ -77,13 +77,21 @@ package struct StatusCommand: Command {
     let failures = FailureReport(status)
     try context.output.write(
       table.rendered(within: Output.columnCount)
-        + failures.counts.map { context.completed($0) + "\n" }.joined())
+        + failures.counts.map { Self.wrapped(context.completed($0)) + "\n" }.joined())
     if let shortage = ShortageText(status, isOfService: context.settings.isOfService) {
       context.note(shortage.warning)
     }
     if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note) }
   }
+
+  /// For a terminal, whose lines it goes on below its number.
+  private static func wrapped(_ line: String) -> String {
+    guard let width = Output.columnCount, width > indent.count else { return line }
+    return HumanText.lines(of: line, within: width - indent.count).joined(separator: "\n" + indent)
+  }
+
+  private static let indent = String(repeating: " ", count: 6)
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {
     let client = try context.runningCoordinator()

@@ -15,6 +15,8 @@ package struct SubmitCommand: Command {
   package let options: RequestOptions
   package let order: LineOrder
   package let pinPolicy: PinPolicy
+  /// An option of thumbnails, if the job makes none.
+  private let unusedOption: String?
   /// The name that lists show.
   package let name: String?
   package let isWaiting: Bool
@@ -104,6 +106,10 @@ package struct SubmitCommand: Command {
       priority: try arguments.value(of: Self.priority, RequestOptions.priority(parsing:)) ?? 0,
       facts: isInfoOnly ? .facts : nil,
       fetch: try FetchArguments.fetchOptions(in: arguments, for: nil, respectsOptOut: true))
+    unusedOption =
+      options.keep == .original
+      ? VariantOptions.given(in: arguments).flatMap { $0 == VariantOptions.lenient ? nil : $0.flag }
+      : nil
     order = try arguments.value(of: Self.order, LineOrder.init(parsing:)) ?? .firstInFirstOut
     let (isPinned, isUnpinned) = (arguments.contains(Self.pin), arguments.contains(Self.noPin))
     guard !isPinned || !isUnpinned else {
@@ -126,6 +132,11 @@ package struct SubmitCommand: Command {
       paths: listPaths, of: Self.description, as: format ?? .text,
       files: ListSubmission.FileOptions(isRecursive: isRecursive, keep: options.keep),
       fetchingBy: isFetched ? try context.listFetch() : nil)
+    if let unusedOption {
+      context.note(
+        "\(unusedOption) has no effect: --keep original stores no thumbnails; --keep all stores both\n"
+      )
+    }
     let client = try context.fetchingCoordinator()
     let submitted = try list.submit(
       to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)

@@ -78,7 +78,7 @@ package struct FailureReport: Sendable {
       let kind =
         group.code.rawValue + (group.isRetryable ? ", temporary" : "")
         + (hosts.text(of: group).map { ", \($0)" } ?? "")
-      return "  \(padding)\(count) \(kind): \(Self.firstSentence(of: group.message))"
+      return "  \(padding)\(count) \(kind): \(Self.sample(of: group))"
     }
     let others = status.failures.dropFirst(Self.groupMaximum)
     if !others.isEmpty {
@@ -88,6 +88,12 @@ package struct FailureReport: Sendable {
       )
     }
     return lines
+  }
+
+  /// An origin opts out for itself, so the reason of one is not that of all.
+  private static func sample(of group: ImageJobFailures) -> String {
+    (group.code == .optedOut && group.count > 1 ? "such as " : "")
+      + firstSentence(of: group.message)
   }
 
   /// What follows is advice, for which ``remedies`` have more room.
