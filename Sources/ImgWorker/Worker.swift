@@ -199,8 +199,7 @@ final class Worker {
     let pool = transfers.pool
     pool.handleDeadline(at: .now)
     for redirect in pool.takeRedirects() {
-      let target = Redirect(url: redirect.url, leavesHost: redirect.leavesHost)
-      try feed(Input(.redirected(redirect.id, target)))
+      try feed(Input(.redirected(redirect.id, redirect.url)))
     }
     for input in pool.takeFinished().compactMap({ transfers.input(of: $0) }) { try feed(input) }
     for id in machine.watchedTransfers {

@@ -32,7 +32,7 @@ struct SharedTransfer {
 
   /// A redirect that waits for a slot at the host to which it leads.
   struct SlotWait {
-    let redirect: Redirect
+    let url: ImageURL
     let since: Instant
   }
 

@@ -66,15 +66,3 @@ package struct BodyFacts: Hashable, Sendable {
     self.optOut = optOut
   }
 }
-
-/// Where an answer leads a transfer.
-package struct Redirect: Hashable, Sendable {
-  package let url: ImageURL
-  /// Whether that is another host.
-  package let leavesHost: Bool
-
-  package init(url: ImageURL, leavesHost: Bool) {
-    self.url = url
-    self.leavesHost = leavesHost
-  }
-}

@@ -18,11 +18,11 @@ extension WorkerMachine {
   ///
   /// - Parameter slotWait: for how long it waited for the slot.
   mutating func checkRobots(
-    for redirect: Redirect, of transfer: TransferID, slotWait: Duration
+    for url: ImageURL, of transfer: TransferID, slotWait: Duration
   ) {
     let check = RobotsCache.Check(
-      url: redirect.url, contact: transfers[transfer].order.options.contact,
-      step: .follow(transfer, leavesHost: redirect.leavesHost, slotWait: slotWait))
+      url: url, contact: transfers[transfer].order.options.contact,
+      step: .follow(transfer, slotWait: slotWait))
     if transfers[transfer].checksRobots {
       decide(check)
     } else {
@@ -104,7 +104,7 @@ extension WorkerMachine {
   /// Whether the leases of the check have not left while it waited.
   private func isStillWanted(_ check: RobotsCache.Check) -> Bool {
     switch check.step {
-    case .start(let transfer), .follow(let transfer, _, _): transfers.contains(transfer)
+    case .start(let transfer), .follow(let transfer, _): transfers.contains(transfer)
     case .attach(let lease): tasks.contains(lease)
     }
   }
@@ -115,8 +115,7 @@ extension WorkerMachine {
     switch check.step {
     case .start(let transfer):
       effects.append(.startTransfer(transfers[transfer].order))
-    case .follow(let transfer, let leavesHost, let slotWait):
-      if !leavesHost { report.extraRequests.append(check.url.host) }
+    case .follow(let transfer, let slotWait):
       effects.append(.followRedirect(transfer, excluding: slotWait))
     case .attach(let lease): attach(lease)
     }
@@ -127,7 +126,7 @@ extension WorkerMachine {
   ) {
     switch check.step {
     case .start(let transfer): fail(transfer, with: failure, sign: sign) { $0.respectsRobots }
-    case .follow(let transfer, _, _):
+    case .follow(let transfer, _):
       effects.append(.cancelTransfer(transfer))
       fail(transfer, with: failure, wasRedirected: true, sign: sign) { $0.respectsRobots }
     case .attach(let lease): finish(lease, with: .failed(failure), sign: sign)
@@ -178,7 +177,7 @@ struct RobotsCache {
     /// Follow a redirect of the transfer.
     ///
     /// - slotWait: for how long it waited for a slot.
-    case follow(TransferID, leavesHost: Bool, slotWait: Duration)
+    case follow(TransferID, slotWait: Duration)
     /// Attach the lease to a transfer.
     case attach(LeaseID)
 

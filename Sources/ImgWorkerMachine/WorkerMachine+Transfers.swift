@@ -295,30 +295,28 @@ extension WorkerMachine {
   /// The leases that do not permit the URL fail. For the others the transfer continues there; without any
   /// it is over.
   ///
-  /// A redirect to another host waits for a slot there. Nothing is sent to that host before, not
-  /// even for its robots.txt.
-  mutating func redirected(_ transfer: TransferID, _ redirect: Redirect) {
+  /// It waits for a slot at the host of the URL, also at the one that has redirected it: that has a pace. Nothing
+  /// is sent before, not even for a robots.txt.
+  mutating func redirected(_ transfer: TransferID, to url: ImageURL) {
     guard transfers.contains(transfer) else { return }
-    for lease in transfers[transfer].leases where !permits(redirect.url, lease) {
+    for lease in transfers[transfer].leases where !permits(url, lease) {
       leaveTransfer(lease)
-      refuse(lease, redirectedTo: redirect.url)
+      refuse(lease, redirectedTo: url)
     }
     guard transfers.contains(transfer) else { return }
-    transfers.update(transfer) { $0.redirect(to: redirect.url) }
-    guard redirect.leavesHost else {
-      return checkRobots(for: redirect, of: transfer, slotWait: .zero)
+    let wait = SharedTransfer.SlotWait(url: url, since: now.instant)
+    transfers.update(transfer) {
+      $0.redirect(to: url)
+      $0.waitForSlot(wait)
     }
-    let wait = SharedTransfer.SlotWait(redirect: redirect, since: now.instant)
-    transfers.update(transfer) { $0.waitForSlot(wait) }
-    report.redirections.append(
-      .init(transfer: transfer, host: redirect.url.host, origin: redirect.url.origin))
+    report.redirections.append(.init(transfer: transfer, host: url.host, origin: url.origin))
   }
 
   /// The transfer has a slot at the host to which its redirect leads. Its leases may have left
   /// meanwhile.
   mutating func slotGranted(_ transfer: TransferID) {
     guard let wait = transfers.takeSlotWait(transfer, at: now.instant) else { return }
-    checkRobots(for: wait.redirect, of: transfer, slotWait: now.instant - wait.since)
+    checkRobots(for: wait.url, of: transfer, slotWait: now.instant - wait.since)
   }
 
   /// A redirect that the transfer for the order has followed, or will, and that the order does not permit;

@@ -92,7 +92,7 @@ package struct WorkerMachine {
     case .robotsStored(let origin, let isStored): robotsStored(origin, isStored)
     case .storeReplaced: storeReplaced()
 
-    case .redirected(let transfer, let redirect): redirected(transfer, redirect)
+    case .redirected(let transfer, let url): redirected(transfer, to: url)
     case .transferEnded(let transfer, let end): transferEnded(transfer, end)
 
     case .decoded(let lease, let end, let time): decoded(lease, end, after: time)
@@ -367,7 +367,7 @@ extension WorkerMachine {
 
     /// The transfer waits at a redirect for ``Effect/followRedirect(_:excluding:)`` or
     /// ``Effect/cancelTransfer(_:)``.
-    case redirected(TransferID, Redirect)
+    case redirected(TransferID, ImageURL)
     /// The driver holds what the transfer left, a body or a part of one, until
     /// ``Effect/releaseBody(_:)``.
     case transferEnded(TransferID, TransferEnd)

@@ -27,7 +27,7 @@ extension Scenario {
     } else if Int.random(in: 0..<10, using: &random) == 0 {
       holdBack(leases, of: worker.id)
     } else if Int.random(in: 0..<4, using: &random) == 0 {
-      let hosts: [String] = (0..<4).map { "host\($0)" }.filter { $0 != transfer.host }
+      let hosts = (0..<4).map { "host\($0)" }
       cluster.redirect(
         transfer.id, of: worker.id, to: hosts.randomElement(using: &random) ?? "host0")
     } else if leases.contains(where: cluster.store.holds), Bool.random(using: &random) {

@@ -5,7 +5,7 @@ import Testing
 @testable import ClusterSimulation
 @testable import ImgScheduler
 
-/// Transfers whose redirects lead to other hosts.
+/// Transfers whose redirects wait for slots.
 @Suite struct RedirectTests {
   private static let target = "target.example"
 
@@ -43,6 +43,20 @@ import Testing
     #expect(cluster.redirectedURLs.count == 2)
     cluster.advance(by: .seconds(1))
     #expect(cluster.redirectedURLs.count == 1)
+  }
+
+  @Test func `a redirect within a host takes a token of it, and its slot for as long`() throws {
+    let cluster = ClusterModel.started(perHost: 1, ratePerMinute: 60)
+    for number in 1...2 { cluster.view(url(number, host: "first")) }
+    cluster.answerLookups()
+    let redirected = try #require(cluster.fetching.first)
+    cluster.redirect(redirected, to: "first")
+    #expect(cluster.redirectedURLs == [redirected])
+    #expect(cluster.fetching == [redirected])
+    cluster.advance(by: .seconds(1))
+    #expect(cluster.redirectedURLs.isEmpty)
+    #expect(cluster.fetching == [redirected])
+    #expect(cluster.scheduler.transferCount == 1)
   }
 
   @Test func `a redirected transfer waits until the host's Retry-After is over`() throws {

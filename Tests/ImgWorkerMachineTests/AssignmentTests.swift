@@ -104,7 +104,7 @@ struct CancellationTests {
   @Test mutating func `a transfer that waits for a slot is aborted with its last lease`() throws {
     driver.fetch([1])
     let url = try ImageURL(parsing: "http://other.example/a.jpg")
-    driver.handle(.redirected(1, Redirect(url: url, leavesHost: true)))
+    driver.handle(.redirected(1, url))
     #expect(driver.cancel([1]) == ["cancel transfer 1"])
     #expect(driver.handle(.received(.followRedirects([1]))).isEmpty)
   }

@@ -96,12 +96,12 @@ struct SharedTransfersTests {
 
   @Test mutating func `a redirect that waits for a slot is taken once`() throws {
     try start(1)
-    let redirect = Redirect(url: try ImageURL(parsing: "http://b.example/"), leavesHost: true)
+    let url = try ImageURL(parsing: "http://b.example/")
     #expect(transfers.takeSlotWait(1, at: .now) == nil)
     transfers.update(1) {
-      $0.waitForSlot(SharedTransfer.SlotWait(redirect: redirect, since: .now))
+      $0.waitForSlot(SharedTransfer.SlotWait(url: url, since: .now))
     }
-    #expect(transfers.takeSlotWait(1, at: .now)?.redirect == redirect)
+    #expect(transfers.takeSlotWait(1, at: .now)?.url == url)
     #expect(transfers.takeSlotWait(1, at: .now) == nil)
     #expect(transfers.takeSlotWait(9, at: .now) == nil)
   }

@@ -55,7 +55,7 @@ extension SimulatedWorker {
       next.url = url
       next.redirects.append(url)
       redirected[id] = next
-      return .redirected(id, Redirect(url: url, leavesHost: url.host != transfer.url.host))
+      return .redirected(id, url)
     case .notModified:
       endedTransfers.insert(id)
       return .transferEnded(id, TransferEnd(.notModified))

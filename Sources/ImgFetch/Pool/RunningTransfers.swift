@@ -192,8 +192,6 @@ package struct PendingRedirect {
   package let id: TransferID
   /// Where it leads.
   package let url: ImageURL
-  /// Whether that is another host.
-  package let leavesHost: Bool
 }
 
 /// The redirects of a pool: those that wait for a decision, and what the pool's owner has not been
@@ -208,10 +206,10 @@ struct PendingRedirects {
   /// A redirect waits for a decision.
   ///
   /// - Parameter request: to where it leads.
-  mutating func hold(_ id: TransferID, _ request: TransferRequest, leavesHost: Bool) {
+  mutating func hold(_ id: TransferID, _ request: TransferRequest) {
     precondition(requests[id] == nil, "a transfer has two redirects")
     requests[id] = request
-    unreported.append(PendingRedirect(id: id, url: request.url.image, leavesHost: leavesHost))
+    unreported.append(PendingRedirect(id: id, url: request.url.image))
   }
 
   /// A host gets another request at once, after a redirect of a robots.txt or for a further part of a file.

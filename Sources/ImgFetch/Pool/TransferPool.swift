@@ -332,7 +332,7 @@ package final class TransferPool {
     case .deferred(let request): finished.append(.deferred(id, request))
     case .repeated(let request): send(request, id)
     case .redirected(let request) where !request.content.isRedirectedFreely:
-      redirects.hold(id, request, leavesHost: request.host != transfer.request.host)
+      redirects.hold(id, request)
     case .continued(let request), .redirected(let request):
       redirects.recordExtraRequest(to: request.host)
       send(request, id)

@@ -15,7 +15,7 @@ package enum WorkerMessage: Hashable, WireMessage {
   /// Facts about hosts. The worker sends them before the other messages of one turn of its loop, so
   /// the scheduler knows them when those messages free slots.
   case hostUpdates(HostUpdates)
-  /// Transfers were redirected to other hosts. Each continues after a `follow_redirects`.
+  /// Transfers were redirected. Each continues after a `follow_redirects`.
   case redirected([Redirection])
   /// The last byte of these transfers arrived. Their slots in the cluster and at their hosts are free.
   case transferred([LeaseID])

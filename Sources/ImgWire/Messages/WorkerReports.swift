@@ -82,8 +82,8 @@ package struct FetchResults: Hashable, Sendable, Fielded {
 /// Facts about hosts that a worker learns from transfers in progress, and about the pace of these.
 package struct HostUpdates: Hashable, Sendable, Fielded {
   package var cooldowns: [HostCooldown] = []
-  /// One entry for each request that took no token from its host's bucket: a request for robots.txt,
-  /// or a redirect within the host.
+  /// One entry for each request that took no token from its host's bucket: for a robots.txt, or for a further
+  /// part of a file.
   package var extraRequests: [String] = []
   /// The leases of `fetch` whose origin's robots.txt is now known.
   package var robotsKnown: [LeaseID] = []
@@ -268,12 +268,12 @@ package struct LeaseProgress: Hashable, Sendable, Fielded {
   }
 }
 
-/// A redirected transfer that waits for a slot at its new host.
+/// A redirected transfer that waits for a slot where its redirect leads, at the same host or another.
 package struct Redirection: Hashable, Sendable, Fielded {
   package let transfer: TransferID
-  /// The new host, see ``ImageURL/host``.
+  /// The host there, see ``ImageURL/host``.
   package let host: String
-  /// The new origin, see ``ImageURL/origin``.
+  /// The origin there, see ``ImageURL/origin``.
   package let origin: String
 
   package init(transfer: TransferID, host: String, origin: String) {
