@@ -33,7 +33,7 @@ import Testing
   }
 
   /// Large ones first, then small ones, until there is no room.
-  private static func filler(_ number: Int) -> NewThumbnail {
+  fileprivate static func filler(_ number: Int) -> NewThumbnail {
     let name = PictureName(text: "http://example.com/\(number)")
     let byteCount = number < 14 ? 60_000 : 1
     return NewThumbnail(
@@ -109,13 +109,15 @@ import Testing
 
   init() throws {
     inbox = try Mailbox()
-    // Each record counts as a page of 4 KiB, so that 230 of them may be pinned.
     store = try SharedStore(
       directory: directory.path + "/store", access: .readWrite(budgetByteCount: 1 << 20))
   }
 
+  /// What each of the thumbnails counts as, see ``StoreReport/footprint(ofRecord:)``.
+  private static let footprint: Int64 = 600
+
   private static func thumbnail(_ number: Int) -> NewThumbnail {
-    let name = PictureName(text: "http://example.com/\(number)")
+    let name = PictureName(text: "http://example.org/\(number)")
     return NewThumbnail(
       key: ContentKey(name, ThumbnailRequest(variant: .standard)), url: name.text,
       thumbnail: Thumbnail(format: .jpeg, width: 8, height: 8, byteCount: 1),
@@ -125,7 +127,7 @@ import Testing
 
   /// The look-up that found some thumbnails.
   private static func pin(_ numbers: Range<Int>) -> StoreWrite {
-    let retention = Retention(after: .seconds(60), pins: [JobID(rawValue: 1)])
+    let retention = Retention(after: .seconds(60), pins: [JobID(rawValue: 2)])
     let hits = numbers.map { number in
       PinnedHit(
         lease: LeaseID(rawValue: UInt64(number)),
@@ -171,13 +173,18 @@ import Testing
     #expect(answers.map(\.hits.count) == [20, 10])
     #expect(answers.map(\.misses) == [[], (25..<30).map { LeaseID(rawValue: $0) }])
     #expect(unpinned.isEmpty)
-    #expect(store.currentReport().pinnedByteCount == 25 * 4_096)
+    #expect(store.currentReport().pinnedByteCount == 25 * Self.footprint)
   }
 
   @Test func `where there is no room for all of them, many are pinned`() throws {
-    let (answers, unpinned) = try pin([0..<150, 150..<300], amongStored: 300)
-    #expect(answers.map(\.hits.count) == [150, 42])
-    #expect(unpinned == (192..<300).map { LeaseID(rawValue: $0) })
-    #expect(store.currentReport().pinnedByteCount == 192 * 4_096)
+    let others = (0..<13).map { PinTests.filler($0) }
+    try store.change { store throws(StoreError) in try store.put(others, at: .now) }
+    let before = store.currentReport().pinnedByteCount
+    // There is room for 241.
+    #expect((StoreReport.pinLimit(of: 1 << 20) - before) / Self.footprint == 241)
+    let (answers, unpinned) = try pin([0..<150, 150..<280], amongStored: 280)
+    #expect(answers.map(\.hits.count) == [150, 66])
+    #expect(unpinned == (192..<256).map { LeaseID(rawValue: $0) })
+    #expect(store.currentReport().pinnedByteCount == before + 216 * Self.footprint)
   }
 }
