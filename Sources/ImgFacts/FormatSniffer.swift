@@ -228,7 +228,7 @@ enum NotAnImage {
     guard !head.isEmpty else { return "the body is empty" }
     let start = String(decoding: head, as: UTF8.self).drop(while: \.isWhitespace).lowercased()
     if ["<!doctype html", "<html", "<head", "<body", "<script"].contains(where: start.hasPrefix) {
-      return "the body is an HTML page"
+      return Failure.pageDetail
     }
     if start.hasPrefix("{") || start.hasPrefix("[") { return "the body looks like JSON" }
     if start.hasPrefix("<") { return "the body is XML, but no SVG" }

@@ -253,11 +253,23 @@ extension Failure {
   }
 }
 
+/// Web pages in place of pictures.
+extension Failure {
+  /// What is said of one, before all else.
+  package static let pageDetail = "the body is an HTML page"
+
+  /// Whether the answer was one, or that of a network that wants a login (RFC 6585 section 6).
+  package var isPage: Bool {
+    code == .notAnImage && detail.hasPrefix(Self.pageDetail) || httpStatus == 511
+  }
+}
+
 /// What the end of a transfer says of the network of this machine, beside what it says of its URL.
 package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   /// Neither the resolver nor the host answered, nor the host that had answered last.
   case silent
-  /// The same, and this machine has no route to any network, or only one by a proxy that cannot be reached.
+  /// The same, and this machine has no route to any network, or only one by a proxy that cannot be reached or asks for
+  /// other credentials. Or its resolver does not answer any question.
   case unrouted
   /// The resolver said that there is no such name, the host refused the connection, or the host that had answered
   /// last still does.

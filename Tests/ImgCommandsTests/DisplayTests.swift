@@ -215,15 +215,15 @@ import Testing
     let page = Failure(stage: .decode, code: .notAnImage, detail: "an HTML page")
     let silent = Failure(stage: .fetch, code: .dnsFailure, detail: "no answer")
     let bad = Failure(stage: .queue, code: .invalidURL, detail: "no scheme")
-    var hosts = FailingHosts()
+    var details = FailureDetails()
     for (url, failure) in [
       ("http://a.test/1", page), ("http://a.test/2", page), ("http://b.test/1", silent),
       ("http://c.test/1", silent), ("http://c.test/2", silent), ("x", bad), ("y", bad),
     ] {
-      hosts.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
+      details.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
     }
     #expect(
-      JobSummary(failed([(2, page), (3, silent), (2, bad)]), hosts: hosts).text.contains(
+      JobSummary(failed([(2, page), (3, silent), (2, bad)]), details: details).text.contains(
         """
           3 dns_failure, temporary, at 2 hosts, 2 at c.test: no answer
           2 invalid_url: no scheme

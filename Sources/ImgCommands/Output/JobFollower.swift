@@ -163,7 +163,7 @@ struct JobFollower {
     if !isJSON {
       let size = storeSize(of: status)
       let summary = JobSummary(
-        status, hosts: failingHosts(of: status), limitNote: limitNote,
+        status, details: failureDetails(of: status), limitNote: limitNote,
         lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
         diskNote: size?.diskByteCount.map {
           ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
@@ -173,12 +173,14 @@ struct JobFollower {
     return status.exitCode
   }
 
-  /// The hosts of a job's failures, as far as the coordinator tells.
-  private func failingHosts(of status: ImageJob) -> FailingHosts {
-    var hosts = FailingHosts()
-    guard (1...FailingHosts.failureMaximum).contains(status.failed) else { return hosts }
-    try? context.runningCoordinator().results(of: status.job, isFailedOnly: true) { hosts.add($0) }
-    return hosts
+  /// The details of a job's failures, as far as the coordinator tells.
+  private func failureDetails(of status: ImageJob) -> FailureDetails {
+    var details = FailureDetails()
+    guard (1...FailureDetails.failureMaximum).contains(status.failed) else { return details }
+    try? context.runningCoordinator().results(of: status.job, isFailedOnly: true) {
+      details.add($0)
+    }
+    return details
   }
 
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands

@@ -3,22 +3,22 @@ package import ImgModel
 /// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
   private let status: ImageJob
-  private let hosts: FailingHosts
+  private let details: FailureDetails
   private let limitNote: String?
   private let lostCount: Int
   private let diskNote: String?
 
   /// - Parameters:
-  ///   - hosts: of its failures, as far as they are known.
+  ///   - details: of its failures, as far as they are known.
   ///   - limitNote: see ``TransferLimitWatch/note``.
   ///   - lostCount: how many of its thumbnails the store no longer has.
   ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
   package init(
-    _ status: ImageJob, hosts: FailingHosts = FailingHosts(), limitNote: String? = nil,
+    _ status: ImageJob, details: FailureDetails = FailureDetails(), limitNote: String? = nil,
     lostCount: Int = 0, diskNote: String? = nil
   ) {
     self.status = status
-    self.hosts = hosts
+    self.details = details
     self.limitNote = limitNote
     self.lostCount = lostCount
     self.diskNote = diskNote
@@ -27,7 +27,8 @@ package struct JobSummary: Sendable {
   /// One line or more, each with a line feed.
   package var text: String {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
-    lines += FailureReport(status, hosts).counts
+    let report = FailureReport(status, details)
+    lines += report.counts
     if lostCount > 0 {
       lines.append(
         "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
@@ -35,7 +36,7 @@ package struct JobSummary: Sendable {
           + "imgctl export \(status.job) DIR --fetch")
     }
     if let diskNote { lines.append(diskNote) }
-    lines += FailureReport(status).remedies
+    lines += report.remedies
     if let limitNote { lines.append(limitNote) }
     return lines.map { $0 + "\n" }.joined()
   }
@@ -57,19 +58,20 @@ package struct JobSummary: Sendable {
 /// The failures of a job by their codes, and the commands that may cure them.
 package struct FailureReport: Sendable {
   private let status: ImageJob
-  private let hosts: FailingHosts
+  private let details: FailureDetails
 
   /// The most frequent groups that are told one by one.
   private static let groupMaximum = 5
 
-  package init(_ status: ImageJob, _ hosts: FailingHosts = FailingHosts()) {
+  package init(_ status: ImageJob, _ details: FailureDetails = FailureDetails()) {
     self.status = status
-    self.hosts = hosts
+    self.details = details
   }
 
   private var groups: ArraySlice<ImageJobFailures> { status.failures.prefix(Self.groupMaximum) }
 
-  /// A line for each of the most frequent codes: their number, their hosts and the first sentence of the first one.
+  /// A line for each of the most frequent codes: their number, their hosts and the most frequent reason. Where only the
+  /// first failure is known, its reason.
   package var counts: [String] {
     let width = groups.map { "\($0.count)".count }.max() ?? 0
     var lines = groups.map { group in
@@ -77,8 +79,9 @@ package struct FailureReport: Sendable {
       let padding = String(repeating: " ", count: width - count.count)
       let kind =
         group.code.rawValue + (group.isRetryable ? ", temporary" : "")
-        + (hosts.text(of: group).map { ", \($0)" } ?? "")
-      return "  \(padding)\(count) \(kind): \(Self.sample(of: group))"
+        + (details.hostsText(of: group).map { ", \($0)" } ?? "")
+      let reason = details.reasonText(of: group) ?? Self.sample(of: group)
+      return "  \(padding)\(count) \(kind): \(reason)"
     }
     let others = status.failures.dropFirst(Self.groupMaximum)
     if !others.isEmpty {
@@ -97,16 +100,29 @@ package struct FailureReport: Sendable {
   }
 
   /// What follows is advice, for which ``remedies`` have more room.
-  private static func firstSentence(of message: String) -> String {
+  fileprivate static func firstSentence(of message: String) -> String {
     let end = message.firstRange(of: "; ")?.lowerBound ?? message.endIndex
     return HumanText.printable(String(message[..<end]))
+  }
+
+  private static func advice(of message: String) -> String? {
+    message.firstRange(of: "; ").map { HumanText.printable(String(message[$0.upperBound...])) }
   }
 
   /// What can be done about the failures, and about lines that were cancelled: one line for each kind.
   package var remedies: [String] {
     let job = status.job
     var lines: [String] = []
+    if details.pageCount > 1 {
+      lines.append(
+        "\(details.pageCount) answers were web pages in place of pictures; if the network or the site wants a "
+          + "login: log in, then imgctl retry \(job) --all")
+    }
+    for group in groups where group.code == .proxyFailure {
+      lines += Self.advice(of: group.message).map { ["\(group.code.rawValue): \($0)"] } ?? []
+    }
     for group in groups where !group.isRetryable {
+      lines += certificateRemedies(for: group)
       if let remedy = group.code.remedy(for: status), !lines.contains(remedy) {
         lines.append(remedy)
       }
@@ -125,40 +141,87 @@ package struct FailureReport: Sendable {
     }
     return lines
   }
+
+  /// What can be done if certificates are refused. A network that wants a login answers with its own for every host.
+  private func certificateRemedies(for group: ImageJobFailures) -> [String] {
+    guard group.code == .tlsFailure, group.message.contains("certificate") else { return [] }
+    let retry = "imgctl retry \(status.job) --all"
+    let login =
+      details.hostCount(of: group) > 1
+      ? ["foreign certificates; if the network wants a login: log in, then \(retry)"] : []
+    return login + [
+      "to trust another authority: imgctl stop; imgctl start --ca-file FILE; \(retry); the file replaces the "
+        + "authorities of the system"
+    ]
+  }
 }
 
-/// The hosts of a job's failures, by the groups of ``ImageJobFailures``.
-package struct FailingHosts: Sendable {
-  private struct Group: Hashable {
+/// The hosts and the reasons of a job's failures, by the groups of ``ImageJobFailures``.
+package struct FailureDetails: Sendable {
+  fileprivate struct Group: Hashable {
     let code: ImageError.Code
     let isRetryable: Bool
   }
 
-  private var counts: [Group: [String: Int]] = [:]
+  private var hosts: [Group: [String: Int]] = [:]
+  private var reasons: [Group: [String: Int]] = [:]
+  /// Failures whose answer was a web page in place of a picture.
+  private(set) var pageCount = 0
 
-  /// The hosts of longer lists of failures are not counted: the summary comes at once.
+  /// Longer lists of failures are not read for details: the summary comes at once.
   package static let failureMaximum = 100_000
+  /// Reasons beyond these are among the others.
+  private static let reasonMaximum = 1_000
+  /// What failures with one reason are told apart by.
+  private static let ownParts = [", the last of ", ", one of "]
 
   package init() {}
 
-  /// Counts a line that has failed. Other lines, and those without a host, do not count.
+  /// Counts a line that has failed. Other lines do not count.
   package mutating func add(_ line: LineResult) {
-    guard case .failed(let failure, _) = line.outcome, let url = try? ImageURL(line: line.url),
-      !url.isLocal
-    else { return }
+    guard case .failed(let failure, _) = line.outcome else { return }
     let group = Group(code: failure.code, isRetryable: failure.isRetryable)
-    counts[group, default: [:]][url.host, default: 0] += 1
+    if failure.isPage { pageCount += 1 }
+    let reason = Self.reason(of: failure.detail)
+    if reasons[group]?[reason] != nil || reasons[group]?.count ?? 0 < Self.reasonMaximum {
+      reasons[group, default: [:]][reason, default: 0] += 1
+    }
+    guard let url = try? ImageURL(line: line.url), !url.isLocal else { return }
+    hosts[group, default: [:]][url.host, default: 0] += 1
   }
 
+  private static func reason(of message: String) -> String {
+    let sentence = FailureReport.firstSentence(of: message)
+    let end = ownParts.compactMap { sentence.firstRange(of: $0)?.lowerBound }.min()
+    return String(sentence[..<(end ?? sentence.endIndex)])
+  }
+
+  /// The most frequent reason of a group; `nil` if there are too few failures to say more than the first does.
+  func reasonText(of failures: ImageJobFailures) -> String? {
+    guard let reasons = reasons[Group(failures)], failures.count > 1,
+      let most = reasons.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })
+    else { return nil }
+    guard most.value > 1 else { return "\(Self.reason(of: failures.message)), and others" }
+    return reasons.count == 1 ? most.key : "\(most.key) (\(most.value) of them), and others"
+  }
+
+  /// At how many hosts the failures of a group were.
+  func hostCount(of failures: ImageJobFailures) -> Int { hosts[Group(failures)]?.count ?? 0 }
+
   /// Where the failures of a group were, such as `all at example.org`; `nil` if there are too few to say so.
-  func text(of failures: ImageJobFailures) -> String? {
-    let group = Group(code: failures.code, isRetryable: failures.isRetryable)
-    guard let hosts = counts[group], failures.count > 1,
+  func hostsText(of failures: ImageJobFailures) -> String? {
+    guard let hosts = hosts[Group(failures)], failures.count > 1,
       let most = hosts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })
     else { return nil }
     let name = HumanText.printable(most.key)
     guard hosts.count > 1 else { return most.value > 1 ? "all at \(name)" : nil }
     return "at \(hosts.count) hosts" + (most.value > 1 ? ", \(most.value) at \(name)" : "")
+  }
+}
+
+extension FailureDetails.Group {
+  fileprivate init(_ failures: ImageJobFailures) {
+    self.init(code: failures.code, isRetryable: failures.isRetryable)
   }
 }
 

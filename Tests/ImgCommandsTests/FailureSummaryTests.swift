@@ -1,0 +1,80 @@
+import ImgModel
+import Testing
+
+@testable import ImgCommands
+
+/// What the end of a job says of failures that have something in common.
+@Suite struct FailureSummaryTests {
+  /// The summary of job 7, whose lines failed so.
+  private func summary(_ failures: [(url: String, Failure)]) -> String {
+    var record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
+      counts: JobCounts(total: failures.count), submittedAt: .distantPast)
+    var details = FailureDetails()
+    for (url, failure) in failures {
+      record.count(.failed(failure))
+      details.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
+    }
+    return JobSummary(ImageJob(record), details: details).text
+  }
+
+  private func page(_ number: Int) -> Failure {
+    Failure(
+      stage: .decode, code: .notAnImage,
+      detail: Failure.pageDetail + (number == 1 ? "" : ", one of \(number) such pages of a.test"))
+  }
+
+  private func certificate(_ detail: String) -> Failure {
+    Failure(stage: .fetch, code: .tlsFailure, detail: "SSL certificate problem: \(detail)")
+  }
+
+  private func busy(_ detail: String) -> Failure {
+    Failure(stage: .fetch, code: .httpStatus, httpStatus: 429, detail: detail)
+  }
+
+  @Test func `web pages in place of pictures, also of one host, are told as those of a login`() {
+    let text = summary((1...100).map { ("http://a.test/\($0)", page($0)) })
+    #expect(text.contains("100 not_an_image, all at a.test: the body is an HTML page\n"))
+    #expect(text.contains("100 answers were web pages"))
+    #expect(text.contains("wants a login: log in, then imgctl retry 7 --all\n"))
+    #expect(!summary([("http://a.test/1", page(1))]).contains("login"))
+  }
+
+  @Test func `foreign certificates of several hosts are told as those of a login`() {
+    let hosts = summary(["a", "b"].map { ("https://\($0).test/", certificate("self-signed")) })
+    #expect(hosts.contains("wants a login: log in, then imgctl retry 7 --all\n"))
+    #expect(hosts.contains("imgctl start --ca-file FILE; imgctl retry 7 --all"))
+    let one = summary([("https://a.test/", certificate("self-signed"))])
+    #expect(!one.contains("login"))
+    #expect(one.contains("--ca-file FILE"))
+    let old = Failure(stage: .fetch, code: .tlsFailure, detail: "wrong version number")
+    #expect(!summary([("https://a.test/", old)]).contains("--ca-file"))
+  }
+
+  @Test func `the most frequent reason has its own number`() {
+    let causes = ["expired", "self-signed", "self-signed"].map {
+      ("https://a.test/", certificate($0))
+    }
+    #expect(
+      summary(causes).contains(
+        "SSL certificate problem: self-signed (2 of them), and others\n"))
+    #expect(summary([causes[0], causes[1]]).contains("problem: expired, and others\n"))
+    let waiting = busy("the origin answered 503; then a.test was down and was not asked again")
+    let attempted = [1, 2, 3].map { busy("the origin answered 429, the last of \($0) attempts") }
+    #expect(
+      summary(attempted.map { ("http://a.test/", $0) }).contains(
+        "all at a.test: the origin answered 429\n"))
+    #expect(
+      summary((attempted + [waiting]).map { ("http://a.test/", $0) }).contains(
+        ": the origin answered 429 (3 of them), and others\n"))
+  }
+
+  @Test func `where the password of a proxy goes is said`() {
+    let failure = Failure(
+      stage: .fetch, code: .proxyFailure,
+      detail: "the proxy http://p:1: it asks for credentials (407); to give them: imgctl stop")
+    #expect(
+      summary([("http://a.test/", failure), ("http://b.test/", failure)]).contains(
+        "\nproxy_failure: to give them: imgctl stop\n"))
+  }
+}
