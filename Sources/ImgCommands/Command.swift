@@ -308,12 +308,19 @@ package enum CommandTable {
           + "those from one host"
       )
     ]
+    let certificates = [
+      (
+        nil as String?,
+        "certificates are always checked; imgctl start --ca-file FILE trusts other authorities"
+      )
+    ]
     let sizes = "it is an option of submit: a job keeps its sizes"
     return [
       "--output": output, "-o": output, "--output-dir": output, "--out": output,
       "--retries": attempts, "--tries": attempts, "--retry": attempts,
       "-j": transfers, "--jobs": transfers, "--threads": transfers, "--concurrency": transfers,
       "--parallel": transfers,
+      "--insecure": certificates, "-k": certificates, "--no-check-certificate": certificates,
       "--port": [(nil, "imgctl serve --listen 127.0.0.1:8080 names the port")],
       "--expire": [(nil, "did you mean --expire-after?")],
       "--keep-original": [

@@ -57,8 +57,14 @@ package enum CoordinatorMain {
       }
     }
     guard let file = settings.authorityFile else { return }
-    try rethrowing(try FileIO.contents(of: file, upTo: 1 << 24)) { (error: SystemError) in
-      StartError("--ca-file: \(file) cannot be read: \(error)")
+    let bytes = try rethrowing(try FileIO.contents(of: file, upTo: 1 << 24)) {
+      (error: SystemError) in StartError("--ca-file: \(file) cannot be read: \(error)")
+    }
+    // A label of RFC 7468, or one of OpenSSL's.
+    let labels = ["", "TRUSTED ", "X509 "].map { "-----BEGIN \($0)CERTIFICATE-----" }
+    let text = String(decoding: bytes, as: UTF8.self)
+    guard labels.contains(where: text.contains) else {
+      throw StartError("--ca-file: \(file) has no certificate in PEM (\(labels[0]))")
     }
   }
 

@@ -356,6 +356,13 @@ import Testing
     #expect(result.messages.contains("\(flag): /nonexistent/place cannot be"), "\(result.messages)")
   }
 
+  @Test func `a file without a certificate is refused at the start`() throws {
+    let path = try cluster.directory.write(Array("-----BEGIN PRIVATE KEY-----".utf8), to: "s.key")
+    let result = try cluster.imgctl("start", "--ca-file", path)
+    #expect(result.exitCode != 0)
+    #expect(result.messages.contains("--ca-file: \(path) has no certificate"), "\(result.messages)")
+  }
+
   // MARK: - Fallbacks
 
   @Test func `fallbacks are tried in order until one succeeds`() throws {

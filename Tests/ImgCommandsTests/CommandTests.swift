@@ -381,6 +381,16 @@ import Testing
     let none = try await run(["start"], ["IMGCTL_PROXY": "none"], .none)
     #expect(none.messages.contains("--data-dir") && !none.messages.contains("--proxy"))
   }
+
+  @Test func `start notices another password of the proxy, and shows none`() async throws {
+    let old = try proxies("http://ada:old@proxy.example:3128")
+    let other = try await run(["start"], Self.environment, old)
+    #expect(other.exitCode == .wrongUse)
+    #expect(other.messages.contains("3128 for http with another password"), "\(other.messages)")
+    #expect(!["secret", "old"].contains(where: other.messages.contains))
+    let same = try proxies("http://ada:secret@proxy.example:3128")
+    #expect(try await !run(["start"], Self.environment, same).messages.contains("--proxy"))
+  }
 }
 
 @Suite struct LimitTableTests {

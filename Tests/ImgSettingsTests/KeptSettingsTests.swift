@@ -99,6 +99,21 @@ import Testing
     #expect(none.proxies.isEmpty)
   }
 
+  @Test func `the hosts that are asked without a proxy are kept with it`() throws {
+    let kept = try kept(["--proxy=p:1"], ["NO_PROXY": "a.example .b.example"])
+    #expect(try adding(kept).proxies.directHosts == ["a.example", ".b.example"])
+    let other = try adding(kept, to: [], ["no_proxy": "c.example"])
+    #expect(other.proxies.directHosts == ["c.example"])
+    #expect(try adding(self.kept(["--proxy=none"], ["NO_PROXY": "a"])).proxies == .none)
+    #expect(try adding(self.kept([], ["NO_PROXY": "a"])).proxies.directHosts.isEmpty)
+  }
+
+  @Test func `a variable that is no proxy does not matter beside a kept one`() throws {
+    let variables = ["http_proxy": "ftp://h"]
+    #expect(try adding(kept(["--proxy=p:1"]), to: [], variables).proxies.http?.text == "http://p:1")
+    #expect(throws: UsageError.self) { try adding(.none, to: [], variables) }
+  }
+
   @Test(arguments: [
     (#"{"frobnicate":["1"]}"#, #"imgctl \#(Build.version) has no setting "frobnicate""#),
     (#"{"socket":["/s"]}"#, #"imgctl \#(Build.version) has no setting "socket""#),

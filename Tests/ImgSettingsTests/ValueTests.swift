@@ -176,9 +176,17 @@ import Testing
     let error = #expect(throws: UsageError.self) { try settings(["--proxy", text]) }
     #expect(error?.description.hasPrefix("--proxy: ") == true)
     #expect(error?.description.contains("secret") == false)
-    let variable = #expect(throws: UsageError.self) { try settings([], ["ALL_PROXY": text]) }
+    let variable = #expect(throws: UsageError.self) {
+      try settings([], ["ALL_PROXY": text]).adding(.none, environment: [:])
+    }
     #expect(variable?.description.hasPrefix("ALL_PROXY: ") == true)
     #expect(variable?.description.hasSuffix("IMGCTL_PROXY=none ignores the variable") == true)
+  }
+
+  @Test(arguments: ["off", "proxy"])
+  func `a word alone is no proxy`(word: String) throws {
+    let error = #expect(throws: UsageError.self) { try settings(["--proxy", word]) }
+    #expect(error?.description.hasSuffix("http://\(word):3128, or \"none\" for no proxy") == true)
   }
 
   @Test func `the variables are those of curl`() throws {

@@ -267,6 +267,8 @@ package struct CoordinatorSettings: Hashable, Sendable, Fielded {
   package let authorityFile: String?
   /// The proxies of the workers, without their credentials.
   package let proxies: ProxySettings
+  /// See ``ProxySettings/credentialsCheck``.
+  package let credentialsCheck: Int?
   /// Whether decoders must be sandboxed completely to decode.
   package let requiresSandbox: Bool
 
@@ -281,6 +283,7 @@ package struct CoordinatorSettings: Hashable, Sendable, Fielded {
     self.allowedDirectories = allowedDirectories
     self.authorityFile = authorityFile
     self.proxies = proxies.withoutCredentials
+    credentialsCheck = proxies.credentialsCheck
     self.requiresSandbox = requiresSandbox
   }
 
@@ -290,6 +293,7 @@ package struct CoordinatorSettings: Hashable, Sendable, Fielded {
     authorityFile = try f.optional("ca_file", value?.authorityFile)
     idleExit = try f.optional("idle_exit_ms", value?.idleExit)
     proxies = try f.field("proxy", value?.proxies)
+    credentialsCheck = try f.optional("proxy_check", value?.credentialsCheck)
     requiresSandbox = try f.field("require_sandbox", value?.requiresSandbox)
     workerExecutable = try f.field("worker_executable", value?.workerExecutable)
   }

@@ -67,6 +67,18 @@ package struct ProxySettings: Hashable, Sendable, Fielded {
       http: http?.withoutCredentials, https: https?.withoutCredentials, directHosts: directHosts)
   }
 
+  /// Tells user and password from others, for a command that wants to know whether a coordinator has those that it was
+  /// given: 16 bits of a hash, too few to guess a password by. `nil` without any.
+  package var credentialsCheck: Int? {
+    let texts = [http, https].map { $0.map { $0.hasCredentials ? $0.text : "" } ?? "" }
+    guard texts.contains(where: { !$0.isEmpty }) else { return nil }
+    // FNV-1a, folded.
+    let hash = texts.joined(separator: " ").utf8.reduce(UInt32(0x811c_9dc5)) {
+      ($0 ^ UInt32($1)) &* 0x0100_0193
+    }
+    return Int((hash >> 16) ^ (hash & 0xFFFF))
+  }
+
   /// The settings with the passwords that others know.
   ///
   /// - Parameter others: settings that may name the same proxies.

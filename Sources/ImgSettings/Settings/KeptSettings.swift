@@ -84,11 +84,18 @@ extension Settings {
     var settings = self
     for setting in Setting.keepable where !isGiven(setting) {
       guard let texts = kept.texts(of: setting) else { continue }
-      try setting.put(texts, from: setting.option.flag, into: &settings)
+      // Behind a proxy, the hosts that are asked without it are kept.
+      let isProxy = setting.option.flag == Setting.proxy.option.flag
+      let own = isProxy ? Array(texts.prefix(1)) : texts
+      try setting.put(own, from: setting.option.flag, into: &settings)
       settings.sources[setting.option.flag] = .kept
     }
     if settings.sources[Setting.proxy.option.flag] == .kept {
-      settings.proxies = try ProxySettings(settings.proxyChoice, environment: environment)
+      let directHosts = Array(kept.texts(of: .proxy)?.dropFirst() ?? [])
+      settings.proxies = try ProxySettings(
+        settings.proxyChoice, environment: environment, keptDirectHosts: directHosts)
+    } else {
+      try settings.requireProxies()
     }
     settings.raiseLimits()
     return settings

@@ -9,7 +9,17 @@ package enum ProxyChoice: Hashable, Sendable {
   private static let noneText = "none"
 
   init(parsing text: String) throws(InvalidValue) {
-    self = text == Self.noneText ? .none : .proxy(try ProxyURL(checking: text))
+    if text == Self.noneText {
+      self = .none
+      return
+    }
+    // "off" and "proxy" are rather meant as words than as names of hosts.
+    guard text.contains(where: { !$0.isLetter && !$0.isNumber && $0 != "-" }) else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) has no port; write the proxy as http://\(text):3128, or \"none\" for no "
+          + "proxy")
+    }
+    self = .proxy(try ProxyURL(checking: text))
   }
 
   package var text: String {
@@ -64,8 +74,10 @@ extension ProxySettings {
     [Setting.proxy.environmentVariable] + httpVariables + httpsVariables
 
   /// The proxies of `--proxy`, else those of the environment. `NO_PROXY` counts for both.
+  ///
+  /// - Parameter kept: the hosts that are asked directly if the environment names none.
   init(
-    _ choice: ProxyChoice?, environment: [String: String]
+    _ choice: ProxyChoice?, environment: [String: String], keptDirectHosts kept: [String] = []
   ) throws(UsageError) {
     if case .some(.none) = choice {
       self = .none
@@ -82,7 +94,7 @@ extension ProxySettings {
     }
     self.init(
       http: proxies.http, https: proxies.https,
-      directHosts: try Self.directHosts(in: environment))
+      directHosts: try Self.directHosts(in: environment) ?? kept)
   }
 
   /// The first of the variables that is set and not empty.
@@ -106,10 +118,11 @@ extension ProxySettings {
     }
   }
 
+  /// `nil` if no variable names any.
   private static func directHosts(
     in environment: [String: String]
-  ) throws(UsageError) -> [String] {
-    guard let (name, value) = given(directVariables, in: environment) else { return [] }
+  ) throws(UsageError) -> [String]? {
+    guard let (name, value) = given(directVariables, in: environment) else { return nil }
     let hosts = value.split { $0 == "," || $0.isWhitespace }.map(String.init)
     guard hosts.count <= maximumDirectHostCount else {
       throw UsageError("\(name): at most \(maximumDirectHostCount) hosts")
@@ -129,6 +142,13 @@ extension ProxySettings {
     let texts = urls.compactMap(\.self)
     guard !texts.isEmpty, !directHosts.isEmpty else { return texts }
     return texts + ["not for \(Set(directHosts).sorted().joined(separator: " "))"]
+  }
+}
+
+extension ProxyChoice {
+  /// The texts of a kept choice: the proxy, and the hosts that are asked without it.
+  func keptTexts(with directHosts: [String]) -> [String] {
+    self == .none ? [text] : [text] + directHosts
   }
 }
 

@@ -362,15 +362,15 @@ extension Setting {
     default: "http_proxy, https_proxy, HTTPS_PROXY, all_proxy or ALL_PROXY of the environment, as "
       + "curl reads them",
     help: "Fetch through this proxy, such as http://proxy.example:3128 (http, https, socks5h or "
-      + "socks5), or \"none\". NO_PROXY names hosts that are asked directly. Other users can see the "
-      + "command line (ps): a password belongs into the variable.",
+      + "socks5), or \"none\". NO_PROXY names hosts that are asked directly, and is kept with it. Other "
+      + "users can see the command line (ps): a password belongs into the variable.",
     isSecret: true, \.proxy,
     Form(
       value: { (texts) throws(InvalidValue) in (try ProxyChoice(parsing: texts[0]), .none) },
       texts: {
         $0.inUse.isEmpty ? $0.asked.map { [$0.withoutCredentials.text] } ?? [] : $0.inUse.texts
       },
-      exactTexts: { $0.asked.map { [$0.text] } ?? [] }))
+      exactTexts: { $0.asked?.keptTexts(with: $0.inUse.directHosts) ?? [] }))
 
   private static let guards: [Setting] = [
     Setting(
@@ -393,8 +393,8 @@ extension Setting {
     Setting(
       "trusted authorities", "--ca-file", "FILE",
       default: "the authorities of the system",
-      help: "A PEM file with the certificates of the trusted authorities.", \.authorityFile,
-      .optional(.path)),
+      help: "A PEM file with the certificates of the trusted authorities, in place of those of the "
+        + "system.", \.authorityFile, .optional(.path)),
     proxy,
     Setting(
       "sandbox required", "--require-sandbox", nil,

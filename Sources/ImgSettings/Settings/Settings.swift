@@ -41,6 +41,10 @@ package struct Settings: Hashable, Sendable {
   package var proxyChoice: ProxyChoice?
   /// The proxies through which workers fetch, by ``proxyChoice`` or the environment.
   package var proxies = ProxySettings.none
+  /// Why the proxies of the environment cannot be used.
+  private var proxyError: UsageError?
+  /// Tells the credentials of a running coordinator's proxies from others, see ``ProxySettings/credentialsCheck``.
+  private var reportedCredentialsCheck: Int?
   /// Whether decoders must be sandboxed completely to decode.
   package var requiresSandbox = false
   /// The coordinator ends after this time without clients and jobs; `nil` for never.
@@ -100,7 +104,12 @@ package struct Settings: Hashable, Sendable {
     for setting in settings {
       try setting.read(from: arguments, environment: environment, into: &self)
     }
-    proxies = try ProxySettings(proxyChoice, environment: environment)
+    do throws(UsageError) {
+      proxies = try ProxySettings(proxyChoice, environment: environment)
+    } catch {
+      // What is kept may say that the variables do not count.
+      proxyError = error
+    }
     for (directory, flag) in [(dataDirectory, "--data-dir"), (cacheDirectory, "--cache-dir")]
     where directory.isEmpty {
       throw UsageError("\(flag): no default directory, because HOME is not set; give a directory")
@@ -138,6 +147,14 @@ package struct Settings: Hashable, Sendable {
       asked: asked, minimum: scale.text(Int64(range.lowerBound)),
       maximum: scale.text(Int64(range.upperBound)))
   }
+
+  /// - Throws: ``UsageError`` if the environment names proxies that cannot be used.
+  func requireProxies() throws(UsageError) {
+    if let proxyError { throw proxyError }
+  }
+
+  /// See ``ProxySettings/credentialsCheck``.
+  var credentialsCheck: Int? { reportedCredentialsCheck ?? proxies.credentialsCheck }
 
   /// Notes about settings that differ from the requested ones.
   package var remarks: [String] {
@@ -307,6 +324,7 @@ extension Settings {
     allowedDirectories = cluster.settings.allowedDirectories
     authorityFile = cluster.settings.authorityFile
     proxies = cluster.settings.proxies
+    reportedCredentialsCheck = cluster.settings.credentialsCheck
     requiresSandbox = cluster.settings.requiresSandbox
   }
 }
@@ -342,8 +360,11 @@ extension Setting {
     }
     return all.filter(isIncluded).compactMap {
       let texts = [asked, running].map($0.texts).map { $0.isEmpty ? ["none"] : $0 }
-      guard Set(texts[0]) != Set(texts[1]) else { return nil }
-      let shown = texts.map { $0.joined(separator: ", ") }
+      let hasOtherPassword =
+        $0.option.flag == proxy.option.flag && asked.credentialsCheck != running.credentialsCheck
+      guard Set(texts[0]) != Set(texts[1]) || hasOtherPassword else { return nil }
+      var shown = texts.map { $0.joined(separator: ", ") }
+      if shown[0] == shown[1] { shown[0] += " with another password" }
       return Difference(
         name: $0.name, flag: $0.option.flag, asked: shown[0], running: shown[1],
         isChangeable: $0.isChangeable)
@@ -427,8 +448,10 @@ package enum CoordinatorInvocation: Hashable, Sendable {
       self = .print(text)
       return
     }
-    self = .run(
-      try Settings(reader, environment: environment, userID: userID, startedBy: .person))
+    let settings = try Settings(
+      reader, environment: environment, userID: userID, startedBy: .person)
+    try settings.requireProxies()
+    self = .run(settings)
   }
 }
 
