@@ -18,18 +18,19 @@ package struct AddressPolicy: Sendable {
   /// Whether `address` (4 or 16 bytes, network order) may be connected to. Anything else is no
   /// address and is refused.
   package func permits(_ address: [UInt8]) -> Bool {
-    reasonForRefusing(address) == nil
+    refusal(of: address) == nil
   }
 
-  /// What is wrong with `address`, in words for people; `nil` when it may be connected to.
-  func reasonForRefusing(_ address: [UInt8]) -> String? {
-    guard [4, 16].contains(address.count) else { return "neither IPv4 nor IPv6" }
+  /// What is wrong with `address`, in words for people, and the address that has to be allowed, which may be embedded in
+  /// it; `nil` when it may be connected to.
+  package func refusal(of address: [UInt8]) -> (reason: String, address: [UInt8])? {
+    guard [4, 16].contains(address.count) else { return ("neither IPv4 nor IPv6", address) }
     if allowed.contains(where: { $0.contains(address) }) { return nil }
     let match = SpecialNetwork.all.first { $0.range.contains(address) }
     switch match?.rule {
     case nil: return nil
-    case .refuse(let reason): return reason
-    case .checkEmbedded(let offset): return reasonForRefusing(Array(address[offset..<offset + 4]))
+    case .refuse(let reason): return (reason, address)
+    case .checkEmbedded(let offset): return refusal(of: Array(address[offset..<offset + 4]))
     }
   }
 }

@@ -46,7 +46,7 @@ final class ProxyRoutes {
   func route(to url: TransferURL, at now: ContinuousClock.Instant) -> Route {
     let host = url.image.host
     let proxy = url.parsed.scheme == "https" ? settings.https : settings.http
-    guard let proxy, !directHosts.contains(host) else { return .direct }
+    guard let proxy, !directHosts.contains(host, port: url.parsed.port) else { return .direct }
     return checkedHosts[host].map { $0 > now } == true ? .proxy(proxy) : .nameCheck
   }
 
@@ -61,31 +61,53 @@ final class ProxyRoutes {
 }
 
 /// The hosts that are asked without a proxy, matched as libcurl 7.88 matches NO_PROXY
-/// (Curl_check_noproxy in its noproxy.c).
+/// (Curl_check_noproxy in its noproxy.c), and with the ports and the `*.` that other programs read.
 struct DirectHosts {
+  private struct Entry<Value> {
+    let value: Value
+    /// `nil` for all ports.
+    let port: Int?
+
+    func permits(_ other: Int) -> Bool { port.map { $0 == other } ?? true }
+  }
+
   private var includesAll = false
   /// In lower case and without dots at their ends.
-  private var names: [String] = []
-  private var networks: [NetworkRange] = []
+  private var names: [Entry<String>] = []
+  private var networks: [Entry<NetworkRange>] = []
 
   init(_ entries: [String]) {
     if entries == ["*"] { includesAll = true }
     for entry in entries {
-      if let network = Self.network(entry) {
-        networks.append(network)
+      let (text, port) = Self.parts(of: entry)
+      if let network = Self.network(text) {
+        networks.append(Entry(value: network, port: port))
       } else {
-        names.append(Self.name(entry.lowercased()))
+        names.append(Entry(value: Self.name(text.lowercased()), port: port))
       }
     }
   }
 
   /// - Parameter host: see ``ImageURL/host``.
-  func contains(_ host: String) -> Bool {
+  func contains(_ host: String, port: Int) -> Bool {
     if includesAll { return true }
-    if let address = Self.address(host) { return networks.contains { $0.contains(address) } }
-    return names.contains { name in
-      host == name || !name.isEmpty && host.hasSuffix(".\(name)")
+    if let address = Self.address(host) {
+      return networks.contains { $0.permits(port) && $0.value.contains(address) }
     }
+    return names.contains { name in
+      name.permits(port)
+        && (host == name.value || !name.value.isEmpty && host.hasSuffix(".\(name.value)"))
+    }
+  }
+
+  /// A host and its port, as in `example.org:8080` or `[::1]:8080`. An IPv6 address without brackets has no port.
+  private static func parts(of entry: String) -> (host: String, port: Int?) {
+    guard let colon = entry.lastIndex(of: ":"),
+      let port = UInt16(entry[entry.index(after: colon)...])
+    else { return (entry, nil) }
+    let host = entry[..<colon]
+    guard host.hasSuffix("]") || !host.contains(":") else { return (entry, nil) }
+    return (String(host), Int(port))
   }
 
   /// `nil` for what is neither an address nor a block of addresses.
@@ -104,9 +126,10 @@ struct DirectHosts {
     return IPAddress.bytes(parsing: isLiteral ? String(text.dropFirst().dropLast()) : text)
   }
 
-  /// A dot before a name means nothing, and one after it makes it fully qualified.
+  /// A dot before a name, or an asterisk and a dot, means nothing, and one after it makes it fully qualified.
   private static func name(_ entry: String) -> String {
-    let bare = entry.hasPrefix(".") ? entry.dropFirst() : entry[...]
+    let prefix = ["*.", "."].first(where: entry.hasPrefix) ?? ""
+    let bare = entry.dropFirst(prefix.count)
     return String(bare.hasSuffix(".") ? bare.dropLast() : bare)
   }
 }
@@ -134,7 +157,7 @@ struct ProxyEnd {
   /// (RFC 9110 sections 15.6.3 and 15.6.5), and the replies of SOCKS (RFC 1928 section 6).
   var failure: Failure? {
     if wantsCredentials {
-      return failure(.proxyFailure, "it asks for other credentials (407)")
+      return failure(.proxyFailure, credentialsText)
     }
     switch code {
     case CURLE_OK: return nil
@@ -150,10 +173,13 @@ struct ProxyEnd {
     return [.connectFailure, .tlsFailure].contains(code) ? failure(.proxyFailure, words) : nil
   }
 
-  /// What it says of the network that the proxy failed. One that is not reached is like a missing route.
-  var sign: NetworkSign? {
-    if wantsCredentials { return .answered }
-    return isConnected ? nil : .unrouted
+  /// What it says of the network that the proxy failed. One that is not reached, or lets nothing through without other
+  /// credentials, is like a missing route.
+  var sign: NetworkSign? { wantsCredentials || !isConnected ? .unrouted : nil }
+
+  private var credentialsText: String {
+    "it asks for \(proxy.hasCredentials ? "other " : "")credentials (407); to give them: imgctl stop; "
+      + "IMGCTL_PROXY=\(proxy.scheme.rawValue)://USER:PASSWORD@\(proxy.host):\(proxy.port) imgctl start"
   }
 
   /// Whether the proxy asks for other credentials than it was given.
@@ -202,6 +228,6 @@ extension LibcurlEnd {
       socksReply: easy.count(CURLINFO_PROXY_ERROR),
       // CURLINFO_CONNECT_TIME_T counts to the end of a tunnel, which is the origin's to delay.
       isConnected: easy.count(CURLINFO_LOCAL_PORT) != 0,
-      words: easy.errorText ?? code.text)
+      words: code.words(easy.errorText))
   }
 }

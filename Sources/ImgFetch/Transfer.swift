@@ -441,7 +441,7 @@ final class Transfer {
     let result = ending.result(reuse: reuse)
     var finished = finished(
       result, ending, leftover: leftover(after: result), notModified: notModified(after: code))
-    if case .failure(let failure) = result, failure.code == .dnsFailure {
+    if case .failure(let failure) = result, ending.isUnresolved(by: failure) {
       finished.unresolvedHost = request.host
     }
     return finished

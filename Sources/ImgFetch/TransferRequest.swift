@@ -189,14 +189,14 @@ struct ConnectionAttempt {
   ) -> Bool {
     var bytes = [UInt8](repeating: 0, count: 16)
     bytes.removeLast(bytes.count - Int(unsafe curl_sockaddr_address(address, &bytes)))
-    guard let reason = policy.reasonForRefusing(bytes) else {
+    guard let refusal = policy.refusal(of: bytes) else {
       hasPermittedAddress = true
       return true
     }
-    let text = IPAddress.text(bytes)
+    let (text, network) = (IPAddress.text(bytes), IPAddress.text(refusal.address))
     refusedAddress =
-      "\(text ?? "the address") is refused: \(reason); to permit it: imgctl stop, then imgctl start "
-      + "--allow-network \(text ?? "CIDR"), beside the networks that imgctl config show lists"
+      "\(text ?? "the address") is refused: \(refusal.reason); to permit it: imgctl stop, then imgctl start "
+      + "--allow-network \(network ?? "CIDR"), beside the networks that imgctl config show lists"
     return false
   }
 

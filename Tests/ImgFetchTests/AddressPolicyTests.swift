@@ -77,6 +77,19 @@ import Testing
     #expect(!AddressPolicy(allowed: []).permits([UInt8](repeating: 1, count: count)))
   }
 
+  @Test(arguments: [
+    ("10.1.2.3", "10.1.2.3"), ("fd00::1", "fd00::1"), ("::ffff:127.0.0.1", "127.0.0.1"),
+    ("2002:a00:1::1", "10.0.0.1"),
+  ])
+  func `an address that embeds another one is permitted by that`(
+    address: String, permitted: String
+  ) throws {
+    let bytes = try #require(IPAddress.bytes(parsing: address))
+    let refusal = try #require(AddressPolicy(allowed: []).refusal(of: bytes))
+    #expect(IPAddress.text(refusal.address) == permitted)
+    #expect(try permits(address, allowing: [permitted]))
+  }
+
   private func permits(_ address: String, allowing networks: [String] = []) throws -> Bool {
     let bytes = try #require(IPAddress.bytes(parsing: address))
     return AddressPolicy(allowed: try networks.map(range)).permits(bytes)

@@ -213,6 +213,20 @@ import Testing
     let failure = try #require(Fetcher().fetch(origin.baseURL + "/a").failure)
     #expect(failure.code == .connectFailure)
     #expect(failure.isRetryable)
+    let words = failure.detail
+    #expect(words.hasPrefix("Failed to connect to 127.0.0.1 port"), "\(words)")
+    #expect(words.hasSuffix(" ms"), "libcurl says it again behind that: \(words)")
+  }
+
+  @Test func `a look-up that takes too long leaves a name unresolved`() throws {
+    FakeResolver.serve("slow.test", ["127.0.0.1"])
+    let fetcher = try Fetcher { $0.connectTimeout = .milliseconds(300) }
+    try FakeResolver.holding("slow.test") {
+      let end = try fetcher.fetch("http://slow.test:\(origin.port)/a")
+      #expect(end.failure?.code == .timeout)
+      #expect(end.unresolvedHost == "slow.test")
+    }
+    #expect(try fetcher.fetch("http://none.invalid/a").unresolvedHost == "none.invalid")
   }
 
   @Test func `a name without an address is a failure of the name service`() throws {

@@ -112,13 +112,22 @@ import Testing
   func `a proxy that asks for other credentials has failed, not the origin`(scheme: String) throws {
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "other")
     let end = try fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a")
-    #expect(end.sign == .answered)
+    #expect(end.sign == .unrouted, "nothing gets through")
     let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.httpStatus == nil)
     #expect(failure.isRetryable)
-    #expect(failure.detail.contains("407"))
+    #expect(failure.detail.contains("it asks for other credentials (407); "))
+    #expect(failure.detail.contains("=http://USER:PASSWORD@127.0.0.1:\(strict.port) imgctl start"))
     #expect(!failure.detail.contains("pass"))
+  }
+
+  @Test func `a proxy that got no credentials asks for some`() throws {
+    let strict = try ForwardProxy(hosts: [:], credentials: "other")
+    let url = try ProxyURL(parsing: "http://127.0.0.1:\(strict.port)")
+    let fetcher = try Fetcher(proxies: ProxySettings(http: url, https: url, directHosts: []))
+    let failure = try fetcher.fetch("http://a.invalid/a").failure
+    #expect(failure?.detail.contains(": it asks for credentials (407); ") == true)
   }
 
   @Test(arguments: [
@@ -199,8 +208,14 @@ import Testing
     (["10.0.0.0/33"], "10.1.2.3", false), (["2.3"], "10.1.2.3", false),
     (["[::1]"], "[::1]", true), (["::1"], "[::1]", true), (["fd00::/8"], "[fd01::2]", true),
     (["10.0.0.0/8"], "a10.0.0.0", false), ([], "a.example", false), (["."], "a.example", false),
+    (["*.a.example"], "www.a.example", true), (["*.a.example"], "b.example", false),
+    (["a.example:80"], "a.example", true), (["a.example:81"], "a.example", false),
+    (["10.1.2.3:80"], "10.1.2.3", true), (["[::1]:81"], "[::1]", false),
+    (["[::1]:80"], "[::1]", true), (["fd00::80"], "[fd00::80]", true),
   ])
-  func `NO_PROXY names hosts as curl reads it`(entries: [String], host: String, isDirect: Bool) {
-    #expect(DirectHosts(entries).contains(host) == isDirect)
+  func `NO_PROXY names hosts as curl reads it, or with a port or an asterisk`(
+    entries: [String], host: String, isDirect: Bool
+  ) {
+    #expect(DirectHosts(entries).contains(host, port: 80) == isDirect)
   }
 }

@@ -134,6 +134,13 @@ extension CURLcode {
     self == CURLE_SSL_CONNECT_ERROR && words.contains("wrong version number")
   }
 
+  /// What libcurl says of the error, without the name of its code behind that, which says the same again.
+  func words(_ text: String?) -> String {
+    guard let text else { return self.text }
+    let name = ": \(self.text)"
+    return text.hasSuffix(name) ? String(text.dropLast(name.count)) : text
+  }
+
   /// Whether the connection ended in the middle of the TLS handshake, which may pass. Where the two
   /// sides cannot agree, OpenSSL names its reason.
   func isTLSBrokenOff(words: String) -> Bool {

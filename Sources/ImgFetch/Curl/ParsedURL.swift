@@ -75,6 +75,9 @@ final class ParsedURL {
 
   var scheme: String? { part(CURLUPART_SCHEME)?.lowercased() }
 
+  /// The port, also if it is that of the scheme; 0 without one.
+  var port: Int { part(CURLUPART_PORT, CURLU_DEFAULT_PORT).flatMap { Int($0) } ?? 0 }
+
   /// What of it is asked of the origin: path and query.
   var target: String {
     (part(CURLUPART_PATH) ?? "/") + (part(CURLUPART_QUERY).map { "?\($0)" } ?? "")

@@ -195,6 +195,14 @@ struct LibcurlEnd {
       && (connection.isReused || easy.number(CURLINFO_CONNECT_TIME_T) == 0)
   }
 
+  /// Whether the name of the host was still looked up when the time was over.
+  ///
+  /// - Parameter failure: of the transfer.
+  func isUnresolved(by failure: Failure) -> Bool {
+    failure.code == .dnsFailure
+      || failure.code == .timeout && isUnconnected && easy.number(CURLINFO_NAMELOOKUP_TIME_T) == 0
+  }
+
   /// Where the answer came from; `nil` if there was none, or a proxy was asked.
   var peer: PeerAddress? {
     guard reader.status != nil, route.proxy == nil, let address = easy.text(CURLINFO_PRIMARY_IP)
@@ -237,7 +245,7 @@ struct LibcurlEnd {
       return failure(.blockedAddress, blockedAddress)
     }
     guard code != CURLE_OK else { return nil }
-    let words = easy.errorText ?? code.text
+    let words = code.words(easy.errorText)
     return Failure(
       stage: .fetch, code: code.failureCode(isAnswered: reader.status != nil, words: words),
       httpStatus: reader.status, isRetryable: code.isTLSBrokenOff(words: words) ? true : nil,
