@@ -368,10 +368,13 @@ package struct Fetches {
     transfers.notePage(of: id, count)
   }
 
-  /// A transfer has failed because of the network: its source waits, without an attempt less.
-  mutating func hold(_ id: TransferID, because failure: Failure, at now: Instant) {
+  /// A transfer has failed because of the network, or as the probe of its host: its source waits, without an attempt
+  /// less.
+  ///
+  /// - Parameter moment: when its time to wait begins.
+  mutating func hold(_ id: TransferID, because failure: Failure, from moment: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
-    sources.hold(source, because: failure, at: now)
+    sources.hold(source, because: failure, from: moment)
     transfers.setVerdict(.held, id)
     stopJoining(id)
   }

@@ -41,6 +41,9 @@ package enum Effect: Hashable, Sendable {
   case storeErrorBegan(StoreErrorStatus)
   case storeErrorEnded(StoreErrorStatus)
 
+  /// An outage of the network of this machine has begun or ended, or was waited for long enough; for people.
+  case networkChanged(news: String)
+
   /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
   /// people.
   case recreateStore(reason: String)

@@ -67,6 +67,28 @@ extension Scheduler {
       case .some where network.isTrialDue(at: now.instant): .trial(after: network.lastTried)
       case .some: .viewersOnly
       }
+    reportOutage(of: route)
+  }
+
+  /// Says when an outage begins and ends.
+  private mutating func reportOutage(of route: NetworkRoute) {
+    let (before, outage) = (reportedOutages[route], networks[route].outage)
+    reportedOutages[route] = outage
+    guard before?.since != outage?.since || before?.kind != outage?.kind else { return }
+    if let before {
+      let end = networks[route].isAccepted(before.kind) ? "is no longer waited for" : "works again"
+      let seconds = (now.instant - before.since).secondsRoundedUp
+      effects.append(.networkChanged(news: "the network \(end), after \(seconds) s"))
+    }
+    if let outage { effects.append(.networkChanged(news: Self.news(of: outage))) }
+  }
+
+  private static func news(of outage: NetworkHealth.Outage) -> String {
+    switch outage.kind {
+    case .offline:
+      "offline, jobs wait: \(outage.detail ?? "no host can be resolved or connected to")"
+    case .captive: "jobs wait: many hosts answer with web pages; the network may want a login"
+    }
   }
 
   /// A transfer has begun, which tries a host if that is due.

@@ -44,6 +44,8 @@ package struct Scheduler: ~Copyable {
   /// The waiters that wait for a limited time, and until when.
   package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
   package internal(set) var networks: ByRoute<NetworkHealth>
+  /// The outages whose beginning was told.
+  var reportedOutages = ByRoute<NetworkHealth.Outage?>(nil)
   var pageCounts = PageCounts()
   package internal(set) var clientFetches = ClientFetchTable()
   package internal(set) var fileReads = FileReadTable()

@@ -116,8 +116,9 @@ struct TransferDriver {
 ///
 /// libcurl does not tell a name that does not exist from a resolver that does not answer. So the resolver is asked
 /// once more; one that answers has the answer at hand. If it is silent, or if a host is, the host that has answered
-/// last is connected to: nothing is sent.
-private struct NetworkCheck {
+/// last is connected to: nothing is sent. A resolver that says nothing to any question shows a network that does not
+/// work, also where one host alone is asked.
+struct NetworkCheck {
   struct Job: Sendable {
     /// That could not be resolved; `nil` if the host itself did not answer.
     let name: String?
@@ -133,20 +134,21 @@ private struct NetworkCheck {
 
   /// What was found out of something, which holds for other transfers for a while. A silence holds for longer than it
   /// takes to find out another one, so that the ends of many transfers do not wait for each other.
-  private struct Finding {
-    let answers: Bool
+  private struct Finding<Value> {
+    let value: Value
     let until: ContinuousClock.Instant
 
-    init(_ answers: Bool) {
-      self.answers = answers
-      until = .now + .seconds(answers ? 2 : 15)
+    init(_ value: Value, isSilence: Bool) {
+      self.value = value
+      until = .now + .seconds(isSilence ? 15 : 2)
     }
 
     var holds: Bool { ContinuousClock.now < until }
   }
 
-  private var resolver: Finding?
-  private var lastPeer: Finding?
+  private var resolver: Finding<ResolverReply>?
+  private var name: Finding<Bool>?
+  private var lastPeer: Finding<Bool>?
 
   /// - Parameter inbox: gets the ends of transfers.
   static func thread(inbox: Mailbox<Input>) throws(SystemError) -> ServiceThread<Job> {
@@ -158,30 +160,60 @@ private struct NetworkCheck {
     }
   }
 
+  /// What the end of a transfer says of the network by what was found out. Each finding is looked for only if it is
+  /// needed.
+  ///
+  /// - Parameters:
+  ///   - isUnresolved: whether the name of the host could not be resolved, or else the host did not answer.
+  ///   - reply: of the resolver to a question that each can answer.
+  ///   - isNameAnswered: whether the resolver answers a question for the name.
+  ///   - doesPeerAnswer: whether the host that has answered last still does; `nil` if none has.
   /// - Returns: `nil` if nothing shows why: no other host has answered yet, so that a silent one tells of itself alone.
-  private mutating func sign(of job: Job) -> NetworkSign? {
-    if let name = job.name, resolverAnswers(name) { return .answered }
-    if let peer = job.peer {
-      if answers(peer) { return .answered }
-    } else if job.name == nil {
-      return nil
+  static func sign(
+    isUnresolved: Bool, reply: () -> ResolverReply, isNameAnswered: () -> Bool,
+    doesPeerAnswer: () -> Bool?, hasRoute: () -> Bool
+  ) -> NetworkSign? {
+    if isUnresolved {
+      if reply() == .silence { return .unrouted }
+      if isNameAnswered() { return .answered }
     }
-    return Network.hasRoute ? .silent : .unrouted
+    switch doesPeerAnswer() {
+    case true?: return .answered
+    case false? where !isUnresolved && reply() == .silence: return .unrouted
+    case nil where !isUnresolved: return nil
+    case false?, nil: return hasRoute() ? .silent : .unrouted
+    }
+  }
+
+  private mutating func sign(of job: Job) -> NetworkSign? {
+    Self.sign(
+      isUnresolved: job.name != nil, reply: { resolverReply() },
+      isNameAnswered: { job.name.map { resolverAnswers($0) } ?? false },
+      doesPeerAnswer: { job.peer.map { answers($0) } }, hasRoute: { Network.hasRoute })
+  }
+
+  private mutating func resolverReply() -> ResolverReply {
+    if let resolver, resolver.holds { return resolver.value }
+    let reply = Network.resolverReply
+    resolver = Finding(reply, isSilence: reply == .silence)
+    return reply
   }
 
   private mutating func resolverAnswers(_ name: String) -> Bool {
-    if let resolver, resolver.holds { return resolver.answers }
+    if let finding = self.name, finding.holds { return finding.value }
     let start = ContinuousClock.now
     let answers = Network.resolverAnswers(name)
     // One that says at once that it cannot answer is asked again.
-    if answers || start.duration(to: .now) > Self.longestLookup { resolver = Finding(answers) }
+    if answers || start.duration(to: .now) > Self.longestLookup {
+      self.name = Finding(answers, isSilence: !answers)
+    }
     return answers
   }
 
   private mutating func answers(_ peer: PeerAddress) -> Bool {
-    if let lastPeer, lastPeer.holds { return lastPeer.answers }
+    if let lastPeer, lastPeer.holds { return lastPeer.value }
     let answers = Network.answers(peer, within: Self.longestConnect)
-    lastPeer = Finding(answers)
+    lastPeer = Finding(answers, isSilence: !answers)
     return answers
   }
 }

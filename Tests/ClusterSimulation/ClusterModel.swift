@@ -88,6 +88,8 @@ final class ClusterModel {
   var lastFile: UInt64 = 0
   /// What the log would say of the store.
   var storeErrors: [String] = []
+  /// What was said of the network.
+  var networkNews: [String] = []
   var endedJobs: [JobID: JobRecord] = [:]
   /// Jobs of which a change is on its way into the journal.
   var changingJobs: Set<JobID> = []
@@ -273,6 +275,7 @@ final class ClusterModel {
       if openFiles.remove(file) == nil { fail("\(file) released twice") }
     case .storeErrorBegan: storeErrors.append("began")
     case .storeErrorEnded(let status): storeErrors.append("ended \(status.servedCount)")
+    case .networkChanged(let news): networkNews.append(news)
     case .recreateStore:
       store = StoreModel()
       fleet?.recreateStore()
@@ -365,6 +368,7 @@ struct TraceDigest {
     case .jobEnded(let record): add("job ended", record)
     case .storeErrorBegan(let status): add("store error began", status)
     case .storeErrorEnded(let status): add("store error ended", status)
+    case .networkChanged(let news): add("network", news)
     case .recreateStore(let reason): add("recreate", reason)
     case .drained: add("drained")
     case .noWorkers(let reason): add("give up", reason)

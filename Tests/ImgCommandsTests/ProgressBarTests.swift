@@ -430,9 +430,10 @@ extension ProgressBar {
     ),
     (
       Wait(.captive, host: "h", detail: "then retry", since: later(-20)),
-      "many hosts answer with web pages (a login page of the network?); trying h; then retry"
+      "many hosts answer with web pages (a login page of the network?) for 0:20; trying h; then "
+        + "retry"
     ),
-    (Wait(.offline, host: "h", detail: "proxy p: refused"), "offline: proxy p: refused; trying h"),
+    (Wait(.offline, host: "h", detail: "p", since: later(-5)), "offline for 0:05: p; trying h"),
     (Wait(.bandwidth, host: "h", detail: "-b"), "transfers from h are held by -b"),
     (Wait(.bandwidth, detail: "-b"), "transfers from all hosts are held by -b"),
     (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),

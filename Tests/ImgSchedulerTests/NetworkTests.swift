@@ -211,6 +211,9 @@ import Testing
     cluster.fetchStarts = []
     cluster.advance(by: .seconds(30))
     #expect(cluster.finished().endedJobs[job]?.counts.done == 40)
+    #expect(cluster.networkNews.count == 2, "one when it began, one when it ended")
+    #expect(cluster.networkNews.first?.hasPrefix("offline, jobs wait: no host can be") == true)
+    #expect(cluster.networkNews.last?.hasPrefix("the network works again, after 36") == true)
   }
 
   @Test func `a list survives a network that comes and goes`() {

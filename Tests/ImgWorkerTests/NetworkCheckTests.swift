@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSystem
 import ImgWire
 import TestOrigin
 import Testing
@@ -62,5 +63,27 @@ import Testing
     let worker = try RunningWorker(limits: Self.limits, proxies: proxies)
     #expect(try sign(of: 1, origin.baseURL + "/a", worker) == nil)
     #expect(try sign(of: 2, "http://127.0.0.2:\(origin.port)/a", worker) == .unrouted)
+  }
+
+  /// The order: the resolver, the name, the host that has answered last, the route.
+  private static let findings: [(Bool, ResolverReply, Bool, Bool?, Bool, NetworkSign?)] = [
+    (true, .silence, false, nil, true, .unrouted), (true, .silence, false, true, true, .unrouted),
+    (true, .answer, true, nil, true, .answered), (true, .failure, true, false, true, .answered),
+    (true, .answer, false, nil, true, .silent), (true, .failure, false, nil, false, .unrouted),
+    (true, .failure, false, true, true, .answered), (false, .silence, false, nil, true, nil),
+    (false, .silence, false, true, true, .answered),
+    (false, .silence, false, false, true, .unrouted),
+    (false, .failure, false, false, true, .silent), (false, .answer, false, false, true, .silent),
+  ]
+
+  @Test(arguments: findings)
+  func `a resolver that says nothing shows a network that does not work`(
+    isUnresolved: Bool, reply: ResolverReply, isNameAnswered: Bool, doesPeerAnswer: Bool?,
+    hasRoute: Bool, sign: NetworkSign?
+  ) {
+    #expect(
+      NetworkCheck.sign(
+        isUnresolved: isUnresolved, reply: { reply }, isNameAnswered: { isNameAnswered },
+        doesPeerAnswer: { doesPeerAnswer }, hasRoute: { hasRoute }) == sign)
   }
 }

@@ -216,8 +216,8 @@ package struct WaitText: Sendable {
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
-    case .offline: "offline: \(wait.detail ?? "no host can be resolved or connected to")"
-    case .captive: "many hosts answer with web pages (a login page of the network?)"
+    case .offline: "offline\(course): \(wait.detail ?? "no host can be resolved or connected to")"
+    case .captive: "many hosts answer with web pages (a login page of the network?)\(course)"
     case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"
     case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
       .transferring, .decoding:
@@ -256,9 +256,13 @@ package struct WaitText: Sendable {
     if wait.isOfNetwork { return trial }
     if let until = wait.until { return ", \(next) in \(countdown(now.duration(to: until)))" }
     if wait.kind == .hostFailing { return ", and a transfer is probing it" }
-    guard let since = wait.since else { return "" }
-    let passed = since.duration(to: now).components.seconds
-    return ", for \(HumanText.stopwatch(seconds: max(passed, 0)))"
+    return wait.since == nil ? "" : ",\(course)"
+  }
+
+  /// For how long it has gone on; empty if that is not known.
+  private var course: String {
+    let passed = wait.since.map { $0.duration(to: now).components.seconds }
+    return passed.map { " for \(HumanText.stopwatch(seconds: max($0, 0)))" } ?? ""
   }
 
   /// Which host is tried, and when.

@@ -10,7 +10,8 @@ package enum NetworkEvidence: Hashable {
   case page
   /// Nothing answered.
   ///
-  /// - isUnrouted: whether this machine has no route to any network, or only one by a proxy that is silent.
+  /// - isUnrouted: whether this machine has no route to any network, or only one by a proxy that is silent or asks for
+  ///   other credentials, or a resolver that answers no question.
   /// - proxyFailure: what the proxy has failed with, which was asked in place of the host.
   case silence(isUnrouted: Bool, proxyFailure: String? = nil)
   /// Nothing is shown.
@@ -163,6 +164,9 @@ package struct NetworkHealth: Equatable {
       kind: kind, detail: detail, since: now, nextTrial: now + Self.shortestInterval,
       interval: Self.shortestInterval)
   }
+
+  /// Whether an outage of this kind was waited for long enough.
+  func isAccepted(_ kind: OutageKind) -> Bool { accepted.contains(kind) }
 
   /// Whether no trial has shown that there is an outage: it may be hosts of their own that are silent.
   var isSuspected: Bool { outage.map { $0.interval == Self.shortestInterval } ?? true }
