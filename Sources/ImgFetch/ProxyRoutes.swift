@@ -178,8 +178,8 @@ struct ProxyEnd {
   var sign: NetworkSign? { wantsCredentials || !isConnected ? .unrouted : nil }
 
   private var credentialsText: String {
-    "it asks for \(proxy.hasCredentials ? "other " : "")credentials (407); to give them: imgctl stop; "
-      + "IMGCTL_PROXY=\(proxy.scheme.rawValue)://USER:PASSWORD@\(proxy.host):\(proxy.port) imgctl start"
+    "it asks for \(proxy.hasCredentials ? "other " : "")credentials (407); to give them: imgctl stop, "
+      + "then imgctl start with user and password in the URL of IMGCTL_PROXY"
   }
 
   /// Whether the proxy asks for other credentials than it was given.

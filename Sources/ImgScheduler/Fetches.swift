@@ -368,13 +368,10 @@ package struct Fetches {
     transfers.notePage(of: id, count)
   }
 
-  /// A transfer has failed because of the network, or as the probe of its host: its source waits, without an attempt
-  /// less.
-  ///
-  /// - Parameter moment: when its time to wait begins.
-  mutating func hold(_ id: TransferID, because failure: Failure, from moment: Instant) {
+  /// A transfer has failed because of the network: its source waits, without an attempt less.
+  mutating func hold(_ id: TransferID, because failure: Failure, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
-    sources.hold(source, because: failure, from: moment)
+    sources.hold(source, because: failure, at: now)
     transfers.setVerdict(.held, id)
     stopJoining(id)
   }

@@ -325,7 +325,7 @@ extension Scheduler {
     let isOfURL = isOfLease || evidence == .none && !failure.isRetryable
     let isOfNetwork = noteNetwork(failure, evidence, of: id)
     if isOfNetwork, !isOfURL, mayHold(transfer) {
-      fetches.hold(id, because: failure, from: now.instant)
+      fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
     guard failure.stage == .fetch else {
@@ -333,17 +333,8 @@ extension Scheduler {
       fetches.noteEarlyAnswer(of: id, at: now.instant)
       return .final
     }
-    let isProbe = isProbe(transfer, begunAt: lease.since)
     noteHealth(of: id, result, failure, begunAt: lease.since)
     if isOfLease { return .final }
-    if isProbe, failure.isOfHost, failure.isRetryable,
-      fetches.queue.downBecause(transfer.host, at: now.instant) == nil
-    {
-      let next = fetches.queue.host(transfer.host)?.health.nextAttempt ?? now.instant
-      fetches.hold(id, because: failure, from: max(next, now.instant))
-      failWaiting(forDown: transfer.host)
-      return .held
-    }
     let verdict = RetryVerdict(
       fetches.fail(
         id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant))
@@ -355,23 +346,15 @@ extension Scheduler {
   /// to be the reason, URLs of viewers go on as ever.
   private mutating func mayHold(_ transfer: LeasedTransfer) -> Bool {
     let network = networks[fetches.queue.route(to: transfer.host)]
-    return (network.outage != nil || isForLists(transfer))
+    let isHeld =
+      network.outage != nil
+      || transfer.leases.allSatisfy { lease in
+        fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
+          ?? true
+      }
+    return isHeld
       && (!network.isSuspected
         || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: network.suspicion))
-  }
-
-  /// Whether a transfer for lists alone probes its host, whose breaker is half-open. Its failure says that the host is
-  /// not back yet, and nothing of its URL, which does not lose an attempt. Another URL is the next probe, if there is one.
-  private func isProbe(_ transfer: LeasedTransfer, begunAt: Instant) -> Bool {
-    fetches.queue.host(transfer.host)?.health.isProbe(begunAt: begunAt) == true
-      && isForLists(transfer)
-  }
-
-  private func isForLists(_ transfer: LeasedTransfer) -> Bool {
-    transfer.leases.allSatisfy { lease in
-      fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
-        ?? true
-    }
   }
 
   /// How many attempts the requests for a source permit: as many as the one that permits the most; `nil` for as

@@ -372,26 +372,6 @@ import Testing
     #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
   }
 
-  @Test func `a short outage of a host costs no line, and each probe is another one`() throws {
-    let cluster = ClusterModel.started(perHost: 1, attempts: 2)
-    let job = cluster.answeringLookups { $0.submit((1...20).map { url($0) }) }
-    let busy = Self.fetchFailure(.httpStatus, status: 503)
-    while let url = cluster.fetching.first {
-      cluster.finish(url, .failed(busy))
-      cluster.answerLookups()
-    }
-    cluster.fetchStarts = []
-    for seconds in [5, 10, 20] {
-      cluster.advance(by: .seconds(seconds))
-      let probe = try #require(cluster.fetching.first)
-      cluster.finish(probe, .failed(busy))
-      cluster.answerLookups()
-    }
-    #expect(Set(cluster.fetchStarts).count > 1)
-    cluster.advance(by: .seconds(40))
-    #expect(cluster.finished().endedJobs[job]?.counts.done == 20)
-  }
-
   private static let answers: [Failure?] = [
     nil, fetchFailure(.httpStatus, status: 404), fetchFailure(.httpStatus, status: 500),
     Failure(stage: .decode, code: .notAnImage, detail: "an HTML page"),

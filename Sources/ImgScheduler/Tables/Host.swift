@@ -358,9 +358,6 @@ package struct HostHealth: Equatable {
   /// Whether the breaker is open or half-open: the host is asked only once at a time.
   package var isTripped: Bool { tripCount > 0 }
 
-  /// Whether a transfer that began then is the probe of a breaker that is half-open.
-  func isProbe(begunAt: Instant) -> Bool { openUntil.map { $0 <= begunAt } ?? false }
-
   /// Why requests need not wait for the host; `nil` when they should.
   var downBecause: Failure? { tripCount >= Self.tripMaximum ? lastFailure : nil }
 

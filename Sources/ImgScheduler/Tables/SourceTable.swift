@@ -340,18 +340,18 @@ package struct SourceTable {
     }
   }
 
-  /// A transfer of the source has failed because of the network or its host: it is tried again, however often, when that
-  /// works. The time of its attempts begins again.
+  /// A transfer of the source has failed because of the network: it is tried again, however often, when that works.
+  /// The time of its attempts begins again.
   ///
   /// - Precondition: the source has not ended.
-  mutating func hold(_ id: SourceID, because failure: Failure, from moment: Instant) {
+  mutating func hold(_ id: SourceID, because failure: Failure, at now: Instant) {
     var random = jitter
     defer { jitter = random }
     noteChangeIfQueued(id)
     change(id) { [backoff] source in
       source.lastFailure = failure
       source.firstFailedAt = nil
-      source.retryAt = moment + backoff.delay(afterAttempts: 1, using: &random)
+      source.retryAt = now + backoff.delay(afterAttempts: 1, using: &random)
     }
   }
 
