@@ -3,7 +3,7 @@ import ImgSystem
 import Synchronization
 
 /// The thumbnail store in a directory that other processes may remove or replace at any time. The
-/// threads of a process share it, and each gets ``current()`` before a group of operations.
+/// threads of a process share it, and each gets ``current(checkedSince:)`` before a group of operations.
 ///
 /// The store is a cache, so damage does not stop a process: a writer recreates the store, and a
 /// reader gets an error or a miss.
@@ -142,7 +142,7 @@ package final class SharedStore: Sendable {
   }
 
   /// Closes a store that was removed or replaced, to free its disk space. For processes that do not
-  /// call ``current()`` regularly. Costs two system calls.
+  /// call ``current(checkedSince:)`` regularly. Costs two system calls.
   package func releaseIfDetached() {
     held.withLock { held in
       guard let store = held.store, store.isDetached else { return }
@@ -286,7 +286,7 @@ package final class SharedStore: Sendable {
     }
   }
 
-  /// Makes sure that the next ``current()`` is not the damaged store.
+  /// Makes sure that the next ``current(checkedSince:)`` is not the damaged store.
   private func repair(_ store: ThumbnailStore, after error: StoreError) throws(StoreError) {
     try held.withLock { held throws(StoreError) in
       guard held.store === store else { return }
