@@ -175,7 +175,7 @@ struct StoreContent {
   /// Two pages a record.
   static let usual = StoreContent(pictureByteCount: 6_000)
   /// One page a record, so that five million of them fit on a usual disk.
-  static let small = StoreContent(pictureByteCount: 3_900)
+  static let small = StoreContent(pictureByteCount: 3_700)
 
   private static let lifetime = Duration.seconds(30 * 86_400)
 
