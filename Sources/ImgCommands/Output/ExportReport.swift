@@ -4,7 +4,7 @@ import ImgSettings
 
 /// What an export has done, in numbers, with the first names of what a person may want to look at.
 struct ExportTally {
-  /// Names of files, of which the first few are told.
+  /// Names of files. Messages have the first few.
   struct Names {
     private(set) var count = 0
     private var first: [String] = []
@@ -32,7 +32,7 @@ struct ExportTally {
   var goneCount = 0
   /// The lines that could not be made again.
   private(set) var unmade = Names()
-  /// The intact files of earlier exports of which the store has other bytes.
+  /// Intact files of earlier exports. The store has other bytes of their pictures.
   var changed = Names()
   /// The files that differed from the manifest, and were written again.
   var repaired = Names()
