@@ -8,6 +8,9 @@ import Testing
 
 /// A gateway over a cluster in memory, asked without a server.
 struct GatewayFixture {
+  /// How long a test waits for an event. Thousands of tests share the threads of a small machine.
+  static let patience = Duration.seconds(240)
+
   let cluster = InMemoryCluster()
   let gateway: Gateway
 
@@ -57,7 +60,7 @@ struct GatewayFixture {
 
   /// Returns when that many fetches of a URL have begun.
   func waitForFetches(_ count: Int, of url: String) async throws {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + Self.patience
     while cluster.fetchCount(of: url) < count {
       try #require(ContinuousClock.now < deadline)
       await Task.yield()

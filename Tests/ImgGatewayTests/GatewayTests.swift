@@ -317,7 +317,7 @@ struct HTTPStatusTests {
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MetricsTests {
+@Suite(.timeLimit(.minutes(20))) struct MetricsTests {
   @Test func `metrics are in the text format of Prometheus`() async throws {
     let fixture = try GatewayFixture()
     fixture.serve("https://a.example/a.jpg")

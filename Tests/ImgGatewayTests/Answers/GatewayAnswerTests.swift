@@ -7,7 +7,7 @@ import Testing
 
 @testable import ImgGateway
 
-@Suite(.timeLimit(.minutes(1))) struct GatewayAnswerTests {
+@Suite(.timeLimit(.minutes(20))) struct GatewayAnswerTests {
   private let fixture: GatewayFixture
 
   init() throws {

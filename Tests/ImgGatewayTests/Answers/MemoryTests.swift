@@ -9,7 +9,7 @@ import Testing
 @testable import ImgGateway
 
 /// What is kept in memory for requests that come again.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct MemoryTests {
   private static func key(_ name: String) -> KnownRequests.Key {
     KnownRequests.Key(target: "/image?url=https://a.example/\(name)", accept: nil)
@@ -90,7 +90,8 @@ struct MemoryTests {
     }
     #expect(error?.code == .timeout)
     gate.signal()
-    guard case .image = try await loader.image(for: requests[0], within: .seconds(20)) else {
+    guard case .image = try await loader.image(for: requests[0], within: GatewayFixture.patience)
+    else {
       Issue.record("a queue that is free again copies nothing")
       return
     }
@@ -225,7 +226,7 @@ struct MemoryTests {
 }
 
 /// Answers with the same thumbnail have the same bytes in memory.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(20)))
 struct SharedImageTests {
   private static let url = "https://a.example/a.jpg"
   private static let target = "/image?url=\(url)"
@@ -300,7 +301,9 @@ struct SharedImageTests {
     let client = ImageClient(transport: EvictingTransport(cluster: cluster), memoryCache: nil)
     let loader = PictureLoader(client: client, images: PreparedImages(client), limit: LoadLimit(1))
     let request = ImageRequest(url: Self.url)
-    guard case .image(let image) = try await loader.image(for: request, within: .seconds(20)) else {
+    guard
+      case .image(let image) = try await loader.image(for: request, within: GatewayFixture.patience)
+    else {
       Issue.record("there is no image")
       return
     }
@@ -311,7 +314,8 @@ struct SharedImageTests {
     let cluster = InMemoryCluster()
     cluster.serve(Self.url, Self.image(byteCount: 600_000))
     let service = PictureService(
-      ImageClient(transport: cluster, memoryCache: nil), maximumLoads: 10, timeout: .seconds(20),
+      ImageClient(transport: cluster, memoryCache: nil), maximumLoads: 10,
+      timeout: GatewayFixture.patience,
       byteBudget: 1_000_000)
     func response(width: Int, _ fallback: Substitute?) async -> HTTPResponse {
       var query = ImageQuery(ImageRequest(url: Self.url, size: width))

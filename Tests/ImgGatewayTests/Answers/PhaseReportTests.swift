@@ -8,7 +8,7 @@ import Testing
 @testable import ImgGateway
 
 /// What JSON and events say of how far a load is.
-@Suite(.timeLimit(.minutes(1))) struct PhaseReportTests {
+@Suite(.timeLimit(.minutes(20))) struct PhaseReportTests {
   /// What observers of one picture are told.
   private struct Observed: Decodable, Equatable {
     struct Failure: Decodable, Equatable {

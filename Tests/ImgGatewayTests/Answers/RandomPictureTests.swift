@@ -8,7 +8,7 @@ import Testing
 @testable import ImgGateway
 
 /// Picsum's paths without an id, and what its lists say of a picture.
-@Suite(.timeLimit(.minutes(1))) struct RandomPictureTests {
+@Suite(.timeLimit(.minutes(20))) struct RandomPictureTests {
   private let fixture: GatewayFixture
   private let client: ImageClient
 
