@@ -85,7 +85,7 @@ package struct CommandContext {
   func change(
     _ jobs: [JobID], _ change: ImageJobChange, isJSON: Bool, orSay sentence: (ImageJob) -> String
   ) throws -> ExitCode {
-    let client = try coordinatorOfJobs()
+    let client = try coordinator(of: jobs)
     var code = ExitCode.success
     for job in jobs {
       do {
@@ -294,15 +294,24 @@ package struct CommandContext {
     }
   }
 
-  /// ``coordinator()`` for a command about jobs. It starts none in a directory that has no jobs.
+  /// ``coordinator()`` for a command about some jobs. It starts none if the journal has none of them, because that
+  /// would start the downloads of all others.
   ///
-  /// - Throws: ``UsageError`` if the directory is named and no data directory.
-  func coordinatorOfJobs() throws -> sending Client {
-    guard settings.startsCoordinator, settings.isNamed(.dataDirectory), !hasJournal else {
-      return try coordinator()
+  /// - Throws: ``ClientError/refused(_:message:)`` if there is none of the jobs; ``UsageError`` if the directory is
+  ///   named and no data directory.
+  func coordinator(of jobs: [JobID]) throws -> sending Client {
+    if let client = try coordinatorIfRunning() { return client }
+    guard settings.startsCoordinator else { return try coordinator() }
+    guard !settings.isNamed(.dataDirectory) || hasJournal else {
+      throw UsageError("imgctl: \(absence)")
     }
-    guard let client = try coordinatorIfRunning() else { throw UsageError("imgctl: \(absence)") }
-    return client
+    // A coordinator that is started says why the journal cannot be read.
+    if let journal = try? journalJobs(), let first = jobs.first,
+      !jobs.contains(where: { (try? journal.status(of: $0)) != nil })
+    {
+      _ = try journal.status(of: first)
+    }
+    return try coordinator()
   }
 
   /// - Throws: ``ClientError/listensElsewhere(processID:socketPath:dataDirectory:)`` if a

@@ -137,7 +137,11 @@ import Testing
     #expect(wait.messages.hasPrefix("job \(done.job) finished: 2 of 3 done, 1 failed"))
     #expect(try cluster.status(of: done.job) == done)
     #expect(try cluster.jobs() == [waiting, done.job])
-    try cluster.expectRefused("status", "9", because: "there is no job 9")
+    for command in ["status", "cancel", "resume", "retry", "remove", "wait"] {
+      try cluster.expectRefused(command, "9", because: "there is no job 9")
+    }
+    let removal = try cluster.imgctl("remove", "--older-than", "30d")
+    #expect(removal.messages.hasSuffix("\nremoved 0 jobs\n"))
     #expect(try cluster.begin(["status", "\(done.job)", "--watch"]).wait().exitCode == 3)
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
     #expect(origin.origin.totals().requests == 3, "nothing was set going")

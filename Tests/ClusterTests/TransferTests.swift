@@ -168,6 +168,8 @@ import Testing
     let job = try cluster.submit([url])
     #expect(try cluster.finished(job).failed == 1)
     #expect(try cluster.failures(of: job) == [url: "tls_failure"])
+    #expect(
+      try cluster.imgctl("get", url).messages.contains("imgctl stop; imgctl start --ca-file FILE"))
     #expect(origin.totals().requests == 0)
   }
 

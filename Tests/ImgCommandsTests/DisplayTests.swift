@@ -240,7 +240,7 @@ import Testing
       failed([
         (1, failure(.httpStatus, "the origin answered 503", status: 503)),
         (2, failure(.httpStatus, "the origin answered 404", status: 404)),
-        (12, failure(.blockedAddress, "10.0.0.1 is refused: private; imgctl stop, then …")),
+        (12, failure(.blockedAddress, "10.0.0.1 is refused: private; see --allow-network")),
         (1, failure(.corruptImage, "no end of image")), (1, failure(.optedOut, "noai")),
         (1, failure(.tooLarge, "too long")), (1, failure(.tooManyPixels, "too many")),
       ])
@@ -254,7 +254,7 @@ import Testing
            1 http_status, temporary: the origin answered 503
            1 opted_out: noai
           and 2 URLs of 2 other kinds
-        to permit a network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all; imgctl start \
+        to permit this network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all; imgctl start \
         replaces the kept ones, so give those that imgctl config show lists, too
         to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient
         opted_out: their origins do not permit this use; see --respect-opt-out and --respect-robots in imgctl \

@@ -51,6 +51,23 @@ import Testing
     #expect(!summary([("https://a.test/", old)]).contains("--ca-file"))
   }
 
+  @Test func `the advice for refused addresses names the smallest networks with them`() {
+    func refused(_ address: String) -> (String, Failure) {
+      let detail =
+        "\(address) is refused: private; to permit it: imgctl stop, then imgctl start "
+        + "--allow-network \(address), beside the networks that imgctl config show lists"
+      return ("http://a.test/", Failure(stage: .fetch, code: .blockedAddress, detail: detail))
+    }
+    let one = summary([refused("10.0.0.9"), refused("10.0.0.9")])
+    #expect(
+      one.contains("permit this network: imgctl stop; imgctl start --allow-network 10.0.0.9/32;"))
+    let several = summary(["10.0.0.9", "192.168.1.1", "10.0.0.1", "fd00::1"].map(refused))
+    #expect(
+      several.contains(
+        "permit these networks: imgctl stop; imgctl start --allow-network 10.0.0.0/28 "
+          + "--allow-network 192.168.1.1/32 --allow-network fd00::1/128; imgctl retry 7 --all;"))
+  }
+
   @Test func `the most frequent reason has its own number`() {
     let causes = ["expired", "self-signed", "self-signed"].map {
       ("https://a.test/", certificate($0))

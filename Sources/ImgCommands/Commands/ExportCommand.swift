@@ -60,7 +60,7 @@ package struct ExportCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let jobs =
-      isFetching ? JobSource.coordinator(try context.coordinatorOfJobs()) : try context.jobs()
+      isFetching ? JobSource.coordinator(try context.coordinator(of: [job])) : try context.jobs()
     var context = context
     if case .coordinator(let client) = jobs { context = try context.withStore(of: client) }
     let status = try jobs.status(of: job)

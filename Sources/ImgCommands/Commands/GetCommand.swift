@@ -229,7 +229,7 @@ package struct GetCommand: Command {
         made.bytes, made.facts.thumbnail, report, of: [source], isVerbose: isVerbose, in: context)
     case .nothing(let failure, let timings):
       if isJSON { try context.output.write(json: report) }
-      let advice = Self.isRemembered(failure, timings) ? "; --cache-policy reload asks now" : ""
+      let advice = Self.advice(on: failure, timings).map { "; \($0)" } ?? ""
       context.report(error: "\(HumanText.source(source)): \(failure)\(advice)")
       return .someFailed
     }
@@ -266,6 +266,13 @@ package struct GetCommand: Command {
       case .nothing: nil
       }
     return bytes.flatMap { try? PictureFacts.reading(WholeBytes($0), .all).frameCount }
+  }
+
+  /// What can be done where the failure itself does not say so.
+  private static func advice(on failure: Failure, _ timings: Timings?) -> String? {
+    if isRemembered(failure, timings) { return "--cache-policy reload asks now" }
+    guard CertificateAdvice.concerns(failure.code, failure.detail) else { return nil }
+    return "\(CertificateAdvice.restart); \(CertificateAdvice.condition)"
   }
 
   /// Whether the origin said earlier that there is no such picture, and was not asked for this request.

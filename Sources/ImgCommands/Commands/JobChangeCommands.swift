@@ -129,7 +129,7 @@ package struct ResumeCommand: Command {
     guard isWaiting, let job = jobs.first else {
       return try context.change(jobs, .resume, isJSON: isJSON, orSay: sentence)
     }
-    let client = try context.coordinatorOfJobs()
+    let client = try context.coordinator(of: [job])
     let status = try client.answer(.change(job, .resume))
     if !isJSON { context.note(sentence(status) + "\n") }
     return try JobFollower(in: context, isJSON: isJSON).follow(
@@ -168,7 +168,7 @@ package struct PriorityCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let priority = ImageJob.Priority(rawValue: priority) ?? .normal
-    let status = try context.coordinatorOfJobs().answer(.change(job, .setPriority(priority)))
+    let status = try context.coordinator(of: [job]).answer(.change(job, .setPriority(priority)))
     return try context.show(
       status, isJSON: isJSON, orSay: "job \(job) has priority \(status.priority.rawValue)")
   }
@@ -208,7 +208,7 @@ package struct RetryCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try context.coordinatorOfJobs()
+    let client = try context.coordinator(of: [job])
     let before = try client.answer(.job(job))
     let after = try client.answer(.change(job, .retry(includesFinal: includesFinal)))
     if !isJSON { context.note(RetryReport(from: before, to: after).text) }
@@ -301,11 +301,14 @@ package struct RemoveCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let client = try areJobsNamed ? context.coordinatorOfJobs() : context.coordinator()
-    let jobs = try jobs(of: client, at: context.now)
-    if !jobs.isEmpty {
-      try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)
+    let running = try context.coordinatorIfRunning()
+    let jobs = try jobs(of: running, in: context)
+    guard !jobs.isEmpty else {
+      if !isJSON { context.note("removed 0 jobs\n") }
+      return .success
     }
+    let client = try running ?? context.coordinator(of: jobs)
+    try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)
     var removedCount = 0
     var isAllDone = false
     // Also if the coordinator ends in the middle: it has removed the jobs before.
@@ -351,13 +354,15 @@ package struct RemoveCommand: Command {
     }
   }
 
-  private func jobs(of client: Client, at now: WallTime) throws -> [JobID] {
+  /// - Parameter client: `nil` if no coordinator runs.
+  private func jobs(of client: Client?, in context: CommandContext) throws -> [JobID] {
     switch subject {
     case .jobs(let jobs): return jobs
     case .olderThan(let age):
+      let source = try client.map(JobSource.coordinator) ?? context.jobs()
       var jobs: [JobID] = []
-      try client.forEachJob { status in
-        guard let end = status.endTime, end.duration(to: now) >= age else { return }
+      try source.forEachJob { status in
+        guard let end = status.endTime, end.duration(to: context.now) >= age else { return }
         jobs.append(status.job)
       }
       return jobs

@@ -66,7 +66,7 @@ package struct WaitCommand: Command {
     }
     if let ended = context.endedJobOfJournal(job) { return try follower.reportEnd(of: ended) }
     return try follower.follow(
-      job, continuing: try context.coordinatorOfJobs(), readsFiles: true)
+      job, continuing: try context.coordinator(of: [job]), readsFiles: true)
   }
 }
 

@@ -1,4 +1,5 @@
 package import ImgModel
+import ImgSettings
 
 /// The summary of an ended job, with the commands to type next.
 package struct JobSummary: Sendable {
@@ -123,7 +124,10 @@ package struct FailureReport: Sendable {
     }
     for group in groups where !group.isRetryable {
       lines += certificateRemedies(for: group)
-      if let remedy = group.code.remedy(for: status), !lines.contains(remedy) {
+      let remedy =
+        group.code == .blockedAddress
+        ? networkRemedy : group.code.remedy(for: status)
+      if let remedy, !lines.contains(remedy) {
         lines.append(remedy)
       }
     }
@@ -142,17 +146,37 @@ package struct FailureReport: Sendable {
     return lines
   }
 
+  /// What permits the networks that were refused.
+  private var networkRemedy: String {
+    let networks = details.refusedNetworks
+    let options = networks.map { " --allow-network \($0.text)" }.joined()
+    return ImageError.Code.restart(
+      networks.count > 1 ? "permit these networks" : "permit this network",
+      networks.isEmpty ? "--allow-network CIDR" : String(options.dropFirst()), status.job)
+      + ImageError.Code.replacement
+  }
+
   /// What can be done if certificates are refused. A network that wants a login answers with its own for every host.
   private func certificateRemedies(for group: ImageJobFailures) -> [String] {
-    guard group.code == .tlsFailure, group.message.contains("certificate") else { return [] }
+    guard CertificateAdvice.concerns(group.code, group.message) else { return [] }
     let retry = "imgctl retry \(status.job) --all"
     let login =
       details.hostCount(of: group) > 1
       ? ["foreign certificates; if the network wants a login: log in, then \(retry)"] : []
     return login + [
-      "to trust another authority: imgctl stop; imgctl start --ca-file FILE; \(retry); the file replaces the "
-        + "authorities of the system"
+      "\(CertificateAdvice.restart); \(retry); \(CertificateAdvice.condition)"
     ]
+  }
+}
+
+/// What makes certificates trusted that were refused.
+enum CertificateAdvice {
+  static let restart = "to trust another authority: imgctl stop; imgctl start --ca-file FILE"
+  static let condition = "the file replaces the authorities of the system"
+
+  /// Other failures of TLS are the server's.
+  static func concerns(_ code: ImageError.Code, _ message: String) -> Bool {
+    code == .tlsFailure && message.contains("certificate")
   }
 }
 
@@ -167,11 +191,13 @@ package struct FailureDetails: Sendable {
   private var reasons: [Group: [String: Int]] = [:]
   /// Failures whose answer was a web page in place of a picture.
   private(set) var pageCount = 0
+  private var refusedAddresses: Set<NetworkRange> = []
 
   /// Longer lists of failures are not read for details: the summary comes at once.
   package static let failureMaximum = 100_000
   /// Reasons beyond these are among the others.
   private static let reasonMaximum = 1_000
+  private static let addressMaximum = 1_000
   /// What failures with one reason are told apart by.
   private static let ownParts = [", the last of ", ", one of "]
 
@@ -182,12 +208,31 @@ package struct FailureDetails: Sendable {
     guard case .failed(let failure, _) = line.outcome else { return }
     let group = Group(code: failure.code, isRetryable: failure.isRetryable)
     if failure.isPage { pageCount += 1 }
+    if failure.code == .blockedAddress, refusedAddresses.count < Self.addressMaximum,
+      let address = Self.address(toPermitAfter: failure.detail)
+    {
+      refusedAddresses.insert(address)
+    }
     let reason = Self.reason(of: failure.detail)
     if reasons[group]?[reason] != nil || reasons[group]?.count ?? 0 < Self.reasonMaximum {
       reasons[group, default: [:]][reason, default: 0] += 1
     }
     guard let url = try? ImageURL(line: line.url), !url.isLocal else { return }
     hosts[group, default: [:]][url.host, default: 0] += 1
+  }
+
+  /// The address that the advice of a failure would permit.
+  private static func address(toPermitAfter message: String) -> NetworkRange? {
+    guard let option = message.firstRange(of: "--allow-network ") else { return nil }
+    let text = message[option.upperBound...].prefix { $0 != "," && $0 != " " }
+    return try? NetworkRange(parsing: String(text))
+  }
+
+  /// The smallest blocks with the addresses that were refused, one for each first byte.
+  var refusedNetworks: [NetworkRange] {
+    Dictionary(grouping: refusedAddresses) { [UInt8($0.bytes.count), $0.bytes[0]] }
+      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+      .compactMap { NetworkRange.smallest(with: $0.value) }
   }
 
   private static func reason(of message: String) -> String {
@@ -256,8 +301,6 @@ extension ImageError.Code {
   fileprivate func remedy(for status: ImageJob) -> String? {
     let job = status.job
     return switch self {
-    case .blockedAddress:
-      Self.restart("permit a network", "--allow-network CIDR", job) + Self.replacement
     case .blockedPath:
       Self.restart("permit a directory", "--allow-directory DIR", job) + Self.replacement
         + "; imgctl submit PATH reads a file without that"
@@ -278,10 +321,10 @@ extension ImageError.Code {
   }
 
   /// Of an option whose values are kept.
-  private static let replacement =
+  fileprivate static let replacement =
     "; imgctl start replaces the kept ones, so give those that imgctl config show lists, too"
 
-  private static func restart(_ purpose: String, _ option: String, _ job: JobID) -> String {
+  fileprivate static func restart(_ purpose: String, _ option: String, _ job: JobID) -> String {
     "to \(purpose): imgctl stop; imgctl start \(option); imgctl retry \(job) --all"
   }
 }

@@ -19,6 +19,18 @@ package struct NetworkRange: Hashable, Sendable {
     }
   }
 
+  /// The smallest block with all of these, which are of one family of addresses; `nil` for none.
+  package static func smallest(with blocks: [NetworkRange]) -> NetworkRange? {
+    guard let first = blocks.first else { return nil }
+    var length = blocks.map(\.prefixLength).min() ?? 0
+    while let wider = NetworkRange(bytes: first.bytes, prefixLength: length),
+      !blocks.allSatisfy({ wider.contains($0.bytes) })
+    {
+      length -= 1
+    }
+    return NetworkRange(bytes: first.bytes, prefixLength: length)
+  }
+
   /// Whether the block contains `address` (4 or 16 bytes in network byte order). An IPv6 block does
   /// not contain IPv4 addresses; callers convert `::ffff:0:0/96` to IPv4 first.
   package func contains(_ address: [UInt8]) -> Bool {
