@@ -4,9 +4,16 @@ import ImgModel
 ///
 /// Each job record is read and written once for each group, independent of the number of outcomes.
 struct JournalChange {
+  /// The record of a job while a group changes it: an object, so that an outcome changes it in its place.
+  private final class Draft {
+    var record: JobRecord
+
+    init(_ record: JobRecord) { self.record = record }
+  }
+
   private let tables: JournalTables
   /// The changed records of this group.
-  private var jobs: [JobID: JobRecord] = [:]
+  private var jobs: [JobID: Draft] = [:]
   /// The removed jobs, whose data outside the environment the caller removes.
   private(set) var goneJobs: Set<JobID> = []
 
@@ -32,16 +39,16 @@ struct JournalChange {
     case .appendURLs(let id, let lines):
       try append(lines, to: id, transaction)
     case .seal(let id):
-      guard try load(id, transaction) else {
+      guard let job = try draft(of: id, transaction) else {
         throw StoreError(.notFound, operation: "sealing job \(id)")
       }
-      if jobs[id]?.state == .submitting { jobs[id]?.state = .queued }
+      if job.record.state == .submitting { job.record.state = .queued }
     case .discard(let id):
-      guard try load(id, transaction) else {
+      guard let job = try draft(of: id, transaction) else {
         goneJobs.insert(id)
         return
       }
-      if jobs[id]?.state == .submitting { try remove(id, transaction) }
+      if job.record.state == .submitting { try remove(id, transaction) }
     case .start(let id, let moment):
       try updateActive(id, transaction) { $0.startedAt = $0.startedAt ?? moment }
     case .record(let id, let index, let outcome):
@@ -55,8 +62,10 @@ struct JournalChange {
 
   /// Writes the job records that have changed.
   mutating func complete(_ transaction: borrowing Transaction) throws(StoreError) {
-    for id in jobs.keys { try advanceLowWater(of: id, transaction) }
-    for job in jobs.values where job.state != .damaged { try tables.put(job, transaction) }
+    for job in jobs.values { try advanceLowWater(of: job, transaction) }
+    for job in jobs.values where job.record.state != .damaged {
+      try tables.put(job.record, transaction)
+    }
   }
 
   /// Removes a job. Later commits remove its lines and outcomes, which may be millions, see
@@ -105,7 +114,7 @@ struct JournalChange {
     let isNew = try transaction.insert(
       StoredJob.encode(record), for: JournalKey.job(record.id), in: tables.jobs)
     guard isNew else { throw StoreError(.keyExists, operation: "creating job \(record.id)") }
-    jobs[record.id] = record
+    jobs[record.id] = Draft(record)
     let last = try tables.lastJobNumber(transaction)
     if record.id.rawValue > last {
       try tables.setLastJobNumber(record.id.rawValue, transaction)
@@ -115,12 +124,10 @@ struct JournalChange {
   private mutating func append(
     _ lines: ListLines, to id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard try load(id, transaction), var record = jobs[id], record.state == .submitting else {
-      return
-    }
+    guard let job = try draft(of: id, transaction), job.record.state == .submitting else { return }
     var rest = lines.texts.indices
     while !rest.isEmpty {
-      let total = record.counts.total
+      let total = job.record.counts.total
       let start = LineChunk.start(of: total)
       let key = JournalKey.line(id, index: start)
       var chunk: [UInt8] = []
@@ -134,14 +141,13 @@ struct JournalChange {
       let added = rest.prefix(start + LineChunk.lineCount - total)
       try LineChunk.append(added, of: lines, to: &chunk)
       try transaction.put(LineChunk.encode(chunk, for: key), for: key, in: tables.lines)
-      record.counts.total += added.count
-      if let count = record.counts.localFiles {
-        record.counts.localFiles =
+      job.record.counts.total += added.count
+      if let count = job.record.counts.localFiles {
+        job.record.counts.localFiles =
           count + added.count { ImageURL.isReadByCommand(line: lines.texts[$0]) }
       }
       rest = rest.dropFirst(added.count)
     }
-    jobs[id] = record
   }
 
   /// A late outcome of an ended or removed job has no effect, nor has a second one of a line,
@@ -149,21 +155,21 @@ struct JournalChange {
   private mutating func record(
     _ outcome: Outcome, of id: JobID, index: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard try load(id, transaction), let job = jobs[id], job.isActive else { return }
-    precondition((0..<job.counts.total).contains(index), "the list has no line \(index)")
+    guard let job = try draft(of: id, transaction), job.record.isActive else { return }
+    precondition((0..<job.record.counts.total).contains(index), "the list has no line \(index)")
     let key = JournalKey.line(id, index: index)
     let encoded = JournalRecord.encode(
-      OutcomeRecord.encode(outcome, round: job.retries.round), for: key)
+      OutcomeRecord.encode(outcome, round: job.record.retries.round), for: key)
     if try !transaction.insert(encoded, for: key, in: tables.outcomes) {
       var isStanding = false
       try tables.scanOutcomes(of: id, from: index, transaction) { _, present throws(StoreError) in
-        isStanding = try OutcomeRecord.isStanding(present, after: job.retries)
+        isStanding = try OutcomeRecord.isStanding(present, after: job.record.retries)
         return false
       }
       guard !isStanding else { return }
       try transaction.put(encoded, for: key, in: tables.outcomes)
     }
-    jobs[id]?.count(outcome)
+    job.record.count(outcome)
   }
 
   /// A change that the job's state refuses is too late and has no effect.
@@ -171,7 +177,8 @@ struct JournalChange {
     _ change: ImageJobChange, to id: JobID, at moment: WallTime,
     _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard try load(id, transaction), var record = jobs[id] else { return }
+    guard let job = try draft(of: id, transaction) else { return }
+    var record = job.record
     if case .retry = change, !record.isActive {
       record = try tables.repairOutcomes(of: record, transaction)
     }
@@ -180,44 +187,47 @@ struct JournalChange {
     } catch {
       return
     }
-    jobs[id] = record
+    job.record = record
     if change == .remove { try remove(id, transaction) }
   }
 
   // MARK: - Records
 
-  /// - Returns: whether the job exists. It is then in `jobs`.
-  private mutating func load(
-    _ id: JobID, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> Bool {
-    if jobs[id] == nil { jobs[id] = try tables.job(id, transaction) }
-    return jobs[id] != nil
+  /// - Returns: `nil` if there is no such job.
+  private mutating func draft(
+    of id: JobID, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> Draft? {
+    if let job = jobs[id] { return job }
+    guard let job = try tables.job(id, transaction).map(Draft.init) else { return nil }
+    jobs[id] = job
+    return job
   }
 
   /// Changes an active job. For others, the change is too late.
   private mutating func updateActive(
     _ id: JobID, _ transaction: borrowing Transaction, _ change: (inout JobRecord) -> Void
   ) throws(StoreError) {
-    guard try load(id, transaction), var record = jobs[id], record.isActive else { return }
-    change(&record)
-    jobs[id] = record
+    guard let job = try draft(of: id, transaction), job.record.isActive else { return }
+    change(&job.record)
   }
 
   /// Moves the mark over the valid outcomes that follow it without a gap.
-  private mutating func advanceLowWater(
-    of id: JobID, _ transaction: borrowing Transaction
+  private func advanceLowWater(
+    of job: Draft, _ transaction: borrowing Transaction
   ) throws(StoreError) {
-    guard let job = jobs[id], job.isActive, job.counts.finished > job.lowWater else { return }
-    var mark = job.lowWater
+    let former = job.record
+    guard former.isActive, former.counts.finished > former.lowWater else { return }
+    var mark = former.lowWater
     let end = mark + Self.lowWaterStepMaximum
-    try tables.scanOutcomes(of: id, from: mark, transaction) { index, record throws(StoreError) in
+    try tables.scanOutcomes(of: former.id, from: mark, transaction) {
+      index, record throws(StoreError) in
       guard index == mark, mark < end,
-        try OutcomeRecord.isStanding(record, after: job.retries)
+        try OutcomeRecord.isStanding(record, after: former.retries)
       else { return false }
       mark += 1
       return true
     }
-    jobs[id]?.lowWater = mark
+    job.record.lowWater = mark
   }
 }
 
