@@ -21,9 +21,19 @@ extension ContentKey {
   }
 
   package init(_ name: PictureName, variant: Variant) {
+    self.init(name, variantText: variant.canonicalText)
+  }
+
+  /// - Parameter variantText: see `ImageVariant.canonicalText`.
+  private init(_ name: PictureName, variantText: String) {
     // URLs contain no NUL, so different pairs of name and variant have different texts.
-    self.init(
-      hashing: "\(Domain.thumbnail)\(name.recordText)\0\(variant.canonicalText)")
+    var text = Domain.thumbnail
+    let nameText = name.recordText
+    text.reserveCapacity(text.utf8.count + nameText.utf8.count + 1 + variantText.utf8.count)
+    text += nameText
+    text += "\0"
+    text += variantText
+    self.init(hashing: text)
   }
 
   /// The key of what a request wants to be made: its thumbnail, or the facts of the picture.
@@ -40,8 +50,23 @@ extension ContentKey {
   package static func results(
     of name: PictureName, for request: ThumbnailRequest
   ) -> [ContentKey] {
-    guard !request.keep.isFacts else { return [ContentKey(factsOf: name, request.keep.part)] }
-    return request.variants.map { ContentKey(name, variant: $0) }
+    results(of: [name], for: request)
+  }
+
+  /// The same of many pictures, one after the other; each has as many.
+  package static func results(
+    of names: [PictureName], for request: ThumbnailRequest
+  ) -> [ContentKey] {
+    guard !request.keep.isFacts else {
+      return names.map { ContentKey(factsOf: $0, request.keep.part) }
+    }
+    let variantTexts = request.variants.map { $0.canonicalText }
+    var keys: [ContentKey] = []
+    keys.reserveCapacity(names.count * variantTexts.count)
+    for name in names {
+      for text in variantTexts { keys.append(ContentKey(name, variantText: text)) }
+    }
+    return keys
   }
 
   /// The key of the facts of a picture.

@@ -144,25 +144,25 @@ struct StoreQueries {
     guard !request.keep.isOriginalAlone, request.fetch.cachePolicy != .reload else {
       return (names.map { _ in nil }, [])
     }
-    let keysByName = names.map { ContentKey.results(of: $0, for: request) }
-    let keys = keysByName.flatMap(\.self)
-    let found = (try? current().lookup(keys, at: now)) ?? keys.map { _ in .miss }
+    let keys = ContentKey.results(of: names, for: request)
+    guard !keys.isEmpty, let found = try? current().lookup(keys, at: now) else {
+      return (names.map { _ in nil }, [])
+    }
+    let countByName = keys.count / names.count
     var staleKeys: [ContentKey] = []
-    let thumbnails = zip(keys, found).map { key, found -> CacheRecord? in
-      switch found {
-      case .hit(let stored): return request.accepted(stored)
-      case .stale:
-        staleKeys.append(key)
-        return nil
-      case .miss: return nil
+    let thumbnails = names.indices.map { index -> [CacheRecord]? in
+      var records: [CacheRecord] = []
+      for key in index * countByName..<(index + 1) * countByName {
+        switch found[key] {
+        case .hit(let stored) where stored.thumbnail.answers(isLenient: request.isLenient):
+          records.append(stored)
+        case .stale: staleKeys.append(keys[key])
+        case .hit, .miss: break
+        }
       }
+      return records.count == countByName ? records : nil
     }
-    var rest = thumbnails[...]
-    let complete = keysByName.map { keys in
-      defer { rest = rest.dropFirst(keys.count) }
-      return rest.prefix(keys.count).complete
-    }
-    return (complete, staleKeys)
+    return (thumbnails, staleKeys)
   }
 
   /// The originals of those for which they matter; `nil` where there is none.
@@ -328,11 +328,16 @@ struct StoredAnswer {
   init?(
     to batch: Batch, thumbnails: [CacheRecord]?, original: CacheRecord?, at now: WallTime
   ) {
-    // If a thumbnail is stale, the original may be fresh: it may have been fetched since.
-    let answers = [thumbnails, nil].compactMap {
-      StoredAnswer(batch.request.keep, thumbnails: $0, original: original)
-    }
     let policy = batch.request.fetch.cachePolicy
+    let first = StoredAnswer(batch.request.keep, thumbnails: thumbnails, original: original)
+    if let first, first.isAccepted(by: policy, at: now) {
+      self = first
+      return
+    }
+    // If a thumbnail is stale, the original may be fresh: it may have been fetched since.
+    let answers = [
+      first, StoredAnswer(batch.request.keep, thumbnails: nil, original: original),
+    ].compactMap(\.self)
     let accepted = answers.first { $0.isAccepted(by: policy, at: now) }
     let served =
       accepted
