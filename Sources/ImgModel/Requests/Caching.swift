@@ -142,9 +142,10 @@ package struct Retention: Hashable, Sendable, Fielded {
 
   package mutating func formUnion(_ other: Retention) {
     after = max(after, other.after)
-    until = [until, other.until].compactMap(\.self).max()
+    if let end = other.until { until = until.map { max($0, end) } ?? end }
     sliding = max(sliding, other.sliding)
-    if pins != other.pins { pins = Set(pins).union(other.pins).sorted() }
+    guard !other.pins.isEmpty, pins != other.pins else { return }
+    pins = pins.isEmpty ? other.pins : Set(pins).union(other.pins).sorted()
   }
 
   /// Whether this retention is at least as long as the other in every kind.

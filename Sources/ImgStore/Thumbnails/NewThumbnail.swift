@@ -20,7 +20,9 @@ extension CacheRecord {
     extended.lifetime = longer
     extended.expiryTime = max(expiryTime, retention.expiresAt(storedAt: storageTime))
     let moved = now.advanced(by: longer)
-    if extended.expiryTime.duration(to: moved) > longer / 10 { extended.expiryTime = moved }
+    // Most have no such lifetime, and a division of durations is slow.
+    let step = longer > .zero ? longer / 10 : .zero
+    if extended.expiryTime.duration(to: moved) > step { extended.expiryTime = moved }
     let isSame = extended.expiryTime == expiryTime && longer == lifetime
     return isSame ? nil : extended
   }

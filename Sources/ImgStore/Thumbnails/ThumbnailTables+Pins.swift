@@ -251,10 +251,15 @@ struct PinCounts {
   ///   - byteCount: of one record.
   ///   - isOfAll: whether no job pinned the record before, or none pins it any more.
   mutating func add(_ jobs: [JobID], _ byteCount: Int64, by recordCount: Int, isOfAll: Bool) {
-    for job in jobs + (isOfAll ? [Self.allJobs] : []) {
-      changes[job, default: (0, 0)].byteCount += byteCount * Int64(recordCount)
-      changes[job, default: (0, 0)].recordCount += recordCount
-    }
+    for job in jobs { add(job, byteCount, by: recordCount) }
+    if isOfAll { add(Self.allJobs, byteCount, by: recordCount) }
+  }
+
+  private mutating func add(_ job: JobID, _ byteCount: Int64, by recordCount: Int) {
+    let former = changes[job] ?? (0, 0)
+    changes[job] = (
+      former.byteCount + byteCount * Int64(recordCount), former.recordCount + recordCount
+    )
   }
 }
 
