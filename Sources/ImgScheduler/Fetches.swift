@@ -376,6 +376,20 @@ package struct Fetches {
     stopJoining(id)
   }
 
+  /// The probe of a host has failed: its source waits with the others of the host, without an attempt less. So
+  /// many probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
+  mutating func repeatProbe(_ id: TransferID, at now: Instant) {
+    guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
+    sources.repeatAttempt(of: source, at: now)
+    transfers.setVerdict(.retried, id)
+    stopJoining(id)
+  }
+
+  /// What waits for a host, for a slot or for a retry.
+  func waiting(for host: String) -> [SourceID] {
+    (queue.waiting(for: host) + sources.waitingForRetry(at: host)).sorted()
+  }
+
   mutating func scheduleRetry(
     of source: SourceID, after failure: Failure, upTo attempts: Int?, at now: Instant
   ) -> Bool {
@@ -395,17 +409,19 @@ package struct Fetches {
   /// URL's own and has sent the worker on, the failure may be another's doing, such as that of a
   /// robots.txt; the redirect shows that this host is alive.
   ///
-  /// - Returns: the host, if it has failed.
+  /// - Returns: the host, if it has failed, and whether the transfer was its probe, for a URL of its own.
   mutating func noteHealth(
     of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant,
     at now: Instant
-  ) -> String? {
+  ) -> (host: String, isProbe: Bool)? {
     guard let transfer = transfers[id], transfers.noteHealth(of: id) else { return nil }
     let host = transfer.host
-    let isByRedirect = result.wasRedirected && host == sources[transfer.source]?.key.host
+    let isOwn = host == sources[transfer.source]?.key.host
+    let isByRedirect = result.wasRedirected && isOwn
     if failure.isOfHost, !isByRedirect {
-      queue.failed(failure, of: transfer.source, host: host, begunAt: begunAt, at: now)
-      return host
+      let isProbe = queue.failed(
+        failure, of: transfer.source, host: host, begunAt: begunAt, at: now)
+      return (host, isProbe && isOwn)
     }
     if isByRedirect || failure.httpStatus != nil {
       queue.answered(host, begunAt: begunAt, at: now)

@@ -333,26 +333,31 @@ extension Scheduler {
       fetches.noteEarlyAnswer(of: id, at: now.instant)
       return .final
     }
-    noteHealth(of: id, result, failure, begunAt: lease.since)
+    let isProbe = noteHealth(of: id, result, failure, begunAt: lease.since)
     if isOfLease { return .final }
-    let verdict = RetryVerdict(
+    defer { failWaiting(forDown: transfer.host) }
+    if isProbe, failure.isRetryable, isForLines(transfer) {
+      fetches.repeatProbe(id, at: now.instant)
+      return .retried
+    }
+    return RetryVerdict(
       fetches.fail(
         id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant))
-    failWaiting(forDown: transfer.host)
-    return verdict
+  }
+
+  /// Whether no viewer waits for a transfer.
+  private func isForLines(_ transfer: LeasedTransfer) -> Bool {
+    transfer.leases.allSatisfy { lease in
+      fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
+        ?? true
+    }
   }
 
   /// Whether the URL of a transfer waits for the network, and does not lose an attempt. While that only seems
   /// to be the reason, URLs of viewers go on as ever.
   private mutating func mayHold(_ transfer: LeasedTransfer) -> Bool {
     let network = networks[fetches.queue.route(to: transfer.host)]
-    let isHeld =
-      network.outage != nil
-      || transfer.leases.allSatisfy { lease in
-        fetches.leases[lease].flatMap { work[$0.item] }?.waiters.allSatisfy { $0.viewer == nil }
-          ?? true
-      }
-    return isHeld
+    return (network.outage != nil || isForLines(transfer))
       && (!network.isSuspected
         || fetches.sources.takeSuspectedHold(of: transfer.source, suspicion: network.suspicion))
   }
@@ -377,11 +382,18 @@ extension Scheduler {
   }
 
   /// A transfer's failure counts once, for the host that has given it a slot last.
+  ///
+  /// - Returns: whether it was the probe of its URL's host.
+  @discardableResult
   private mutating func noteHealth(
     of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant
-  ) {
-    let host = fetches.noteHealth(of: id, result, failure, begunAt: begunAt, at: now.instant)
-    if let host { offerStale(of: host) }
+  ) -> Bool {
+    guard
+      let (host, isProbe) = fetches.noteHealth(
+        of: id, result, failure, begunAt: begunAt, at: now.instant)
+    else { return false }
+    offerStale(of: host)
+    return isProbe
   }
 
   /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
@@ -389,7 +401,7 @@ extension Scheduler {
   private mutating func failWaiting(forDown host: String) {
     if fetches.queue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
     guard fetches.queue.downBecause(host, at: now.instant) != nil else { return }
-    for id in fetches.queue.waiting(for: host).sorted() { fetches.sources.noteChange(of: id) }
+    for id in fetches.waiting(for: host) { fetches.sources.noteChange(of: id) }
     effects += fetches.refuseRedirected(to: host, at: now.instant)
   }
 

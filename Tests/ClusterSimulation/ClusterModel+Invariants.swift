@@ -317,44 +317,6 @@ extension ClusterModel {
       "a redirected transfer waits without end", event)
   }
 
-  // MARK: - Expiry
-
-  /// A thumbnail is kept for as long as the request asked, unless it was evicted.
-  func checkExpiry(of url: String, _ options: RequestOptions) {
-    // The store of real machines knows no expiry.
-    guard fleet == nil else { return }
-    let asked = options.expiry.retentionOfStored(
-      defaultExpiry: RequestOptions.expiryRange.lowerBound)
-    let key = StoreModel.Key(url: url, variant: options.variant, part: options.keep.part)
-    let isEvicted = store.evicted.contains(key)
-    let kept = [
-      options.keep.includesResult && !isEvicted ? store.thumbnails[key] : nil,
-      options.keep.includesOriginal ? store.originals[url] : nil,
-    ]
-    for kept in kept.compactMap(\.self) where !kept.covers(asked) {
-      fail("\(url) is kept for \(kept), not \(asked)")
-    }
-  }
-
-  /// The same for a line of a list.
-  func checkExpiry(of operation: JournalOperation) {
-    guard case .record(let id, let index, .done) = operation, let job = journal.jobs[id],
-      let line = job.line(index)
-    else { return }
-    checkExpiry(of: line, job.record.options)
-    if job.record.holdsPins { checkPin(of: line, by: job.record) }
-  }
-
-  /// What a job that pins its thumbnails counts as done is pinned.
-  private func checkPin(of line: String, by job: JobRecord) {
-    guard fleet == nil else { return }
-    let key = StoreModel.Key(url: line, variant: job.options.variant, part: job.options.keep.part)
-    guard job.options.keep.includesResult, !store.evicted.contains(key),
-      let retention = store.thumbnails[key]
-    else { return }
-    if !retention.pins.contains(job.id) { fail("\(line) is done and not pinned by \(job.id)") }
-  }
-
   // MARK: - Choices
 
   /// Whether the origin of a source has asked for a pause that holds for what waits so urgently, or the rate of its job
@@ -378,15 +340,25 @@ extension ClusterModel {
       check(
         retryAt.map { $0 <= now.instant } ?? true, "\(item.url.text) begins before its retry", event
       )
+      let urgency = queueUrgency(item.urgency, of: item.source, at: item.host)
       for source in waitingSources where source.key.host == item.host {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
+        let isInTurn = waiting.map {
+          urgency < queueUrgency($0, of: source.id, at: item.host) || isHeldBack(source, for: $0)
+        }
         check(
-          waiting.map { item.urgency < $0 || isHeldBack(source, for: $0) } ?? true,
+          isInTurn ?? true,
           "\(item.url.text) begins out of turn: \(item.urgency) before \(source.key.name.text) "
             + "\(String(describing: waiting))",
           event)
       }
     }
+  }
+
+  /// The urgency among the sources of a host, see ``Host/queueUrgency(_:of:)``.
+  private func queueUrgency(_ urgency: Urgency, of source: SourceID?, at name: String) -> Urgency {
+    guard let source, let host = scheduler.fetches.queue.host(name) else { return urgency }
+    return host.queueUrgency(urgency, of: source)
   }
 
   /// Whether the URL was as urgent when this event began. Lines are taken up when transfers have begun,

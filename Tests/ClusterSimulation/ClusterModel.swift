@@ -419,3 +419,42 @@ struct TraceDigest {
     }
   }
 }
+
+/// Expiry.
+extension ClusterModel {
+  /// A thumbnail is kept for as long as the request asked, unless it was evicted.
+  func checkExpiry(of url: String, _ options: RequestOptions) {
+    // The store of real machines knows no expiry.
+    guard fleet == nil else { return }
+    let asked = options.expiry.retentionOfStored(
+      defaultExpiry: RequestOptions.expiryRange.lowerBound)
+    let key = StoreModel.Key(url: url, variant: options.variant, part: options.keep.part)
+    let isEvicted = store.evicted.contains(key)
+    let kept = [
+      options.keep.includesResult && !isEvicted ? store.thumbnails[key] : nil,
+      options.keep.includesOriginal ? store.originals[url] : nil,
+    ]
+    for kept in kept.compactMap(\.self) where !kept.covers(asked) {
+      fail("\(url) is kept for \(kept), not \(asked)")
+    }
+  }
+
+  /// The same for a line of a list.
+  func checkExpiry(of operation: JournalOperation) {
+    guard case .record(let id, let index, .done) = operation, let job = journal.jobs[id],
+      let line = job.line(index)
+    else { return }
+    checkExpiry(of: line, job.record.options)
+    if job.record.holdsPins { checkPin(of: line, by: job.record) }
+  }
+
+  /// What a job that pins its thumbnails counts as done is pinned.
+  private func checkPin(of line: String, by job: JobRecord) {
+    guard fleet == nil else { return }
+    let key = StoreModel.Key(url: line, variant: job.options.variant, part: job.options.keep.part)
+    guard job.options.keep.includesResult, !store.evicted.contains(key),
+      let retention = store.thumbnails[key]
+    else { return }
+    if !retention.pins.contains(job.id) { fail("\(line) is done and not pinned by \(job.id)") }
+  }
+}

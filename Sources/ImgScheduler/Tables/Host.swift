@@ -37,6 +37,8 @@ package struct Host {
   package private(set) var robotsProbe: SourceID?
   /// The source whose transfer is the probe of an explicit command, see ``HostHealth``.
   private var probe: SourceID?
+  /// How often transfers of sources have failed because of the host since it answered.
+  private var failureCounts: [SourceID: Int] = [:]
 
   /// - Parameters:
   ///   - name: see `ImageURL.host`.
@@ -79,12 +81,14 @@ package struct Host {
     origins.contains { $0.mostUrgentRedirected(at: now, ownTokens) != nil }
   }
 
-  /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does.
+  /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does. That it
+  /// has failed counts at this host alone.
   func mostUrgent(at now: Instant) -> Urgency? {
-    origins.reduce(nil as Urgency?) { least, queue in
+    let least = origins.reduce(nil as Urgency?) { least, queue in
       least.orLess(queue.mostUrgentSource(at: now, ownTokens))
         .orLess(queue.mostUrgentRedirected(at: now, ownTokens))
     }
+    return least?.afterFailures(0)
   }
 
   /// The index of the origin whose turn it is.
@@ -141,7 +145,14 @@ package struct Host {
 
   /// Queues a source, or changes its urgency.
   mutating func insert(_ source: SourceID, of origin: String, _ urgency: Urgency) {
-    origins[addedIndex(of: origin)].waiting.set(source, to: urgency)
+    origins[addedIndex(of: origin)].waiting.set(source, to: queueUrgency(urgency, of: source))
+  }
+
+  /// The urgency of a source in the queue of the host. Lines that have failed because of the host take turns,
+  /// behind those that have not, until the host answers. So no line loses all its attempts to one outage, and a
+  /// URL that fails at a host that is well is not the only one that asks whether the host answers again.
+  package func queueUrgency(_ urgency: Urgency, of source: SourceID) -> Urgency {
+    urgency.afterFailures(failureCounts[source] ?? 0)
   }
 
   mutating func remove(_ source: SourceID) {
@@ -272,12 +283,27 @@ package struct Host {
   mutating func answered() {
     health.answered()
     probe = nil
+    guard !failureCounts.isEmpty else { return }
+    failureCounts = [:]
+    for index in origins.indices { origins[index].waiting.forgetFailures() }
   }
 
   /// A source's transfer has failed because of the host.
-  mutating func failed(_ failure: Failure, of source: SourceID, begunAt: Instant, at now: Instant) {
+  ///
+  /// - Returns: whether it was the probe.
+  mutating func failed(
+    _ failure: Failure, of source: SourceID, begunAt: Instant, at now: Instant
+  ) -> Bool {
+    let isProbe = probe == source || health.isProbe(begunAt: begunAt)
     if probe == source { probe = nil }
     health.failed(failure, begunAt: begunAt, at: now)
+    // Of a host that is down no line is left.
+    if health.downBecause == nil {
+      failureCounts[source, default: 0] += 1
+    } else {
+      failureCounts = [:]
+    }
+    return isProbe
   }
 
   /// Why requests need not wait for the host now; `nil` when they should, or when one of them will
@@ -322,6 +348,9 @@ package struct Host {
 /// probe, starts at once. It does not override Retry-After (see ``OriginQueue``): the origin has named the
 /// time, a request before it is known to be in vain, and may make the origin wait longer (RFC 9110 section
 /// 10.2.3, RFC 6585 section 4). The probe starts when that time has come.
+///
+/// A probe that fails shows something of the host, not of its URL. If only lines wait for the URL, the probe is
+/// no attempt of theirs: see ``Fetches/repeatProbe(_:at:)``.
 ///
 /// The failures of all ports and schemes of the host count, because what does not answer is mostly the
 /// machine.
@@ -376,6 +405,9 @@ package struct HostHealth: Equatable {
     openUntil = nil
     isProbeWanted = false
   }
+
+  /// Whether a transfer that began then asks if the host answers again.
+  func isProbe(begunAt: Instant) -> Bool { openUntil.map { $0 <= begunAt } ?? false }
 
   /// A transfer has failed because of the host.
   mutating func failed(_ failure: Failure, begunAt: Instant, at now: Instant) {
@@ -452,6 +484,7 @@ extension Failure {
   ///   - former: what the URL itself has failed with before.
   func ofURLNotAsked(_ words: String, after former: Failure? = nil) -> Failure {
     let reason = "\(words): \(detail)"
+    let former = former.flatMap { $0.code == code && $0.httpStatus == httpStatus ? nil : $0 }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: true, retryAt: retryAt,
       detail: former.map { "\($0.detail); then \(reason)" } ?? reason)

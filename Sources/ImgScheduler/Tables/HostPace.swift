@@ -108,6 +108,15 @@ struct RatedQueue<Key: QueueKey> {
     }
   }
 
+  /// Its host has answered: see ``Host/queueUrgency(_:of:)``.
+  mutating func forgetFailures() {
+    for index in queues.indices {
+      for (key, urgency) in queues[index].queue.all where urgency != urgency.afterFailures(0) {
+        queues[index].queue.set(key, to: urgency.afterFailures(0))
+      }
+    }
+  }
+
   mutating func remove(_ key: Key) {
     for index in queues.indices { queues[index].queue.remove(key) }
     queues.removeAll { $0.queue.isEmpty }

@@ -1,25 +1,5 @@
 package import ImgModel
 
-/// How long a URL whose transfer has failed waits before it is tried again: exponential backoff
-/// with full jitter, which spreads those that failed together over the whole of their wait
-/// ("Exponential Backoff And Jitter", AWS Architecture Blog 2015).
-package struct Backoff {
-  /// The longest that the first retry waits; each further one waits up to twice as long.
-  let base: Duration
-
-  package static let longest = Duration.seconds(60)
-
-  init(_ limits: Limits) {
-    base = limits.backoff
-  }
-
-  /// - Parameter attempts: how often it was tried, at least once.
-  func delay(afterAttempts attempts: Int, using random: inout SplitMix64) -> Duration {
-    let most = min(base * (1 << min(attempts - 1, 16)), Self.longest)
-    return most * Double.random(in: 0...1, using: &random)
-  }
-}
-
 /// Pictures that are missing, as their origins have said, and pictures that ended their decoders: for a time
 /// neither is tried again. Failures that may pass are never remembered.
 package struct RememberedFailures {
@@ -185,8 +165,7 @@ package struct Source {
 package struct SourceTable {
   private var sources = NumberedTable<SourceID, Source>()
   private var ids: [Source.Key: SourceID] = [:]
-  /// The sources that wait before they are tried again, and until when.
-  private var backoffs = PriorityQueue<SourceID, Instant>()
+  private var backoffs = RetryQueue()
   /// The sources whose items or transfers have changed.
   private var changed = TurnQueue<SourceID>()
   private let backoff: Backoff
@@ -255,7 +234,7 @@ package struct SourceTable {
       changed.append(id)
       return nil
     }
-    backoffs.remove(id)
+    backoffs.remove(id, of: source.key.host)
     ids[source.key] = nil
     return source
   }
@@ -355,6 +334,18 @@ package struct SourceTable {
     }
   }
 
+  /// A transfer of the source has failed that was the probe of its host. That was no attempt of the source.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func repeatAttempt(of id: SourceID, at now: Instant) {
+    var random = jitter
+    defer { jitter = random }
+    noteChangeIfQueued(id)
+    change(id) { [backoff] source in
+      source.retryAt = now + backoff.delay(afterAttempts: 1, using: &random)
+    }
+  }
+
   /// A worker has ended that was fetching the source: it waits before its origin is asked again,
   /// not after the first death, which may have any reason, and longer after each further one.
   ///
@@ -392,8 +383,10 @@ package struct SourceTable {
   ///
   /// - Precondition: it has one.
   mutating func awaitRetry(_ id: SourceID) {
-    guard let retryAt = sources[id]?.retryAt else { preconditionFailure("\(id) has no retry") }
-    backoffs.set(id, to: retryAt)
+    guard let source = sources[id], let retryAt = source.retryAt else {
+      preconditionFailure("\(id) has no retry")
+    }
+    backoffs.set(id, of: source.key.host, to: retryAt)
   }
 
   /// When the next source is tried again; `nil` while none waits for that.
@@ -402,8 +395,11 @@ package struct SourceTable {
   /// Takes a source that has waited long enough.
   mutating func takeDueRetry(at now: Instant) -> SourceID? {
     guard let (id, until) = backoffs.first, until <= now else { return nil }
-    backoffs.remove(id)
-    change(id) { $0.retryAt = nil }
+    let host = change(id) { source in
+      source.retryAt = nil
+      return source.key.host
+    }
+    backoffs.remove(id, of: host)
     return id
   }
 
@@ -411,6 +407,9 @@ package struct SourceTable {
   func waitingForRetry(_ count: Int) -> [Source] {
     backoffs.prefix(count).compactMap { sources[$0] }
   }
+
+  /// The sources at a host that wait for their retries, in no order.
+  func waitingForRetry(at host: String) -> [SourceID] { backoffs.waiting(for: host) }
 
   // MARK: - Remembered failures
 

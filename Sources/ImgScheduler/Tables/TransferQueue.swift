@@ -342,12 +342,14 @@ package struct TransferQueue {
   }
 
   /// A source's transfer has failed because of the host.
+  ///
+  /// - Returns: whether it was the probe.
   mutating func failed(
     _ failure: Failure, of source: SourceID, host: String, begunAt: Instant, at now: Instant
-  ) {
-    guard let id = ids[host] else { return }
+  ) -> Bool {
+    guard let id = ids[host] else { return false }
     setResponsive(false, id)
-    change(id, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
+    return change(id, at: now) { $0.failed(failure, of: source, begunAt: begunAt, at: now) }
   }
 
   private mutating func setResponsive(_ isResponsive: Bool, _ id: HostID) {
@@ -409,9 +411,11 @@ package struct TransferQueue {
     if let id = ids[name] { change(id, at: now, body) }
   }
 
-  private mutating func change(_ id: HostID, at now: Instant, _ body: (inout Host) -> Void) {
-    table.change(id, body)
-    update(id, at: now)
+  private mutating func change<Result>(
+    _ id: HostID, at now: Instant, _ body: (inout Host) -> Result
+  ) -> Result {
+    defer { update(id, at: now) }
+    return table.change(id, body)
   }
 
   private mutating func add(_ name: String) -> HostID {

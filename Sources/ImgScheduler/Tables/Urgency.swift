@@ -19,6 +19,8 @@ package struct Urgency: Hashable, Comparable {
   let sequence: UInt64
   /// What limits its starts at a host beside the rate of the cluster. No part of the order.
   package let pace: OwnPace
+  /// Lines go behind those of their host that have failed less often, see ``Host/queueUrgency(_:of:)``.
+  private var failureCount = 0
 
   /// - Parameter respectsRobots: whether the request does.
   package init(of waiter: Waiter, item: WorkID, respectsRobots: Bool) {
@@ -40,8 +42,16 @@ package struct Urgency: Hashable, Comparable {
 
   private var isOfViewer: Bool { viewer > 0 }
 
+  /// The same after so many failures because of the host. Viewers need not wait behind others.
+  func afterFailures(_ count: Int) -> Self {
+    var urgency = self
+    urgency.failureCount = isOfViewer ? 0 : count
+    return urgency
+  }
+
   package static func < (left: Self, right: Self) -> Bool {
     if left.isOfViewer != right.isOfViewer { return left.isOfViewer }
+    if left.failureCount != right.failureCount { return left.failureCount < right.failureCount }
     if left.priority != right.priority { return left.priority > right.priority }
     if left.viewer != right.viewer { return left.viewer > right.viewer }
     if left.startTag != right.startTag { return left.startTag < right.startTag }

@@ -1,0 +1,158 @@
+import ImgModel
+import Testing
+
+@testable import ClusterSimulation
+@testable import ImgScheduler
+
+/// Lists whose one host does not answer for a while.
+@Suite struct HostOutageTests {
+  private static let refused = Failure(
+    stage: .fetch, code: .connectFailure, detail: "the connection was refused")
+  private static let silent = Failure(stage: .fetch, code: .timeout, detail: "nothing came")
+  private static let broken = Failure(
+    stage: .fetch, code: .httpStatus, httpStatus: 500, detail: "the origin answered 500")
+  private static let notAsked = "example.com was down and was not asked again: "
+
+  private func cluster(
+    attempts: Int = 3, backoff: Duration = .seconds(1), ratePerMinute: Int = 0, lineCount: Int
+  ) -> (ClusterModel, JobID) {
+    let cluster = ClusterModel.started(
+      perHost: 1, ratePerMinute: ratePerMinute, attempts: attempts, backoff: backoff)
+    let job = cluster.answeringLookups { $0.submit((1...lineCount).map { url($0) }) }
+    return (cluster, job)
+  }
+
+  private func finish(_ url: String, _ failure: Failure?, in cluster: ClusterModel) {
+    if let failure {
+      cluster.finish(url, .failed(failure))
+    } else {
+      cluster.transferred(url)
+      cluster.finish(url)
+    }
+    cluster.answerLookups()
+  }
+
+  /// Fails what is fetched until nothing is.
+  private func failAll(in cluster: ClusterModel) {
+    while let url = cluster.fetching.first { finish(url, Self.refused, in: cluster) }
+  }
+
+  /// Lets time pass until the job ends.
+  ///
+  /// - Parameter failure: of a URL that is fetched so many seconds after the start.
+  /// - Returns: the seconds that it took.
+  private func run(
+    _ job: JobID, in cluster: ClusterModel, failure: (_ url: String, _ second: Int) -> Failure?
+  ) -> Int {
+    let start = cluster.now.instant
+    func second() -> Int { Int((cluster.now.instant - start) / .seconds(1)) }
+    while cluster.endedJobs[job] == nil, second() < 300 {
+      if let url = cluster.fetching.first {
+        finish(url, failure(url, second()), in: cluster)
+      } else if let deadline = cluster.scheduler.deadline {
+        cluster.advance(by: deadline - cluster.now.instant)
+        cluster.answerLookups()
+      } else {
+        Issue.record("nothing goes on")
+        break
+      }
+    }
+    return second()
+  }
+
+  private func failures(of job: JobID, _ indices: Range<Int>, in cluster: ClusterModel) -> [Failure]
+  {
+    indices.compactMap { index in
+      if case .failed(let failure, _)? = cluster.outcome(of: index, job) { failure } else { nil }
+    }
+  }
+
+  @Test(arguments: [10, 60], [60, 600])
+  func `an outage in the middle of a list costs none of its lines`(
+    seconds: Int, ratePerMinute: Int
+  ) {
+    let (cluster, job) = cluster(ratePerMinute: ratePerMinute, lineCount: 200)
+    _ = run(job, in: cluster) { _, second in
+      8..<(8 + seconds) ~= second ? Self.refused : nil
+    }
+    #expect(cluster.counts(job)?.done == 200)
+  }
+
+  @Test func `the lines of a host that does not come back fail with one reason, in bounded time`() {
+    let (cluster, job) = cluster(ratePerMinute: 600, lineCount: 200)
+    let seconds = run(job, in: cluster) { _, second in second < 8 ? nil : Self.refused }
+    // 10 failures, then cooldowns of 5, 10, 20 and 40 s.
+    #expect((8 + 75...8 + 75 + 3).contains(seconds))
+    let failures = failures(of: job, 0..<200, in: cluster)
+    #expect(cluster.counts(job)?.failed == failures.count)
+    #expect((100...125).contains(failures.count))
+    #expect(Set(failures.map(\.detail)) == [Self.notAsked + Self.refused.detail])
+    #expect(failures.allSatisfy { $0.isRetryable })
+  }
+
+  @Test(arguments: [1, 2, 10, 11, 12, 13, 14])
+  func `a URL that always times out does not keep its host down`(number: Int) {
+    let (cluster, job) = cluster(ratePerMinute: 600, lineCount: 40)
+    let seconds = run(job, in: cluster) { line, second in
+      line == url(number) ? Self.silent : second < 30 ? Self.refused : nil
+    }
+    #expect(seconds < 100)
+    #expect(cluster.counts(job)?.done == 39)
+    let failures = failures(of: job, number - 1..<number, in: cluster)
+    #expect(failures.map(\.detail) == ["nothing came, the last of 3 attempts"])
+  }
+
+  @Test func `a probe that fails is no attempt of its line, and the next is another line`() {
+    let (cluster, job) = cluster(attempts: 1, lineCount: 40)
+    failAll(in: cluster)
+    for cooldown in [5, 10, 20] {
+      cluster.advance(by: .seconds(cooldown))
+      failAll(in: cluster)
+    }
+    #expect(cluster.fetchStarts.suffix(3) == [url(11), url(12), url(13)])
+    #expect(cluster.counts(job)?.failed == HostHealth.failureMaximum)
+    cluster.advance(by: .seconds(40))
+    #expect(cluster.finished().counts(job)?.done == 30)
+  }
+
+  @Test func `the probe is the same line again where no other waits`() {
+    let (cluster, job) = cluster(attempts: 1, lineCount: 11)
+    failAll(in: cluster)
+    for cooldown in [5, 10, 20] {
+      cluster.advance(by: .seconds(cooldown))
+      #expect(cluster.fetching == [url(11)])
+      failAll(in: cluster)
+    }
+    cluster.advance(by: .seconds(40))
+    #expect(cluster.finished().counts(job)?.done == 1)
+  }
+
+  @Test func `a line that failed goes behind the others until its host answers`() {
+    let (cluster, _) = cluster(lineCount: 5)
+    finish(url(1), Self.refused, in: cluster)
+    cluster.advance(by: .seconds(1))
+    finish(url(2), Self.refused, in: cluster)
+    #expect(cluster.fetching == [url(3)])
+    finish(url(3), nil, in: cluster)
+    #expect(cluster.fetching == [url(1)])
+  }
+
+  @Test func `lines that wait for a retry fail when their host is given up`() throws {
+    let (cluster, first) = cluster(attempts: 20, backoff: .milliseconds(100), lineCount: 1)
+    for _ in 1...10 {
+      while cluster.fetching.isEmpty { cluster.advance(by: .seconds(1)) }
+      finish(url(1), Self.broken, in: cluster)
+    }
+    let retry = try #require(cluster.scheduler.fetches.sources.nextRetry)
+    let others = cluster.answeringLookups { $0.submit((2...21).map { url($0) }) }
+    failAll(in: cluster)
+    for cooldown in [100, 500, 1_000, 2_000, 4_000] {
+      cluster.advance(by: .milliseconds(cooldown))
+      failAll(in: cluster)
+    }
+    #expect(cluster.now.instant < retry)
+    #expect(cluster.counts(others)?.failed == 20)
+    let details = failures(of: first, 0..<1, in: cluster).map(\.detail)
+    #expect(details == ["the origin answered 500; then \(Self.notAsked)\(Self.refused.detail)"])
+  }
+}
