@@ -7,60 +7,72 @@ import Synchronization
 
 /// The manifest that an export writes, and what earlier exports of the job have written to the directory.
 ///
-/// A file in the directory belongs to a line only if an earlier manifest of the same job says so. An export that ends
-/// early leaves what it has of its manifest.
+/// A file in the directory belongs to a line only if an earlier manifest of the same job says so. The manifest has the
+/// order of the list, and gets its name when it is complete. Until then, another file has the lines in the order in
+/// which their files were written, so that the next export finds them however this one ends.
 final class ExportManifest {
   static let name = "manifest.jsonl"
-  /// Of an export that ended early.
+  /// Of an export that has not ended, or ended early.
   static let partialName = "manifest.partial.jsonl"
 
-  /// Keeps what there is for an export that ends early.
-  let partial: PartialManifest
+  /// Removes what has no name yet, for a process that a signal ends.
+  let removal: @Sendable () -> Void
   private let file: ReplacementFile
   private let output: Output
-  private let earlier: [EarlierManifest]
+  private let partialPath: String
+  /// Opened with the first line.
+  private var partial: PartialOutput?
+  private let earlierPartial: PartialManifest?
+  private let earlier: ManifestReader?
 
   /// - Throws: ``UsageError`` if the directory has the manifest of another job, or one of no export: it would lose its
   ///   files or their proof.
   init(in directory: String, of job: ImageJob) throws {
     let path = "\(directory)/\(Self.name)"
-    let partialPath = "\(directory)/\(Self.partialName)"
-    earlier = try [partialPath, path].compactMap { path in
-      let manifest = EarlierManifest(path: path, of: job)
-      if let origin = manifest?.otherOrigin {
-        throw UsageError(
-          "\(path) is \(origin); a directory has the files of one job: "
-            + ExportCommand.text(of: job.job, besides: directory))
-      }
-      return manifest
+    partialPath = "\(directory)/\(Self.partialName)"
+    earlierPartial = ManifestReader(path: partialPath, of: job).map(PartialManifest.init)
+    earlier = ManifestReader(path: path, of: job)
+    for (path, reader) in [(partialPath, earlierPartial?.reader), (path, earlier)] {
+      guard let origin = reader?.otherOrigin else { continue }
+      throw UsageError(
+        "imgctl: \(path) is \(origin); a directory has the files of one job: "
+          + ExportCommand.text(of: job.job, besides: directory))
     }
     file = try ReplacementFile(path: path)
     file.lockIfPossible()
-    output = Output(descriptor: file.descriptor, capacity: 0)
-    partial = PartialManifest(of: job, in: file, at: partialPath)
-  }
-
-  deinit {
-    partial.keep()
+    removal = file.removal
+    output = Output(descriptor: file.descriptor)
   }
 
   /// Whether the directory has the manifest of an earlier export.
-  var hasEarlier: Bool { !earlier.isEmpty }
+  var hasEarlier: Bool { earlierPartial != nil || earlier != nil }
 
-  /// What earlier exports have written for a line. Call it with ascending lines.
+  /// What earlier exports have written for a line; that of the last one comes first. Call it with ascending lines.
   func earlierFiles(ofLine index: Int) -> [ManifestLine.File] {
-    earlier.flatMap { $0.files(ofLine: index) }
+    (earlierPartial?.files(ofLine: index) ?? []) + (earlier?.files(ofLine: index) ?? [])
   }
 
-  func write(_ line: ManifestLine) throws {
-    try output.write(json: line)
-    partial.didWrite(line)
+  /// Takes a line once its files are written.
+  ///
+  /// - Returns: the line for ``write(_:)``.
+  func record(_ line: ManifestLine) throws -> String {
+    let json = try Output.json(of: line)
+    let partial = try partial ?? PartialOutput(path: partialPath, follows: earlierPartial != nil)
+    self.partial = partial
+    try partial.write(json)
+    return json
+  }
+
+  /// Takes the lines in the order of the list.
+  func write(_ json: String) throws {
+    try output.write(json)
   }
 
   /// Gives the manifest its name.
   func commit() throws {
+    try output.flush()
     try file.commit()
-    partial.discard()
+    unsafe unlink(partialPath)
   }
 
   /// Removes the temporary files that exports have left which were killed.
@@ -69,104 +81,60 @@ final class ExportManifest {
   }
 }
 
-/// The manifest of an export that ends early: the lines that are written, those that wait, and for further lines what
-/// earlier exports have written.
-final class PartialManifest: Sendable {
-  private let job: ImageJob
+/// Appends the lines of what an export has written.
+private final class PartialOutput {
   private let path: String
-  private let descriptor: CInt
-  private let preserve: @Sendable () -> Void
-  private let remove: @Sendable () -> Void
-  private let progress = Mutex(Progress())
+  private let file: OwnedDescriptor
 
-  private struct Progress {
-    /// The index of the last line in the file; -1 before there is one.
-    var lastIndex = -1
-    /// As JSON by index.
-    var waiting: [Int: String] = [:]
-    var hasEnded = false
-  }
-
-  /// - Parameter path: of the file that it will be.
-  fileprivate init(of job: ImageJob, in file: ReplacementFile, at path: String) {
-    self.job = job
+  /// - Parameter follows: whether an earlier export has left lines, of which the last may be cut off.
+  init(path: String, follows: Bool) throws {
     self.path = path
-    descriptor = file.descriptor
-    preserve = file.preservation(at: path)
-    remove = file.removal
+    file = try FileIO.open(appendingTo: path, mode: 0o666)
+    if follows { try write("\n") }
   }
 
-  /// Takes a line whose files are written, but that follows others in the list which are not.
-  func hold(_ line: ManifestLine) throws {
-    let json = try Output.json(of: line)
-    progress.withLock { $0.waiting[line.index] = json }
-  }
-
-  fileprivate func didWrite(_ line: ManifestLine) {
-    progress.withLock { progress in
-      progress.lastIndex = line.index
-      progress.waiting[line.index] = nil
+  func write(_ text: String) throws {
+    do throws(SystemError) {
+      try FileIO.writeAll(file.rawValue, Array(text.utf8).span)
+    } catch {
+      throw SystemError(operation: "write \(path)", code: error.code)
     }
-  }
-
-  /// The manifest is complete.
-  fileprivate func discard() {
-    progress.withLock { $0.hasEnded = true }
-    unsafe unlink(path)
-  }
-
-  /// Keeps what there is, once.
-  func keep() {
-    progress.withLock { progress in
-      guard !progress.hasEnded else { return }
-      progress.hasEnded = true
-      guard progress.lastIndex >= 0 || !progress.waiting.isEmpty else { return remove() }
-      do {
-        try writeRest(after: progress)
-        preserve()
-      } catch {
-        // A disk without room for these lines. The earlier manifest has all of them.
-        remove()
-      }
-    }
-  }
-
-  private func writeRest(after progress: Progress) throws {
-    let output = Output(descriptor: descriptor)
-    var waiting = progress.waiting.sorted { $0.key < $1.key }[...]
-    func writeWaiting(before index: Int) throws {
-      while let line = waiting.first, line.key < index {
-        try output.write(line.value)
-        waiting.removeFirst()
-      }
-    }
-    try EarlierManifest(path: path, of: job)?.forEachLine(after: progress.lastIndex) {
-      index, json in
-      try writeWaiting(before: index)
-      if waiting.first?.key != index {
-        try output.write(bytes: Array(json) + [UInt8(ascii: "\n")])
-      }
-    }
-    try writeWaiting(before: .max)
-    try output.flush()
   }
 }
 
-/// Reads the lines of a manifest in their order. What it cannot read it leaves out, because a manifest is a file that
-/// anything may have changed.
-private final class EarlierManifest {
-  private typealias Line = (line: ManifestLine.Written, json: ArraySlice<UInt8>)
+/// What an export has written that ended early, in any order.
+private final class PartialManifest {
+  let reader: ManifestReader
+  /// The place of each line in the file; of two for one line of the list, the last one.
+  private var places: [Int: Range<Int>] = [:]
 
+  init(_ reader: ManifestReader) {
+    self.reader = reader
+    while let line = reader.next() { places[line.index] = reader.place }
+  }
+
+  func files(ofLine index: Int) -> [ManifestLine.File] {
+    places[index].flatMap(reader.line(at:))?.files ?? []
+  }
+}
+
+/// Reads the lines of a manifest. What it cannot read it leaves out, because a manifest is a file that anything may have
+/// changed.
+private final class ManifestReader {
   private let job: ImageJob
   private let file: OwnedDescriptor
   private var buffer: [UInt8] = []
+  /// Where the buffer begins in the file.
+  private var offset = 0
   /// Where the next line begins in the buffer.
   private var start = 0
+  /// Where the last line is in the file that was read.
+  private(set) var place = 0..<0
   /// Whether no further line counts: at the end, at a line of another job, and at one that is too long.
   private var hasEnded = false
   /// The first line, until it is asked for.
-  private var first: Line?
-  /// The last line that was asked for.
+  private var first: ManifestLine.Written?
+  /// The last line that was asked for by its index.
   private var last: ManifestLine.Written?
   /// What the file is instead of the manifest of an earlier export of the job, such as `of job 2`.
   private(set) var otherOrigin: String?
@@ -189,26 +157,26 @@ private final class EarlierManifest {
     if !isOfJob, otherOrigin == nil { otherOrigin = "not the manifest of an export" }
   }
 
+  /// The files of a line of a manifest in the order of its list. Call it with ascending lines.
   func files(ofLine index: Int) -> [ManifestLine.File] {
-    while last.map({ $0.index < index }) ?? true, let next = next() { last = next.line }
+    while last.map({ $0.index < index }) ?? true, let next = next() { last = next }
     guard let last, last.index == index else { return [] }
     return last.files
   }
 
-  /// Calls `body` with the lines after one as they are, before any is asked for.
-  func forEachLine(after index: Int, _ body: (Int, ArraySlice<UInt8>) throws -> Void) rethrows {
-    while let next = next() {
-      if next.line.index > index { try body(next.line.index, next.json) }
-    }
-  }
-
-  private func next() -> Line? {
+  /// - Returns: the next line of the job with files; `nil` at the end.
+  func next() -> ManifestLine.Written? {
     defer { first = nil }
     return first ?? read()
   }
 
-  /// - Returns: the next line of the job with files; `nil` at the end.
-  private func read() -> Line? {
+  /// - Parameter place: that of a line that was read before.
+  func line(at place: Range<Int>) -> ManifestLine.Written? {
+    guard let json = try? FileIO.contents(of: file.rawValue, in: place) else { return nil }
+    return try? Fields.value(ManifestLine.Written.self, of: json[...])
+  }
+
+  private func read() -> ManifestLine.Written? {
     while let json = nextLine() {
       guard let origin = try? Fields.value(ManifestLine.Origin.self, of: json) else { continue }
       guard origin == ManifestLine.Origin(of: job) else {
@@ -221,7 +189,7 @@ private final class EarlierManifest {
       }
       isOfJob = true
       guard let line = try? Fields.value(ManifestLine.Written.self, of: json) else { continue }
-      return (line, json)
+      return line
     }
     return nil
   }
@@ -231,9 +199,11 @@ private final class EarlierManifest {
     while !hasEnded {
       if let end = buffer[start...].firstIndex(of: UInt8(ascii: "\n")) {
         defer { start = end + 1 }
+        place = offset + start..<offset + end
         return buffer[start..<end]
       }
       buffer.removeFirst(start)
+      offset += start
       start = 0
       guard buffer.count < Self.maximumLineByteCount,
         let count = try? FileIO.read(file.rawValue, into: &buffer, upTo: 64 << 10), count > 0

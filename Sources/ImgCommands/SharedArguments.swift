@@ -63,8 +63,9 @@ extension RequestOptions {
   private static let rateOption = OptionDescription(
     "--rate-per-host", "RATE",
     help:
-      "The maximum rate of transfer starts at one host for this job, such as 1/s or 30/m. The lower of this "
-      + "one and the coordinator's holds. Default: the coordinator's.")
+      "The maximum rate of transfer starts at one host for this job, such as 1/s or 30/m, after a "
+      + "burst of one second's worth. The lower of this one and the coordinator's holds. Default: the "
+      + "coordinator's.")
   private static let attemptsOption = OptionDescription(
     "--attempts", "N",
     help:

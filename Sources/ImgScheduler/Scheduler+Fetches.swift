@@ -297,7 +297,7 @@ extension Scheduler {
     guard let memory = fetches.sources.memory(of: .init(name: source.key.name), at: now.instant),
       waiting.allSatisfy({ isAnswered($0, by: memory, where: \.heedsRememberedFailures) })
     else { return nil }
-    return memory.failure.remembered(for: now.instant - memory.since)
+    return memory.failure.remembered(since: timeline.wall(memory.since))
   }
 
   /// Whether a remembered failure is good enough for an item.
@@ -412,7 +412,7 @@ extension Scheduler {
     if let memory = fetches.sources.memory(of: item.decodeSubject, at: now.instant),
       isAnswered(item, by: memory, where: { $0 != .reload })
     {
-      return memory.failure.remembered(for: now.instant - memory.since)
+      return memory.failure.remembered(since: timeline.wall(memory.since))
     }
     guard item.isOfNoJob,
       let end = crashBudget.spentUntil(item.host, at: now.instant)

@@ -72,11 +72,15 @@ extension WorkerMachine {
       effects.append(
         .storeRobots(robots.receive(rules, of: origin, at: now.wall), origin: origin))
     case .unavailable(let failure, let isDeferred):
-      for check in robots.takeWaiting(for: origin) where isStillWanted(check) {
+      let failure = failure.ofRobots(of: origin)
+      let waiting =
+        isDeferred
+        ? robots.takeWaiting(for: origin) : robots.fail(failure, of: origin, at: now.wall)
+      for check in waiting where isStillWanted(check) {
         if isDeferred {
-          postpone(check, because: failure.ofRobots(of: origin))
+          postpone(check, because: failure)
         } else {
-          refuse(check, because: failure.ofRobots(of: origin), sign: sign)
+          refuse(check, because: failure, sign: sign)
         }
       }
     }
@@ -156,7 +160,7 @@ extension Failure {
     guard code != .proxyFailure else { return self }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
-      detail: "the robots.txt of \(origin) cannot be fetched, so nothing there may be: \(detail)")
+      detail: "the robots.txt of \(origin) cannot be fetched: \(detail)")
   }
 }
 
@@ -204,6 +208,8 @@ struct RobotsCache {
 
   private var entries: [String: Entry] = [:]
   private var checks: [String: [Check]] = [:]
+  /// The failures of origins that answered otherwise than with rules, and when.
+  private var failures: [String: (failure: Failure, at: WallTime)] = [:]
   /// Rules on their way into the store.
   private var beingStored: [String: KnownRobots] = [:]
 
@@ -212,11 +218,19 @@ struct RobotsCache {
   static let maximumByteCount = 2 << 20
   /// RFC 9309 section 2.4.
   private static let lifetime = Duration.seconds(24 * 3_600)
+  /// For so long, all URLs of an origin and all their attempts share its failure.
+  private static let failureLifetime = Duration.seconds(5)
+  private static let maximumFailureCount = 1_000
 
   // MARK: - Asking
 
   func verdict(of url: ImageURL, at now: WallTime) -> Verdict {
     guard let entry = entries[url.origin], now < entry.isValidUntil else {
+      if let (failure, time) = failures[url.origin],
+        (.zero..<Self.failureLifetime).contains(time.duration(to: now))
+      {
+        return .refused(failure)
+      }
       return .unknown(isAsked: checks[url.origin] != nil)
     }
     do throws(Failure) {
@@ -266,7 +280,19 @@ struct RobotsCache {
     return takeWaiting(for: origin)
   }
 
-  /// The rules are not available.
+  /// The origin was asked for its rules and they are not available.
+  ///
+  /// - Returns: what waited for them.
+  mutating func fail(_ failure: Failure, of origin: String, at now: WallTime) -> [Check] {
+    // Others say that the host or the proxy failed, and not that it has answered.
+    if failure.code == .httpStatus {
+      if failures.count >= Self.maximumFailureCount { failures = [:] }
+      failures[origin] = (failure, now)
+    }
+    return takeWaiting(for: origin)
+  }
+
+  /// The rules are not known yet.
   ///
   /// - Returns: what waited for them.
   mutating func takeWaiting(for origin: String) -> [Check] {
@@ -274,7 +300,10 @@ struct RobotsCache {
   }
 
   /// Forgets all rules. What waits for some goes on waiting.
-  mutating func forget() { entries = [:] }
+  mutating func forget() {
+    entries = [:]
+    failures = [:]
+  }
 
   /// What a URL fails with that the rules close.
   private static func refusal(of url: ImageURL) -> Failure {

@@ -141,7 +141,7 @@ import Testing
     #expect(try cluster.imgctl("cache", "ls", "--json").lines.count == 10)
 
     let removed = try cluster.imgctl("cache", "rm", origin.url("/p/1"), origin.url("/p/99"))
-    #expect(removed.messages == "removed 1 thumbnail\n")
+    #expect(removed.messages == "removed 1 record\n")
     #expect(try statistics().entries == 9)
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     #expect(origin.origin.counters("/p/1").requests == 2)

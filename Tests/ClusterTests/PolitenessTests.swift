@@ -57,7 +57,7 @@ import Testing
     #expect(try cluster.imgctl("get", url).exitCode == 0)
     #expect(origin.origin.counters("/p/1").requests == 2)
     #expect(try cluster.imgctl("cache", "ls", "--host", "127.0.0.1").lines.count == 2)
-    #expect(try cluster.imgctl("cache", "rm", url).messages.contains("removed 2 thumbnails"))
+    #expect(try cluster.imgctl("cache", "rm", url).messages.contains("removed 2 records"))
   }
 
   @Test func `an ignored query parameter is sent but not part of the picture's name`() throws {
@@ -76,7 +76,7 @@ import Testing
     let naming = [signed[0], "--ignore-query", "X-Amz-*"]
     #expect(try cluster.begin(["cache", "get"] + naming).wait().exitCode == 0)
     #expect(
-      try cluster.begin(["cache", "rm"] + naming).wait().messages.contains("removed 1 thumbnail"))
+      try cluster.begin(["cache", "rm"] + naming).wait().messages.contains("removed 1 record"))
   }
 
   @Test func `--cache-key names the picture for any URL`() throws {
@@ -89,7 +89,7 @@ import Testing
     #expect(try cluster.begin(["cache", "get", "http://h/"] + key).wait().exitCode == 0)
     #expect(
       try cluster.begin(["cache", "rm", "http://h/"] + key).wait().messages
-        .contains("removed 1 thumbnail"))
+        .contains("removed 1 record"))
   }
 
   @Test func `one cache key at two hosts is fetched within each host's limits`() throws {

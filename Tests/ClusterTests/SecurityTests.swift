@@ -44,7 +44,7 @@ import Testing
     #expect(shown.count { $0.contains("ada:***@") } >= 9)
     // The URL itself still has it.
     #expect(try cluster.finished(job).done == 1)
-    #expect(try cluster.imgctl("cache", "rm", lines[0]).messages.contains("removed 1 thumbnail"))
+    #expect(try cluster.imgctl("cache", "rm", lines[0]).messages.contains("removed 1 record"))
   }
 
   @Test func `headers from a file and a variable are sent and not visible to other users`() throws {

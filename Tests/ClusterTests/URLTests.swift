@@ -42,7 +42,7 @@ import Testing
     #expect(origin.origin.counters("/a%20b.jpg").requests == 1)
     let path = cluster.directory.file("a.jpg")
     #expect(try cluster.imgctl("cache", "get", written, "-o", path).exitCode == 0)
-    #expect(try cluster.imgctl("cache", "rm", written).messages == "removed 1 thumbnail\n")
+    #expect(try cluster.imgctl("cache", "rm", written).messages == "removed 1 record\n")
   }
 
   @Test func `a cache key or an ignored parameter does not change the reported URL`() throws {

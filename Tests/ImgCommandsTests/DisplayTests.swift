@@ -170,7 +170,7 @@ import Testing
   @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
     #expect(
       ShortageText(tooLarge(.whileActive))?.warning == """
-        job 7 needs about 469 MiB of the store, but the store's budget is 400 MiB: the job will wait when it is full
+        job 7 needs about 469 MiB of the store, but the store's budget is 400 MiB: the job waits
         to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop, then imgctl start \
         --store-budget 590M; or imgctl unpin 7, to keep only what comes last
 
@@ -248,8 +248,8 @@ import Testing
     #expect(
       text.hasSuffix(
         """
-          12 blocked_address: 10.0.0.1 is refused: private
-           2 http_status: the origin answered 404
+          12 blocked_address: such as 10.0.0.1 is refused: private
+           2 http_status: such as the origin answered 404
            1 corrupt_image: no end of image
            1 http_status, temporary: the origin answered 503
            1 opted_out: noai

@@ -172,9 +172,8 @@ struct RobotsTests {
     }
     #expect(failure.detail.contains("robots.txt of http://example.com"))
     #expect(failure.isRetryable)
-    #expect(
-      driver.fetch([3], TestDriver.url, .obedient) == ["read robots http://example.com"],
-      "the next lease asks again")
+    driver.fetch([3], TestDriver.url, .obedient)
+    #expect(driver.endTurn() == ["finished 3 http_status"], "it is not asked for again at once")
   }
 
   @Test mutating func `a proxy that fails for a robots.txt has failed, and not the file`() {
@@ -253,10 +252,27 @@ struct RobotsCacheTests {
     #expect(cache.rulesStored(of: url.origin, at: now).isEmpty)
   }
 
-  @Test mutating func `an origin whose rules are not available is asked again`() {
+  @Test mutating func `an origin whose rules are not available is asked again after five seconds`()
+    throws
+  {
     wait()
-    #expect(cache.takeWaiting(for: url.origin).count == 1)
-    #expect(cache.verdict(of: url, at: now).summary == "unknown")
+    let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 500, detail: "500")
+    #expect(cache.fail(failure, of: url.origin, at: now).count == 1)
+    let last = now.advanced(by: .milliseconds(4_999))
+    for time in [now, last] {
+      guard case .refused(failure) = cache.verdict(of: url, at: time) else {
+        Issue.record("it is asked again at once")
+        return
+      }
+    }
+    for seconds in [-1, 5] {
+      let time = now.advanced(by: .seconds(seconds))
+      #expect(cache.verdict(of: url, at: time).summary == "unknown")
+    }
+    let silence = Failure(stage: .fetch, code: .timeout, detail: "no answer")
+    _ = cache.fail(silence, of: "http://other.example", at: now)
+    let other = try ImageURL(parsing: "http://other.example/a")
+    #expect(cache.verdict(of: other, at: now).summary == "unknown", "its host is asked again")
   }
 
   @Test mutating func `the memory is emptied when it is full`() throws {

@@ -9,7 +9,7 @@ import ImgWire
 /// Calls throw ``ClientError``, and what the closures that they are given throw. Belongs to one
 /// thread.
 package final class Client {
-  let socketPath: String
+  package let socketPath: String
   /// Where the coordinator says that its workers keep thumbnails. Only compared.
   let storeDirectory: String
   /// The proxies of its workers, without their passwords.

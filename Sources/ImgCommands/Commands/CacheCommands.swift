@@ -320,7 +320,7 @@ package struct CacheRmCommand: Command {
     }
     try context.answer(
       JSONObject(["removed": removedCount]), isJSON: isJSON,
-      orSay: "removed \(HumanText.count(removedCount, of: "thumbnail"))")
+      orSay: "removed \(HumanText.count(removedCount, of: "record"))")
     return .success
   }
 }

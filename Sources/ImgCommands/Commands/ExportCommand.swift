@@ -1,6 +1,7 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
+import Synchronization
 
 /// `imgctl export`: writes a job's thumbnails as files.
 package struct ExportCommand: Command {
@@ -137,6 +138,7 @@ final class MissingResults {
   private let resultsClient: Client
   private let readFiles: (JobID) throws -> JobFileReader
   private let report: (String) -> Void
+  private let part: PartJob
   /// The number of lines of the next part.
   private var partCount = MissingResults.firstPartCount
 
@@ -159,7 +161,11 @@ final class MissingResults {
     self.resultsClient = resultsClient
     self.readFiles = readFiles
     self.report = report
+    part = PartJob(socketPath: client.socketPath)
   }
+
+  /// Removes the job that is under way, for a process that a signal ends.
+  var removal: @Sendable () -> Void { { [part] in part.remove() } }
 
   /// Makes the results of lines again.
   ///
@@ -188,6 +194,8 @@ final class MissingResults {
       client.isOfOwnUser
       && lines.contains { (try? ImageURL(line: $0.url))?.isReadByCommand == true }
     let job = try submit(lines, namesFiles: namesFiles)
+    part.began(job)
+    defer { part.ended() }
     do {
       let reader = namesFiles ? try readFiles(job) : nil
       defer { withExtendedLifetime(reader) {} }
@@ -241,5 +249,29 @@ final class MissingResults {
     ) {
       rest.popFirst()
     }.job
+  }
+}
+
+/// The job that makes results again, which is of no use without its export.
+private final class PartJob: Sendable {
+  private let socketPath: String
+  private let job = Mutex<JobID?>(nil)
+
+  init(socketPath: String) {
+    self.socketPath = socketPath
+  }
+
+  func began(_ id: JobID) { job.withLock { $0 = id } }
+
+  func ended() { job.withLock { $0 = nil } }
+
+  /// On a connection of its own, because the thread of the export waits at the others.
+  func remove() {
+    guard let job = job.withLock(\.self), let client = try? Client(socketPath: socketPath) else {
+      return
+    }
+    for change in [ImageJobChange.cancel, .remove] {
+      _ = try? client.answer(.change(job, change))
+    }
   }
 }

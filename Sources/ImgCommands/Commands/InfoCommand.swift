@@ -269,7 +269,7 @@ struct FactsList {
       paths: [path], of: InfoCommand.description,
       files: ListSubmission.FileOptions(isRecursive: false))
     let client = try context.coordinatorOfStore()
-    let submitted = try list.submit(to: client, options: options)
+    let submitted = try list.submit(to: client, name: "info list", options: options)
     context.note("job \(submitted.job)\n")
     // Replies to other requests would be lost on the connection that follows the job.
     let results = FinishedLines(of: submitted.job, from: try context.runningCoordinator())

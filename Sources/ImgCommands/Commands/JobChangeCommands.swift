@@ -275,7 +275,7 @@ package struct RemoveCommand: Command {
     operands: [job],
     options: [age, Consent.option, .json] + OptionDescription.startingPlaces,
     notes: [
-      "Thumbnails stay in the store until they expire. The command refuses a job that has not "
+      "Thumbnails stay in the store until they expire or others need their room: the job's pins end. The command refuses a job that has not "
         + "ended, and removes the others. --json prints the last status of each removed job."
     ],
     examples: [

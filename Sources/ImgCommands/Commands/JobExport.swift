@@ -38,8 +38,8 @@ final class JobExport {
   private struct Waiting {
     let result: LineResult
     let earlier: EarlierFiles
-    /// What the manifest says of it; `nil` before it is made.
-    let line: ManifestLine?
+    /// What the manifest says of it, as JSON; `nil` before it is made.
+    let line: String?
   }
   /// What earlier exports have written for a line, by the position of the variant, with what has become of it.
   private typealias EarlierFiles = [Int: ManifestLine.File]
@@ -70,18 +70,16 @@ final class JobExport {
     let failuresPath = "\(directory)/\(Self.failuresName)"
     guard manifest.hasEarlier || !FileIO.isFile(failuresPath) else {
       throw UsageError(
-        "\(failuresPath) is not of an export: "
+        "imgctl: \(failuresPath) is not of an export: "
           + ExportCommand.text(of: job.job, besides: directory))
     }
     failuresFile = try ReplacementFile(path: failuresPath)
     failuresFile.lockIfPossible()
     failures = Output(descriptor: failuresFile.descriptor)
     try failures.write(FailureTable.header(.comma))
-    try Termination.prepare { [gate, partial = manifest.partial, failures = failuresFile.removal] in
-      gate.close {
-        partial.keep()
-        failures()
-      }
+    let removals = [manifest.removal, failuresFile.removal, missing?.removal].compactMap(\.self)
+    try Termination.prepare { [gate] in
+      gate.close { for remove in removals { remove() } }
       if let message { try? Output(descriptor: 2, capacity: 0).write(message) }
     }
   }
@@ -110,10 +108,9 @@ final class JobExport {
       return
     }
     try gate.pass {
-      let line = try write(entry, found, earlier)
+      let line = try manifest.record(write(entry, found, earlier))
       if waiting.isEmpty { return try manifest.write(line) }
       waiting.append(Waiting(result: entry, earlier: earlier, line: line))
-      try manifest.partial.hold(line)
     }
     if waiting.count == Self.waitingMaximum { try makeAwaited() }
   }
@@ -149,7 +146,7 @@ final class JobExport {
     waiting = []
     awaitedCount = 0
     let earlier = Dictionary(uniqueKeysWithValues: lines.map { ($0.result.index, $0.earlier) })
-    var made: [Int: ManifestLine] = [:]
+    var made: [Int: String] = [:]
     try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
       let found = try stored(entry)
       let earlier = earlier[entry.index] ?? [:]
@@ -159,9 +156,7 @@ final class JobExport {
         try note(failure, of: entry)
       }
       try gate.pass {
-        let line = try write(entry, found, earlier)
-        made[entry.index] = line
-        try manifest.partial.hold(line)
+        made[entry.index] = try manifest.record(write(entry, found, earlier))
         while let next = lines.first, let line = next.line ?? made[next.result.index] {
           try manifest.write(line)
           lines.removeFirst()
@@ -173,7 +168,8 @@ final class JobExport {
       let entry = line.result
       try gate.pass {
         try manifest.write(
-          try line.line ?? made[entry.index] ?? write(entry, stored(entry), line.earlier))
+          try line.line ?? made[entry.index]
+            ?? manifest.record(write(entry, stored(entry), line.earlier)))
       }
     }
   }
@@ -289,6 +285,7 @@ final class JobExport {
     }
     try FileIO.replaceRegular(path: "\(self.directory)/\(name)", with: content)
     tally.exportedCount += 1
+    tally.writtenCount += 1
   }
 
   /// What the store has of a line; facts as one line of JSON, as `imgctl info --json` prints them.

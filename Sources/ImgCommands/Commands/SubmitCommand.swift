@@ -37,7 +37,8 @@ package struct SubmitCommand: Command {
     "--pin",
     help:
       "Keep the thumbnails in the store until they are exported, or imgctl unpin JOB. Default: until "
-      + "the job ends. While pinned thumbnails use up the store, jobs wait for room.")
+      + "the job ends. They expire nevertheless, see --expire-after. While pinned thumbnails use up the "
+      + "store, jobs wait for room.")
   private static let noPin = OptionDescription(
     "--no-pin",
     help: "Do not wait for room in the store: the job's later thumbnails may replace earlier ones.")

@@ -24,6 +24,8 @@ struct ExportTally {
 
   /// The files that have what the store has.
   var exportedCount = 0
+  /// Those of them that were not there before.
+  var writtenCount = 0
   /// The intact files of earlier exports of this job whose thumbnails the store no longer has.
   var presentCount = 0
   /// The lines without an intact file.
@@ -73,7 +75,7 @@ struct ExportReport: Encodable {
 
   func encode(to encoder: any Encoder) throws {
     try JSONObject([
-      "exported": tally.exportedCount, "present": tally.presentCount,
+      "exported": tally.exportedCount, "written": tally.writtenCount, "present": tally.presentCount,
       "missing": tally.missingCount, "not_in_store": tally.goneCount,
       "not_made": tally.unmade.count, "changed": tally.changed.count,
       "repaired": tally.repaired.count, "differing": tally.differing.count,
@@ -87,8 +89,14 @@ struct ExportReport: Encodable {
   }
 
   private var total: String {
-    "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory), none for "
-      + "\(HumanText.count(tally.missingCount, of: "URL")); \(ExportManifest.name) lists all"
+    let new =
+      tally.writtenCount < tally.exportedCount && tally.exportedCount > 0
+      ? ", \(tally.writtenCount) of them new" : ""
+    let none =
+      tally.missingCount > 0 ? ", none for \(HumanText.count(tally.missingCount, of: "URL"))" : ""
+    return
+      "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new)\(none); "
+      + "\(ExportManifest.name) lists all"
   }
 
   private var otherDirectory: String {
@@ -149,7 +157,7 @@ struct ExportReport: Encodable {
       let fetch = "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
       let remedy = command.isFetching ? "" : "; to fetch them again: \(fetch)"
       lines.append(
-        "\(HumanText.count(tally.goneCount, of: noun)) expired or evicted since\(remedy)")
+        "\(HumanText.count(tally.goneCount, of: noun)) no longer stored\(remedy)")
     }
     if tally.unmade.count > 0 {
       lines.append(

@@ -141,7 +141,8 @@ package struct ShortageText: Sendable {
       ?? "the store's budget is \(HumanText.size(shortage.budgetByteCount))"
     let consequence =
       status.pinPolicy == .none
-      ? "later thumbnails will replace earlier ones" : "the job will wait when it is full"
+      ? "later thumbnails will replace earlier ones"
+      : status.wait?.kind == .storePinned ? "the job waits" : "the job will wait when it is full"
     return """
       job \(status.job) needs about \(HumanText.size(shortage.neededByteCount)) of the store, but \
       \(limit): \(consequence)

@@ -13,6 +13,8 @@ struct JobFollower {
   /// Whether people learn what became of each URL.
   private let isVerbose: Bool
 
+  /// A job that ended earlier has not ended while the command followed it.
+  private static let recentEnd = Duration.seconds(2)
   private static let redrawInterval = Duration.milliseconds(100)
   /// No coordinator answers any more, so the job waits in the journal.
   private static let lossCodes: Set<ImageError.Code> = [
@@ -196,8 +198,13 @@ struct JobFollower {
 
   /// How many of a job's thumbnails the store no longer has.
   private func lostCount(of status: ImageJob, in size: CacheSize) -> Int {
-    // A store that is half empty has not evicted anything lately.
-    guard size.occupiedByteCount > size.effectiveBudgetByteCount / 2 else { return 0 }
+    // A store that is half empty has not evicted anything lately. Of a job that has ended before, thumbnails may
+    // have expired, or were removed.
+    let isEarlier = status.endTime.map { $0.duration(to: context.now) > Self.recentEnd } ?? false
+    guard
+      size.occupiedByteCount > size.effectiveBudgetByteCount / 2
+        || isEarlier && status.done <= FailureDetails.failureMaximum
+    else { return 0 }
     let results = LineResults(of: status.request, in: context.store)
     var lostCount = 0
     try? context.runningCoordinator().results(of: status.job, isFailedOnly: false) { line in

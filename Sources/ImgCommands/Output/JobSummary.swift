@@ -94,10 +94,9 @@ package struct FailureReport: Sendable {
     return lines
   }
 
-  /// An origin opts out for itself, so the reason of one is not that of all.
+  /// The reason of the first is not that of all.
   private static func sample(of group: ImageJobFailures) -> String {
-    (group.code == .optedOut && group.count > 1 ? "such as " : "")
-      + firstSentence(of: group.message)
+    (group.count > 1 ? "such as " : "") + firstSentence(of: group.message)
   }
 
   /// What follows is advice, for which ``remedies`` have more room.
@@ -131,17 +130,20 @@ package struct FailureReport: Sendable {
         lines.append(remedy)
       }
     }
-    if status.retryable > 0 {
+    let cancelled = HumanText.count(status.cancelled, of: "cancelled URL")
+    if status.retryable > 0, status.cancelled > 0 {
+      lines.append(
+        "to repeat \(HumanText.count(status.retryable, of: "temporary failure")) and continue the "
+          + "\(cancelled): imgctl retry \(job)")
+    } else if status.retryable > 0 {
       let which =
         status.failed == 1
         ? "" : (status.retryable == status.failed ? "all" : "\(status.retryable)") + " of them "
       lines.append("\(status.failed) failed, \(which)temporarily: imgctl retry \(job)")
     }
     if status.failed > 0 { lines.append("list the failures: imgctl failures \(job)") }
-    if status.cancelled > 0 {
-      lines.append(
-        "to continue the \(HumanText.count(status.cancelled, of: "cancelled URL")): "
-          + "imgctl retry \(job)")
+    if status.cancelled > 0, status.retryable == 0 {
+      lines.append("to continue the \(cancelled): imgctl retry \(job)")
     }
     return lines
   }

@@ -83,12 +83,12 @@ extension Failure {
   var isOfCrash: Bool { stage == .decode && code == .decodeCrash }
 
   /// The failure that a later request gets.
-  func remembered(for age: Duration) -> Failure {
-    let seconds = age.components.seconds
+  func remembered(since time: WallTime) -> Failure {
+    let second = "\(time.description.prefix(19))Z"
     return explained(
       isOfCrash
-        ? "\(detail) \(seconds) s ago, and the picture was not tried again"
-        : "\(detail) \(seconds) s ago, and was not asked again")
+        ? "\(detail) at \(second), and the picture was not tried again"
+        : "\(detail) at \(second), and was not asked again")
   }
 }
 

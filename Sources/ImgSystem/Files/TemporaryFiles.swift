@@ -178,12 +178,6 @@ package final class ReplacementFile {
     { [temporary] in unsafe unlink(temporary) }
   }
 
-  /// Gives what was written another path, for a process that ends before all is; replaces what is there. Does
-  /// nothing once the file has its path.
-  package func preservation(at path: String) -> @Sendable () -> Void {
-    { [temporary] in unsafe rename(temporary, path) }
-  }
-
   /// Locks the file as ``FileLock`` does it, until it closes.
   func lock() throws(SystemError) {
     try FileLock.lock(descriptor, named: temporary)
