@@ -99,10 +99,12 @@ package enum CoordinatorMain {
     let writablePaths = WritablePaths(
       dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
       socketPath: settings.socketPath, storePlace: settings.storePlace,
-      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
+      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment),
+      runtimeDirectory: Settings.runtimeDirectory(in: ThisProcess.environment))
     // Before the first thread and the first client.
     let confinement = try sandbox.lock(
-      .coordinator(writablePaths: writablePaths.all),
+      .coordinator(
+        writablePaths: writablePaths.all, socketPaths: writablePaths.socketPaths),
       isRequired: settings.requiresSandbox)
     let coordinator = try Coordinator(
       settings: settings, workerExecutable: executable, signals: signals, listener: listener,

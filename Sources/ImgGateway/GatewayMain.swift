@@ -212,8 +212,10 @@ struct Confinement: ~Copyable {
     let paths = WritablePaths(
       dataDirectory: places.dataDirectory, cacheDirectory: places.cacheDirectory,
       socketPath: places.socketPath, storePlace: places.storePlace,
-      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment))
-    _ = try sandbox.lock(.coordinator(writablePaths: paths.all), isRequired: false)
+      homeDirectory: Settings.homeDirectory(in: ThisProcess.environment),
+      runtimeDirectory: Settings.runtimeDirectory(in: ThisProcess.environment))
+    _ = try sandbox.lock(
+      .coordinator(writablePaths: paths.all, socketPaths: paths.socketPaths), isRequired: false)
     try CoordinatorStarter.serve(places)
   }
 

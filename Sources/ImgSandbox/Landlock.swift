@@ -15,23 +15,35 @@ package struct WritablePaths {
   private let socketPath: String
   private let storePlace: String
   private let homeDirectory: String?
+  private let runtimeDirectory: String?
 
   /// - Parameters:
   ///   - storePlace: the directory in which the store lies.
   ///   - homeDirectory: the user's, where programs are configured and started from; `nil` if there is none.
+  ///   - runtimeDirectory: the user's for sockets, which a login makes; `nil` if there is none.
   package init(
     dataDirectory: String, cacheDirectory: String, socketPath: String, storePlace: String,
-    homeDirectory: String?
+    homeDirectory: String?, runtimeDirectory: String?
   ) {
     directories = [dataDirectory] + (cacheDirectory == dataDirectory ? [] : [cacheDirectory])
     self.socketPath = socketPath
     self.storePlace = storePlace
     self.homeDirectory = homeDirectory
+    self.runtimeDirectory = runtimeDirectory
   }
 
   package var all: [String] {
     directories.map(root)
       + [socketRoot, Self.spoolDirectory, linkedStorePlace].compactMap(\.self)
+  }
+
+  /// The directories below which the process may make directories and sockets, and nothing else: that around
+  /// the user's directory for sockets, which a logout removes and the next login makes.
+  package var socketPaths: [String] {
+    guard let runtimeDirectory, socketPath.hasPrefix("\(runtimeDirectory)/"),
+      let around = WritablePlace.around(runtimeDirectory), around != runtimeDirectory
+    else { return [] }
+    return [around]
   }
 
   /// What the log should say of the paths.
@@ -127,6 +139,7 @@ package struct FileRights: OptionSet, Hashable, Sendable {
   static let createSpecialFiles = FileRights(
     IMG_LANDLOCK_MAKE_CHAR, IMG_LANDLOCK_MAKE_BLOCK, IMG_LANDLOCK_MAKE_FIFO,
     IMG_LANDLOCK_MAKE_SOCK, IMG_LANDLOCK_MAKE_SYM)
+  static let createSockets = FileRights(IMG_LANDLOCK_MAKE_DIR, IMG_LANDLOCK_MAKE_SOCK)
   static let controlDevices = FileRights(IMG_LANDLOCK_IOCTL_DEV)
 
   static let read: FileRights = [.readFiles, .readDirectories]

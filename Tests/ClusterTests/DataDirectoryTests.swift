@@ -226,6 +226,23 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: cluster.socketPath))
   }
 
+  /// Its sandbox permits all below /tmp, so the directory is elsewhere.
+  @Test(.enabled(if: ThisProcess.userID == 0, "only root makes a directory in /run"))
+  func `a socket is recreated after a logout has removed the directory around its own`() throws {
+    let place = "/run/imgctl-test-\(UUID())"
+    let login = "\(place)/login"
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    try Directory.create(login, mode: 0o700)
+    let cluster = try Cluster(
+      ["SOCKET": "\(login)/imgctl/control.sock"], variables: ["XDG_RUNTIME_DIR": login])
+    let coordinator = try cluster.runningCoordinator()
+    try FileManager.default.removeItem(atPath: login)
+    #expect(try eventually { try coordinator.messages().contains(Self.sentence) })
+    #expect(try cluster.status().processID == coordinator.processID)
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(try coordinator.wait().exitCode == 0)
+  }
+
   @Test(arguments: [["start"], ["remove", "--older-than", "0s"]])
   func `a command that may start a coordinator waits for the new socket`(command: [String]) throws {
     let (cluster, directory) = try cluster()

@@ -394,11 +394,11 @@ struct WritablePlaceTests {
   private func paths(
     data: String = "/srv/data/imgctl", cache: String? = nil,
     socketPath: String = "/srv/imgctl/control.sock",
-    home: String? = "/home/ada"
+    home: String? = "/home/ada", runtime: String? = nil
   ) -> WritablePaths {
     WritablePaths(
       dataDirectory: data, cacheDirectory: cache ?? data, socketPath: socketPath,
-      storePlace: "\(cache ?? data)/store", homeDirectory: home)
+      storePlace: "\(cache ?? data)/store", homeDirectory: home, runtimeDirectory: runtime)
   }
 
   @Test(arguments: [
@@ -429,6 +429,15 @@ struct WritablePlaceTests {
     #expect(paths(socketPath: socketPath).remarks == [])
   }
 
+  @Test(arguments: [
+    ("/srv/login/1000", ["/srv/login"]), ("/login", []), ("/srv/elsewhere", []), (nil, []),
+  ])
+  func `so can the directory of the login that has the socket`(runtime: String?, places: [String]) {
+    let login = runtime == "/login" ? "/login" : "/srv/login/1000"
+    let socketPath = "\(login)/imgctl/control.sock"
+    #expect(paths(socketPath: socketPath, runtime: runtime).socketPaths == places)
+  }
+
   @Test func `a store in a linked directory is written where it lies`() throws {
     let directory = TestDirectory()
     try Directory.create(directory.file("disk"))
@@ -438,7 +447,7 @@ struct WritablePlaceTests {
     let paths = WritablePaths(
       dataDirectory: directory.file("data"), cacheDirectory: directory.file("data"),
       socketPath: "/srv/imgctl/control.sock",
-      storePlace: directory.file("data/store"), homeDirectory: nil)
+      storePlace: directory.file("data/store"), homeDirectory: nil, runtimeDirectory: nil)
     #expect(paths.all == [directory.path, "/srv", "/tmp", disk])
   }
 

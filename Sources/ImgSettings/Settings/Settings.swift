@@ -247,6 +247,11 @@ extension Settings {
     DefaultPlaces.absolutePath(environment["HOME"])
   }
 
+  /// The directory for sockets of the user's login; `nil` if the environment has none.
+  package static func runtimeDirectory(in environment: [String: String]) -> String? {
+    DefaultPlaces.absolutePath(environment["XDG_RUNTIME_DIR"])
+  }
+
   /// The same settings with absolute paths.
   ///
   /// - Parameter directory: the working directory for relative paths.
@@ -407,7 +412,7 @@ struct DefaultPlaces {
   init(environment: [String: String], userID: UInt32) {
     func absolutePath(_ variable: String) -> String? { Self.absolutePath(environment[variable]) }
     let runtimeDirectory =
-      absolutePath("XDG_RUNTIME_DIR").map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
+      Settings.runtimeDirectory(in: environment).map { "\($0)/imgctl" } ?? "/tmp/imgctl-\(userID)"
     socketPath = "\(runtimeDirectory)/\(Self.socketName)"
     func directory(in variable: String, else path: String) -> String? {
       let parent = absolutePath(variable) ?? absolutePath("HOME").map { "\($0)/\(path)" }
