@@ -181,9 +181,10 @@ import Testing
     let status = try cluster.imgctl("status", "--json").output
     #expect(status.contains(#""memory_budget_bytes":10485760"#))
     #expect(status.contains(#""memory":{"processes":0,"share_bytes":10485760}"#))
-    let refused = try cluster.imgctl("limits", "--memory-budget", "2M")
-    #expect(refused.exitCode == 2)
-    #expect(refused.messages.contains("--memory-budget: \"2M\" is not from 10M to 1T\n"))
+    let raised = try cluster.imgctl("limits", "--memory-budget", "2M", "--transfers", "0")
+    #expect(raised.messages.contains("--memory-budget is 10M, the minimum, instead of 2M\n"))
+    #expect(raised.messages.contains("--transfers is 1, the minimum, instead of 0\n"))
+    #expect(try budget() == 10 << 20)
     let changed = try cluster.imgctl("limits", "--memory-budget", "80M")
     #expect(changed.messages.contains("to keep it: imgctl config set --memory-budget 80M"))
     #expect(try budget() == 80 << 20)

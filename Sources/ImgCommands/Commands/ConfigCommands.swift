@@ -73,6 +73,11 @@ package struct ConfigShowCommand: Command {
     } else {
       try context.output.write(Self.text(of: reports))
     }
+    if context.settings.isOfService, !isJSON {
+      context.note(
+        "the coordinator at \(context.settings.socketPath) is a service: its settings are those of its unit and "
+          + "of \(ServiceAdvice.file), not those kept here\n")
+    }
     return .success
   }
 
@@ -331,6 +336,8 @@ package struct LimitsCommand: Command {
   package let isJSON: Bool
   /// The flags of the limits that it changes.
   private let changedFlags: [String]
+  /// Those of the change that were below their minimum.
+  private let remarks: [String]
 
   package static let description = CommandDescription(
     name: "imgctl limits", summary: "show the limits of the running coordinator, or change them",
@@ -352,6 +359,7 @@ package struct LimitsCommand: Command {
     changedFlags = LimitChange.options.filter { arguments.contains($0) }.map(\.flag)
     let asked = try Settings(changing: arguments)
     change = changedFlags.isEmpty ? nil : LimitChange(asked, givenBy: arguments)
+    remarks = asked.remarks
   }
 
   /// Refuses the settings that only a start can change, and says how they are. Asks for the dashes of the others.
@@ -385,6 +393,7 @@ package struct LimitsCommand: Command {
     guard let change else {
       return try LimitTable.show(try client.answer(.status), isJSON: isJSON, in: context)
     }
+    for remark in remarks { context.note("imgctl: \(remark)\n") }
     let status = try client.answer(.limit(change))
     guard !isJSON else { return try LimitTable.show(status, isJSON: true, in: context) }
     let settings = try Settings(runningAs: status)

@@ -288,7 +288,6 @@ extension Settings {
       try setting.put(texts, from: setting.changeOption.flag, into: &self)
     }
     raiseLimits()
-    try refuseRaisedLimits()
   }
 }
 

@@ -261,7 +261,7 @@ extension Setting {
   private static let limits: [Setting] = [
     Setting(
       "workers", "--workers", "N",
-      help: "The number of worker processes, or \"auto\" for one per core.",
+      help: "The number of worker processes, 1 to 256, or \"auto\" for one per core.",
       isLimit: true, \.limits.workers,
       .one(
         { (text) throws(InvalidValue) in
@@ -323,10 +323,10 @@ extension Setting {
       \.limits.maxThumbnailByteCount, help: "The maximum size of an encoded thumbnail."),
     .limit(
       "decoder's private data", "--decoder-memory", "SIZE", .size, processMemory,
-      \.limits.decoderMemoryByteCount, help: "The maximum private memory of a decoder."),
+      \.limits.decoderMemoryByteCount, help: "The maximum private memory of a decoder, from 64M."),
     .limit(
       "worker's private data", "--worker-memory", "SIZE", .size, processMemory,
-      \.limits.workerMemoryByteCount, help: "The maximum private memory of a worker."),
+      \.limits.workerMemoryByteCount, help: "The maximum private memory of a worker, from 64M."),
     memoryBudget,
     storeBudget,
     .limit(

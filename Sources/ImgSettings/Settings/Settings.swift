@@ -144,8 +144,7 @@ package struct Settings: Hashable, Sendable {
     let asked = setting.texts(in: self).joined()
     limits[keyPath: limit] = range.lowerBound
     raisedLimits[setting.option.flag] = RaisedLimit(
-      asked: asked, minimum: scale.text(Int64(range.lowerBound)),
-      maximum: scale.text(Int64(range.upperBound)))
+      asked: asked, minimum: scale.text(Int64(range.lowerBound)))
   }
 
   /// - Throws: ``UsageError`` if the environment names proxies that cannot be used.
@@ -161,15 +160,6 @@ package struct Settings: Hashable, Sendable {
     raisedLimits.sorted { $0.key < $1.key }.map { flag, limit in
       "\(flag) is \(limit.minimum), the minimum, instead of \(limit.asked)"
     }
-  }
-
-  /// - Throws: ``UsageError`` with the range of a limit that was below its minimum.
-  func refuseRaisedLimits() throws(UsageError) {
-    guard let (flag, limit) = raisedLimits.min(by: { $0.key < $1.key }) else { return }
-    let isOfTransfers = [Setting.transfers, .transfersPerHost].contains { $0.option.flag == flag }
-    throw UsageError(
-      "\(flag): \(Spelling.quoted(limit.asked)) is not from \(limit.minimum) to \(limit.maximum)"
-        + (isOfTransfers ? ", or unlimited" : ""))
   }
 
   /// The flags of these settings, independent of the starter. With the variables of ``environment`` they
@@ -190,7 +180,6 @@ package struct Settings: Hashable, Sendable {
 private struct RaisedLimit: Hashable, Sendable {
   let asked: String
   let minimum: String
-  let maximum: String
 }
 
 /// The paths in the data directory and the cache directory.
