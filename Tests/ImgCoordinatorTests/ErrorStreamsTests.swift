@@ -209,6 +209,14 @@ struct WorkerEnvironmentTests {
     #expect(output.messageDeadline == nil)
   }
 
+  @Test mutating func `a line counts once, and one that fontconfig says at each start not at all`()
+  {
+    for _ in 0..<2 { _ = receive("Fontconfig error: No writable cache directories\n") }
+    #expect(output.messageDeadline == nil)
+    for line in ["one", "one", "two"] { _ = receive("\(line)\n") }
+    #expect(output.takeMessage() == "one; two")
+  }
+
   @Test mutating func `of many lines the first count`() {
     for number in 0..<1_000 { _ = receive("line \(number)\n", after: .milliseconds(number)) }
     #expect(output.messageDeadline == start + ErrorOutput.messageDelay)

@@ -49,9 +49,11 @@ import Testing
 /// To what the end of a worker process is attributed.
 @Suite struct WorkerEndTests {
   private func end(
-    _ status: ImgSystem.ExitStatus, isDraining: Bool = false, inStore: Bool = false
+    _ status: ImgSystem.ExitStatus, isDraining: Bool = false, inStore: Bool = false,
+    isOverdue: Bool = false
   ) -> WorkerEnd {
-    WorkerEnd(status, isDraining: isDraining, hasCrashedInStore: inStore)
+    WorkerEnd(
+      status, isDraining: isDraining, hasCrashedInStore: inStore, isOverdue: isOverdue)
   }
 
   @Test func `a worker leaves in order only when it was told to`() {
@@ -64,6 +66,14 @@ import Testing
   func `a kill from outside counts against nothing, whatever the worker did`(signal: CInt) {
     let status = ImgSystem.ExitStatus.signalled(signal)
     #expect(end(status, inStore: true) == .killed(status.description))
+  }
+
+  @Test func `the end of a worker that owed an answer is the coordinator's`() {
+    #expect(
+      end(.signalled(SIGKILL), isOverdue: true)
+        == .killed("was ended by the coordinator: its answer was overdue"))
+    #expect(
+      end(.signalled(SIGSEGV), isOverdue: true) == .crashed("was killed by signal 11 (SIGSEGV)"))
   }
 
   @Test func `a crash in the store counts against the store`() {

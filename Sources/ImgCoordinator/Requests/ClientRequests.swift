@@ -309,7 +309,9 @@ final class JobChanges {
     if case .retry = change { starter.start(id) }
     let ended = pending.remove(id)
     let isByAge = ended != nil && ended?.requester == nil
-    log.note("job \(id): \(change.text)" + (isByAge ? ", because of --keep-jobs" : ""))
+    if let text = change.text(before: ended?.status) {
+      log.note("job \(id): \(text)" + (isByAge ? ", because of --keep-jobs" : ""))
+    }
     guard let ended, let (client, request) = takeRequester(of: ended) else { return }
     clients.answer(request, of: client) { () throws(StoreError) in
       .job(request, try jobs.status(of: id) ?? ended.status)
@@ -338,18 +340,27 @@ final class JobChanges {
 }
 
 extension ImageJobChange {
-  /// What was done, in the words of the log.
-  fileprivate var text: String {
+  /// What was done, in the words of the log; `nil` for a cancellation, whose job has a line at its end.
+  ///
+  /// - Parameter status: the job before the change; `nil` if it is not known.
+  fileprivate func text(before status: ImageJob?) -> String? {
     switch self {
     case .pause: "paused"
     case .resume: "resumed"
-    case .cancel: "cancelled"
+    case .cancel: nil
     case .retry(let includesFinal):
-      includesFinal ? "every failure is tried again" : "failures are tried again"
+      "tried again" + (status.map { Self.retried($0, includesFinal: includesFinal) } ?? "")
     case .setPriority(let priority): "has priority \(priority.rawValue)"
     case .unpin: "pins nothing any more"
     case .remove: "removed"
     }
+  }
+
+  private static func retried(_ status: ImageJob, includesFinal: Bool) -> String {
+    let counts = [
+      (includesFinal ? status.failed : status.retryable, "failed"), (status.cancelled, "cancelled"),
+    ]
+    return ": " + counts.filter { $0.0 > 0 }.map { "\($0) \($1)" }.joined(separator: ", ")
   }
 }
 

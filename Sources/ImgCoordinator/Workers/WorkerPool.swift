@@ -120,8 +120,9 @@ final class WorkerPool {
     poller.unregister(worker.exitDescriptor)
   }
 
+  /// Ends a worker that owes an answer for too long.
   func kill(_ id: WorkerID) {
-    workers[id]?.kill()
+    workers[id]?.killOverdue()
   }
 
   func killAll() {
@@ -360,10 +361,13 @@ extension WorkerEnd {
   /// - Parameters:
   ///   - isDraining: whether the worker was told to leave.
   ///   - hasCrashedInStore: whether the thread that crashed was in a call of the store.
-  init(_ status: ExitStatus, isDraining: Bool, hasCrashedInStore: Bool) {
+  ///   - isOverdue: whether the coordinator killed it because it owed an answer for too long.
+  init(_ status: ExitStatus, isDraining: Bool, hasCrashedInStore: Bool, isOverdue: Bool) {
     self =
       switch status {
       case .exited(0) where isDraining: .left
+      case .signalled(SIGKILL) where isOverdue:
+        .killed("was ended by the coordinator: its answer was overdue")
       case .signalled(SIGKILL), .signalled(SIGTERM): .killed(status.description)
       case .signalled where hasCrashedInStore: .crashedInStore(status.description)
       case .exited, .signalled: .crashed(status.description)

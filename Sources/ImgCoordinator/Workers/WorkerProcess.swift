@@ -11,8 +11,9 @@ final class WorkerProcess {
   let channel: Channel<WorkerMessage, CoordinatorMessage>
   private let child: ChildProcess
   private let heartbeat: WorkerHeartbeat
-  /// Why the coordinator killed it; `nil` when it did not, or when the scheduler wanted it.
+  /// Why the coordinator killed it; `nil` when it did not, or because an answer was overdue.
   private var killReason: String?
+  private var isOverdue = false
 
   /// Starts the program.
   ///
@@ -62,6 +63,12 @@ final class WorkerProcess {
     kill()
   }
 
+  /// Kills a process that owes an answer for too long.
+  func killOverdue() {
+    isOverdue = true
+    kill()
+  }
+
   /// Kills a process that the scheduler does not know.
   func killAndReap() {
     kill()
@@ -85,7 +92,8 @@ final class WorkerProcess {
     guard let status = child.reap() else { return nil }
     if let killReason { return .crashed("was ended: \(killReason)") }
     return WorkerEnd(
-      status, isDraining: isDraining, hasCrashedInStore: heartbeat.hasCrashedInStore)
+      status, isDraining: isDraining, hasCrashedInStore: heartbeat.hasCrashedInStore,
+      isOverdue: isOverdue)
   }
 }
 
@@ -159,6 +167,8 @@ struct ErrorOutput: Sendable {
   static let messageDelay = Duration.seconds(1)
   static let maximumMessageByteCount = 300
   static let maximumMessageLineCount = 2
+  /// What fontconfig says at each start of a decoder whose user has no directory for its cache. It needs none.
+  private static let harmlessLine = "Fontconfig error: No writable cache directories"
   /// A line is cut off here.
   static let maximumLineByteCount = 4_096
 
@@ -223,7 +233,8 @@ struct ErrorOutput: Sendable {
   private var isMessageFull: Bool { messageLines.count >= Self.maximumMessageLineCount }
 
   private mutating func add(_ text: String, at now: Instant) {
-    guard !text.isEmpty, !isMessageFull else { return }
+    guard !text.isEmpty, !isMessageFull, !messageLines.contains(text), text != Self.harmlessLine
+    else { return }
     if messageLines.isEmpty { messageDeadline = now + Self.messageDelay }
     messageLines.append(text)
   }
@@ -391,7 +402,8 @@ final class ErrorStreams {
 
   private func note(_ message: String, of stream: ErrorStream, at now: Instant) {
     guard let skipped = allowance.take(at: now) else { return }
-    let before = skipped == 0 ? "" : " (\(skipped) messages before it are not shown)"
+    let (noun, verb) = skipped == 1 ? ("message", "is") : ("messages", "are")
+    let before = skipped == 0 ? "" : " (\(skipped) \(noun) before it \(verb) not shown)"
     log.note("\(stream.name) says\(before): \(message)")
   }
 
