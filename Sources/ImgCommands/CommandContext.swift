@@ -257,14 +257,11 @@ package struct CommandContext {
   func jobs() throws -> JobSource {
     do {
       return .coordinator(try runningCoordinator())
-    } catch ClientError.unreachable(let socketPath, let reason) {
-      // That of a service is not looked for: its journal is elsewhere and belongs to another user.
+    } catch let error as ClientError where error.meansNoneRuns && readsJournal {
       try requireNoCoordinator()
-      prepareForJournal()
+      StoreCrash.prepareForJournal(self)
       let directory = settings.journalDirectory
-      guard let jobs = try JobSource.journal(ifPermittedIn: directory) else {
-        throw ClientError.unreachable(socketPath: socketPath, reason: reason)
-      }
+      guard let jobs = try JobSource.journal(ifPermittedIn: directory) else { throw error }
       if case .nothing = jobs {
         note("\(absence)\n")
       } else {
@@ -321,16 +318,6 @@ package struct CommandContext {
     throw ClientError.listensElsewhere(
       processID: owner.processID, socketPath: owner.socketPath,
       dataDirectory: settings.dataDirectory)
-  }
-
-  /// The jobs in the journal, if no coordinator runs.
-  func journalJobs() throws -> JobSource {
-    prepareForJournal()
-    return try JobSource(journalIn: settings.journalDirectory)
-  }
-
-  private func prepareForJournal() {
-    StoreCrash.prepareForJournal(self)
   }
 
   /// ``coordinator()``, if it uses the same store as ``store``.

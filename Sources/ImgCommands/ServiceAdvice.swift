@@ -1,6 +1,7 @@
 import ImgClient
 import ImgModel
 import ImgSettings
+import ImgSystem
 
 /// What to type about a coordinator that a service manager starts. Its settings are in its unit, and what
 /// `imgctl start` and `imgctl config` keep does not reach it.
@@ -32,6 +33,22 @@ extension CommandContext {
   func adviceToGoOn(with job: JobID) -> String {
     let start = settings.startsCoordinator ? "" : "systemctl start imgcoordinator, then "
     return "job \(job) is safe in the journal; to go on with it: \(start)imgctl wait \(job)"
+  }
+
+  /// Whether the jobs of the coordinator are in the journal of these settings. That of a service is not in the
+  /// default place.
+  var readsJournal: Bool { !settings.isOfService || settings.isNamed(.dataDirectory) }
+
+  /// The jobs in the journal, if no coordinator runs.
+  func journalJobs() throws -> JobSource {
+    StoreCrash.prepareForJournal(self)
+    return try JobSource(journalIn: settings.journalDirectory)
+  }
+
+  /// Where the journal of these settings is.
+  var placeOfJournal: JournalPlace {
+    if (try? FileStatus(at: settings.lockPath)) == nil { return .copy }
+    return settings.startsCoordinator ? .personal : .service
   }
 
   /// - Throws: ``UsageError`` if the coordinator at the socket is a service, which reads no kept settings.

@@ -128,7 +128,9 @@ extension StoreError: CustomStringConvertible {
 
   /// The remedy for a full disk.
   private var remedyOfFull: String {
-    content == .jobs ? "; free space on it, for example with imgctl cache reset" : ""
+    content == .jobs
+      ? "; free space on it, such as with imgctl remove --older-than 7d, and with imgctl cache clean if the store is "
+        + "on the same disk" : ""
   }
 
   /// The remedy for files of another release.

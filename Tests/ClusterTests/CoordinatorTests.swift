@@ -125,6 +125,8 @@ import Testing
     let looks: [([String], Int32, Int)] = [
       (["list"], 0, 3), (["status", "\(done.job)"], 0, 3), (["failures", "\(done.job)"], 0, 1),
       (["export", "\(done.job)", cluster.directory.file("out")], 0, 0),
+      (["list", "--autostart", "no"], 0, 3),
+      (["failures", "\(done.job)", "--socket", "/run/imgctl-test/control.sock"], 0, 1),
     ]
     for (command, exitCode, lineCount) in looks {
       let result = try cluster.begin(command).wait()
@@ -206,8 +208,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ["list"], ["failures", "1"], ["wait", "1"], ["pause", "1"], ["get", "http://127.0.0.1/"],
-    ["status"], ["limits"], ["watch", "1"],
+    ["wait", "1"], ["pause", "1"], ["get", "http://127.0.0.1/"], ["status"], ["limits"],
+    ["watch", "1"],
   ])
   func `commands start no coordinator at the socket of a service`(command: [String]) throws {
     let places = [
@@ -282,6 +284,20 @@ import Testing
     } else {
       #expect(result.messages.contains("job \(job) finished: 1 of 2 done, 1 failed"))
     }
+  }
+
+  @Test func `the status of the cluster is watched also after a restart, until Ctrl-C`() throws {
+    let run = try cluster.begin(["status", "--watch", "--json"])
+    func isShown(_ process: Int32) throws -> Bool {
+      try eventually { try run.lines().contains { $0.contains("\"pid\":\(process)") } }
+    }
+    #expect(try isShown(try cluster.runningCoordinator().processID))
+    try cluster.restartAfterCrash()
+    #expect(try isShown(try cluster.runningCoordinator().processID))
+    run.signal(SIGINT)
+    let result = try run.wait()
+    #expect(result.exitCode == 0)
+    #expect(result.messages == "the coordinator has gone; waiting for the next one\n")
   }
 
   @Test func `a command that follows a job says that no coordinator comes back`() throws {

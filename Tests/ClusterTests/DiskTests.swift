@@ -226,7 +226,7 @@ struct TightDiskTests {
     let refused = try cluster.imgctl("submit", try cluster.list(long))
     #expect(refused.exitCode == 3)
     #expect(refused.messages.contains("the list cannot be written: the journal in "))
-    #expect(refused.messages.contains("free space on it, for example with imgctl cache reset"))
+    #expect(refused.messages.contains("free space on it, such as with imgctl remove --older-than"))
 
     #expect(try cluster.imgctl(besides: coordinator, "cache", "reset").exitCode == 0)
     let last = try cluster.run(origin.pictures(20))

@@ -193,6 +193,9 @@ import Testing
       try cluster.imgctl("limits", "--transfers", "5").messages
         == "until the coordinator ends; to keep it: set IMGCTL_TRANSFERS=5 in /etc/default/imgctl\n"
     )
+    #expect(
+      try cluster.imgctl("config", "show").messages.hasSuffix(
+        "those of its unit and of /etc/default/imgctl, not those kept here\n"))
     let start = try cluster.imgctl("start", "--backoff", "3s")
     #expect(start.exitCode == 2)
     #expect(start.messages.hasSuffix("set IMGCTL_BACKOFF in /etc/default/imgctl, \(restart)"))
@@ -212,6 +215,19 @@ import Testing
       "; the store of the last coordinator is in \(cache[1]); to use it: --cache-dir \(cache[1])\n"
     #expect(try cluster.imgctl("list").messages.hasSuffix(hint))
     #expect(try !cluster.begin(["list"] + cache).wait().messages.contains("last coordinator"))
+    let url = origin.url("/p/0")
+    let commands = [
+      ["ls"], ["rm", url], ["get", url], ["clean"], ["reset"], ["stat"], ["verify"], ["compact"],
+    ]
+    for command in commands {
+      let refused = try cluster.begin(["cache"] + command).wait()
+      #expect(refused.exitCode == 2, "\(command)")
+      #expect(
+        refused.messages.hasSuffix(
+          "is in \(cache[1]); name the store: --cache-dir \(cache[1]), or --cache-dir "
+            + "\(cluster.dataDirectory)\n"))
+    }
+    #expect(try cluster.begin(["cache", "ls"] + cache).wait().lines.count == 1)
     #expect(try cluster.imgctl("start").messages.hasSuffix(hint))
     let log = String(
       decoding: try FileIO.contents(of: cluster.logPath, upTo: 1 << 20), as: UTF8.self)

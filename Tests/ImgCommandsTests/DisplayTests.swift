@@ -267,13 +267,13 @@ import Testing
 
   @Test func `jobs without a coordinator go on when one is started, unless they are paused`() {
     let waiting = status(.queued, done: 5, failed: 2)
-    #expect(
-      WaitingJobs([waiting, status(.paused), status(.finished, done: 20)]).note
-        == "job 7 has 13 waiting URLs; imgctl start continues it\n")
-    #expect(
-      WaitingJobs([waiting, status(.queued, isDelayed: true)]).note
-        == "2 jobs have 33 waiting URLs; imgctl start continues them\n")
-    #expect(WaitingJobs([status(.paused)]).note.isEmpty)
+    let one = WaitingJobs([waiting, status(.paused), status(.finished, done: 20)])
+    #expect(one.note(.personal) == "job 7 has 13 waiting URLs; imgctl start continues it\n")
+    let both = WaitingJobs([waiting, status(.queued, isDelayed: true)])
+    #expect(both.note(.personal) == "2 jobs have 33 waiting URLs; imgctl start continues them\n")
+    #expect(both.note(.service).hasSuffix("; systemctl start imgcoordinator continues them\n"))
+    #expect(both.note(.copy).contains("a copy: start no coordinator"))
+    #expect(WaitingJobs([status(.paused)]).note(.personal).isEmpty)
   }
 
   @Test func `the summary offers no retry without temporary failures`() {

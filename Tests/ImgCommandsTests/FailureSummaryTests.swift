@@ -68,6 +68,21 @@ import Testing
           + "--allow-network 192.168.1.1/32 --allow-network fd00::1/128; imgctl retry 7 --all;"))
   }
 
+  @Test func `advice is told apart from what has happened, and a list of failures is not advised`()
+  {
+    let blocked = Failure(
+      stage: .fetch, code: .blockedAddress,
+      detail: "10.0.0.1 is refused: private; to permit it: imgctl stop, then imgctl start")
+    #expect(blocked.sentence == "10.0.0.1 is refused: private")
+    var record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
+      counts: JobCounts(total: 1), submittedAt: .distantPast)
+    record.count(.failed(blocked))
+    let remedies = FailureReport(ImageJob(record)).remedies(areFailuresListed: true)
+    #expect(remedies.count == 1)
+    #expect(remedies.first?.contains("imgctl start --allow-network ") == true)
+  }
+
   @Test func `the most frequent reason has its own number`() {
     let causes = ["expired", "self-signed", "self-signed"].map {
       ("https://a.test/", certificate($0))

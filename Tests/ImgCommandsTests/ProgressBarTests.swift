@@ -235,7 +235,8 @@ extension ProgressBar {
   /// The seconds at which a line comes.
   private func lines(_ states: [(second: Double, ImageJob)]) -> [Double] {
     var cadence = LineCadence()
-    return states.filter { cadence.takes($0.1, at: .seconds($0.second)) }.map(\.second)
+    return states.filter { cadence.takes($0.1, as: "\($0.1.done)", at: .seconds($0.second)) }
+      .map(\.second)
   }
 
   @Test func `the first state is a line, then each change at most once a second`() {
@@ -247,6 +248,7 @@ extension ProgressBar {
   @Test func `an unchanged state is a line once a minute`() {
     let states = (0...180).map { (second: Double($0), status(1)) }
     #expect(lines(states) == [0, 60, 120, 180])
+    #expect(lines([(0, status(1)), (2, status(1, .paused)), (60, status(1, .paused))]) == [0, 60])
   }
 
   @Test func `the end is one line at once`() {

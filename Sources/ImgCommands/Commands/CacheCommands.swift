@@ -59,7 +59,8 @@ package struct CacheGetCommand: Command {
   ) throws -> ExitCode {
     try picture.check(for: Self.description.name)
     let url = try ImageURL(argument: text)
-    switch try context.store.thumbnail(of: fetch.name(of: url), choice) {
+    let store = try context.namedStore(for: Self.description.name)
+    switch try store.thumbnail(of: fetch.name(of: url), choice) {
     case .found(let found):
       try picture.deliver(
         found.bytes, found.record.thumbnail,
@@ -72,7 +73,7 @@ package struct CacheGetCommand: Command {
       let others = otherFormats.first.map {
         " as \(variant.format.rawValue), only as \($0.rawValue)"
       }
-      let original = try context.store.original(of: fetch.name(of: url), isLenient: true)
+      let original = try store.original(of: fetch.name(of: url), isLenient: true)
       let remedy =
         original == nil
         ? "imgctl get fetches it"
@@ -111,7 +112,7 @@ package struct CacheLsCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let now = context.now
-    try context.store.forEachRecord { record in
+    try context.namedStore(for: Self.description.name).forEachRecord { record in
       guard filter.admits(record, at: now) else { return true }
       if isJSON {
         try context.output.write(json: record)
@@ -313,7 +314,7 @@ package struct CacheRmCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
-    let removedCount = try context.store.removeRecords(of: names)
+    let removedCount = try context.namedStore(for: Self.description.name).removeRecords(of: names)
     // Last, so that a request that follows finds neither a record nor a remembered failure.
     context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())
@@ -355,9 +356,10 @@ package struct CacheCleanCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let now = context.now
-    let expiredCount = try context.store.expiredCount(at: now)
+    let store = try context.namedStore(for: Self.description.name)
+    let expiredCount = try store.expiredCount(at: now)
     let isInBackground = expiredCount > 0 && !isWaiting && context.sweepsInBackground()
-    let removedCount = isInBackground ? 0 : try context.store.removeExpired(at: now)
+    let removedCount = isInBackground ? 0 : try store.removeExpired(at: now)
     try context.answer(
       JSONObject([
         "expired": expiredCount, "removed": removedCount, "in_background": isInBackground,

@@ -27,7 +27,7 @@ package struct ListCommand: Command {
     }
     if !isJSON {
       try context.output.write(table.rendered(within: Output.columnCount))
-      if !jobs.isServed { context.note(waiting.note) }
+      if !jobs.isServed { context.note(waiting.note(context.placeOfJournal)) }
     }
     return .success
   }
@@ -74,7 +74,7 @@ extension CommandContext {
   /// A job that has ended, from the journal that no coordinator has open; `nil` if the job has not ended or the
   /// journal cannot be read. Then a coordinator tells.
   fileprivate func endedJobOfJournal(_ job: JobID) -> ImageJob? {
-    guard settings.startsCoordinator, let status = try? journalJobs().status(of: job),
+    guard readsJournal, let status = try? journalJobs().status(of: job),
       status.hasEnded
     else { return nil }
     return status
@@ -171,12 +171,14 @@ package struct FailuresCommand: Command {
     if case .table(let separator) = format {
       try context.output.write(FailureTable.header(separator))
     }
+    var details = FailureDetails()
     try jobs.results(of: job, isFailedOnly: true) { line in
+      details.add(line)
       guard case .failed(let failure, _) = line.outcome else { return }
       switch format {
       case .plain:
         let status = failure.httpStatus.map(String.init) ?? "-"
-        let texts = [HumanText.listed(line.url), failure.detail].map(HumanText.printable)
+        let texts = [HumanText.listed(line.url), failure.sentence].map(HumanText.printable)
         let cells = [failure.code.rawValue, status] + texts
         try context.output.write(cells.joined(separator: "\t") + "\n")
       case .table(let separator):
@@ -186,6 +188,11 @@ package struct FailuresCommand: Command {
           RequestedURL(line.url), index: line.index, place: line.place, failure)
         try context.output.write(json: JSONObject(["job": job], beside: picture))
       }
+    }
+    let status = try jobs.status(of: job)
+    if format != .json, status.hasEnded {
+      let remedies = FailureReport(status, details).remedies(areFailuresListed: true)
+      context.note(remedies.map { $0 + "\n" }.joined())
     }
     return .success
   }
@@ -214,7 +221,7 @@ package enum FailureTable {
       [
         "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
         text(failure.httpStatus), "\(failure.isRetryable)",
-        HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.detail),
+        HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.sentence),
       ], separator)
   }
 

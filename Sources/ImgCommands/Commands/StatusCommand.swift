@@ -30,7 +30,8 @@ package struct StatusCommand: Command {
     options: [watch, limits, .json] + OptionDescription.startingPlaces,
     notes: [
       "Starts no coordinator. If none runs, the command reads the status of a job from the "
-        + "journal. Everything else ends with exit code 3."
+        + "journal. Everything else ends with exit code 3.",
+      "--watch goes on when the coordinator is restarted; if none answers for 10s, the exit code is 3.",
     ],
     examples: [
       .init("imgctl status 7 --watch", "Shows job 7 until it has ended."),
@@ -81,8 +82,8 @@ package struct StatusCommand: Command {
     if let shortage = ShortageText(status, isOfService: context.settings.isOfService) {
       context.note(shortage.warning)
     }
-    if status.hasEnded { context.note(failures.remedies.map { $0 + "\n" }.joined()) }
-    if !isServed { context.note(WaitingJobs([status]).note) }
+    if status.hasEnded { context.note(failures.remedies().map { $0 + "\n" }.joined()) }
+    if !isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
   }
 
   /// For a terminal, whose lines it goes on below its number.
@@ -95,7 +96,7 @@ package struct StatusCommand: Command {
 
   private func showCluster(in context: CommandContext) throws -> ExitCode {
     let client = try context.runningCoordinator()
-    let screen = ClusterScreen(in: context, client: client, isJSON: isJSON)
+    var screen = ClusterScreen(in: context, client: client, isJSON: isJSON)
     if isWatching { try screen.watch() } else { try screen.show() }
     return .success
   }
@@ -104,10 +105,13 @@ package struct StatusCommand: Command {
 /// Shows the whole cluster for `imgctl status`, once or every second.
 struct ClusterScreen {
   private let context: CommandContext
-  private let client: Client
+  private var client: Client
   private let isJSON: Bool
 
   private static let refreshInterval = Duration.seconds(1)
+  /// How long the next coordinator may take to answer once one has gone.
+  private static let patience = Duration.seconds(10)
+  private static let pauseBetweenConnects = Duration.milliseconds(100)
   /// Moves to the first line and column and clears the screen (ECMA-48, CUP and ED).
   private static let clearScreen = "\u{1B}[H\u{1B}[J"
   /// The maximum number of jobs below the workers.
@@ -120,7 +124,10 @@ struct ClusterScreen {
   }
 
   func show() throws {
-    let status = try client.answer(.status)
+    try show(try client.answer(.status))
+  }
+
+  private func show(_ status: ClusterStatus) throws {
     let store = try storeView()
     if isJSON {
       try context.output.write(json: Self.report(status, store))
@@ -146,19 +153,45 @@ struct ClusterScreen {
     return try context.store.view()
   }
 
-  /// Shows the cluster until Ctrl-C, or until the coordinator ends.
-  func watch() throws {
+  /// Shows the cluster until Ctrl-C, or until no coordinator answers any more. A restart does not end it.
+  mutating func watch() throws {
     let signals = try SignalSource([SIGINT])
     var last: String?
     repeat {
-      if isJSON {
-        try showChange(since: &last)
-      } else {
-        try context.output.write(Output.obeysControls ? Self.clearScreen : "\n")
-        try show()
+      do {
+        try showAgain(since: &last)
+      } catch let error as ClientError where error.meansNoCoordinator {
+        guard try connectAgain(signals) else { return }
+        try showAgain(since: &last)
       }
     } while try !UnixSocket.waitReadable(
       signals.descriptor, until: .now + Self.refreshInterval)
+  }
+
+  private func showAgain(since last: inout String?) throws {
+    guard !isJSON else { return try showChange(since: &last) }
+    let status = try client.answer(.status)
+    try context.output.write(Output.obeysControls ? Self.clearScreen : "\n")
+    try show(status)
+  }
+
+  /// Connects to the next coordinator.
+  ///
+  /// - Returns: `false` after Ctrl-C.
+  private mutating func connectAgain(_ signals: SignalSource) throws -> Bool {
+    context.note("the coordinator has gone; waiting for the next one\n")
+    let deadline = ContinuousClock.now + Self.patience
+    while true {
+      do {
+        client = try context.runningCoordinator()
+        return true
+      } catch let error as ClientError where error.meansNoCoordinator {
+        guard ContinuousClock.now < deadline else { throw error }
+      }
+      let isInterrupted = try UnixSocket.waitReadable(
+        signals.descriptor, until: .now + Self.pauseBetweenConnects)
+      if isInterrupted { return false }
+    }
   }
 
   // MARK: - Text

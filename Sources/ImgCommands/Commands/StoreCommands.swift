@@ -4,6 +4,21 @@ import ImgModel
 package import ImgSettings
 import ImgSystem
 
+extension CommandContext {
+  /// ``store`` for a command about the store itself.
+  ///
+  /// - Throws: ``UsageError`` if the last coordinator of the data directory had its store elsewhere, and none is
+  ///   named.
+  func namedStore(for command: String) throws(UsageError) -> LocalStore {
+    guard !settings.isNamed(.cacheDirectory),
+      let other = LastCache.otherDirectory(than: settings)
+    else { return store }
+    throw UsageError(
+      "\(command): the store of the last coordinator of \(settings.dataDirectory) is in \(other); name the store: "
+        + "--cache-dir \(other.shellWord), or --cache-dir \(settings.cacheDirectory.shellWord)")
+  }
+}
+
 /// `imgctl cache compact`: returns the unused space of the store's file to the disk.
 package struct CacheCompactCommand: Command {
   package let isJSON: Bool
@@ -23,7 +38,7 @@ package struct CacheCompactCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let compaction = try context.store.compact()
+    let compaction = try context.namedStore(for: Self.description.name).compact()
     if isJSON {
       try context.output.write(
         json: JSONObject([
@@ -57,15 +72,16 @@ package struct CacheResetCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    let store = try context.namedStore(for: Self.description.name)
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
-      guard try context.store.removeFiles() else {
+      guard try store.removeFiles() else {
         let directory = context.settings.storeDirectory
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {
-      try context.confirm(try loss(in: context), for: Self.description.name, consent)
-      try context.store.reset()
+      try context.confirm(try Self.loss(in: store), for: Self.description.name, consent)
+      try store.reset()
     }
     try context.answer(
       JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
@@ -73,13 +89,13 @@ package struct CacheResetCommand: Command {
     return .success
   }
 
-  private func loss(in context: CommandContext) throws -> String {
+  private static func loss(in store: LocalStore) throws -> String {
     var originalCount = 0
-    try context.store.forEachRecord {
+    try store.forEachRecord {
       if $0.kind == .original { originalCount += 1 }
       return true
     }
-    let statistics = try context.store.statistics() ?? CacheStatistics()
+    let statistics = try store.statistics() ?? CacheStatistics()
     return "removes \(HumanText.count(statistics.recordCount, of: "record")), "
       + "\(HumanText.size(statistics.byteCount)), of them "
       + "\(HumanText.count(originalCount, of: "original")) and \(statistics.pinnedCount) pinned by jobs"
@@ -101,7 +117,7 @@ package struct CacheStatCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let statistics = try context.store.statistics()
+    let statistics = try context.namedStore(for: Self.description.name).statistics()
     if isJSON {
       try context.output.write(json: statistics ?? CacheStatistics())
     } else if let statistics {
@@ -170,7 +186,8 @@ package struct CacheVerifyCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     var report = Report()
-    let checkedCount = try context.store.verify(isRepairing: isRepairing) { defect in
+    let store = try context.namedStore(for: Self.description.name)
+    let checkedCount = try store.verify(isRepairing: isRepairing) { defect in
       report.defects += 1
       if isJSON {
         try context.output.write(json: defect)

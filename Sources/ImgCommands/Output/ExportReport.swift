@@ -47,7 +47,7 @@ struct ExportTally {
 
   mutating func addUnmade(_ entry: LineResult, _ failure: Failure) {
     unmade.add(
-      "\(HumanText.source(HumanText.listed(entry.url))) (\(failure.code.rawValue): \(failure.detail))"
+      "\(HumanText.source(HumanText.listed(entry.url))) (\(failure.code.rawValue): \(failure.sentence))"
     )
   }
 }

@@ -124,8 +124,9 @@ struct JobFollower {
       }
       if isOnTerminal {
         context.redraw(line.draw(current.line(columns: Terminal.messageColumns)))
-      } else if cadence.takes(status, at: now - start) {
-        context.note(current.plainLine + "\n")
+      } else {
+        let text = current.plainLine
+        if cadence.takes(status, as: text, at: now - start) { context.note(text + "\n") }
       }
     }
   }
@@ -346,19 +347,23 @@ package struct LineCadence: Sendable {
   private static let interval = Duration.seconds(1)
   private static let unchangedInterval = Duration.seconds(60)
 
-  private var last: (status: ImageJob, at: Duration)?
+  private var last: (status: ImageJob, line: String, at: Duration)?
 
   package init() {}
 
-  /// - Parameter elapsed: the time since a fixed moment. It never decreases.
+  /// - Parameters:
+  ///   - line: its text, which does not tell all of the state.
+  ///   - elapsed: the time since a fixed moment. It never decreases.
   /// - Returns: whether the state becomes the next line.
-  package mutating func takes(_ status: ImageJob, at elapsed: Duration) -> Bool {
+  package mutating func takes(
+    _ status: ImageJob, as line: String, at elapsed: Duration
+  ) -> Bool {
     if let last {
-      let isChanged = status != last.status
+      let isChanged = status != last.status && line != last.line
       let interval = isChanged ? Self.interval : Self.unchangedInterval
       guard isChanged && status.hasEnded || elapsed - last.at >= interval else { return false }
     }
-    last = (status, elapsed)
+    last = (status, line, elapsed)
     return true
   }
 }

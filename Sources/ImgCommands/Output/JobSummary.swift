@@ -37,7 +37,7 @@ package struct JobSummary: Sendable {
           + "imgctl export \(status.job) DIR --fetch")
     }
     if let diskNote { lines.append(diskNote) }
-    lines += report.remedies
+    lines += report.remedies()
     if let limitNote { lines.append(limitNote) }
     return lines.map { $0 + "\n" }.joined()
   }
@@ -99,10 +99,9 @@ package struct FailureReport: Sendable {
     (group.count > 1 ? "such as " : "") + firstSentence(of: group.message)
   }
 
-  /// What follows is advice, for which ``remedies`` have more room.
+  /// What follows is advice, for which ``remedies(areFailuresListed:)`` have more room.
   fileprivate static func firstSentence(of message: String) -> String {
-    let end = message.firstRange(of: "; ")?.lowerBound ?? message.endIndex
-    return HumanText.printable(String(message[..<end]))
+    HumanText.printable(message.withoutAdvice)
   }
 
   private static func advice(of message: String) -> String? {
@@ -110,7 +109,9 @@ package struct FailureReport: Sendable {
   }
 
   /// What can be done about the failures, and about lines that were cancelled: one line for each kind.
-  package var remedies: [String] {
+  ///
+  /// - Parameter areFailuresListed: whether the user sees the list of all failures.
+  package func remedies(areFailuresListed: Bool = false) -> [String] {
     let job = status.job
     var lines: [String] = []
     if details.pageCount > 1 {
@@ -141,7 +142,9 @@ package struct FailureReport: Sendable {
         ? "" : (status.retryable == status.failed ? "all" : "\(status.retryable)") + " of them "
       lines.append("\(status.failed) failed, \(which)temporarily: imgctl retry \(job)")
     }
-    if status.failed > 0 { lines.append("list the failures: imgctl failures \(job)") }
+    if status.failed > 0, !areFailuresListed {
+      lines.append("list the failures: imgctl failures \(job)")
+    }
     if status.cancelled > 0, status.retryable == 0 {
       lines.append("to continue the \(cancelled): imgctl retry \(job)")
     }
@@ -179,6 +182,18 @@ enum CertificateAdvice {
   /// Other failures of TLS are the server's.
   static func concerns(_ code: ImageError.Code, _ message: String) -> Bool {
     code == .tlsFailure && message.contains("certificate")
+  }
+}
+
+extension Failure {
+  /// What has happened. The advice that may follow it in the detail names no data directory, so it is told apart,
+  /// once for all failures.
+  var sentence: String { detail.withoutAdvice }
+}
+
+extension String {
+  fileprivate var withoutAdvice: String {
+    String(self[..<(firstRange(of: "; ")?.lowerBound ?? endIndex)])
   }
 }
 
@@ -289,13 +304,28 @@ package struct WaitingJobs: Sendable {
   }
 
   /// One line with a line feed; empty if there are none.
-  package var note: String {
+  package func note(_ place: JournalPlace) -> String {
     guard let first = jobs.first else { return "" }
     let (subject, object) =
       jobs.count == 1 ? ("job \(first) has", "it") : ("\(jobs.count) jobs have", "them")
-    return "\(subject) \(HumanText.count(waitingCount, of: "waiting URL")); "
-      + "imgctl start continues \(object)\n"
+    let advice =
+      switch place {
+      case .personal: "imgctl start continues \(object)"
+      case .service: "systemctl start imgcoordinator continues \(object)"
+      case .copy: "this is a copy: start no coordinator here while the real one runs"
+      }
+    return "\(subject) \(HumanText.count(waitingCount, of: "waiting URL")); \(advice)\n"
   }
+}
+
+/// Where a journal is that no coordinator has open.
+package enum JournalPlace: Sendable {
+  /// In a data directory that commands start a coordinator for.
+  case personal
+  /// In that of a service.
+  case service
+  /// In a directory that never had a coordinator.
+  case copy
 }
 
 extension ImageError.Code {
