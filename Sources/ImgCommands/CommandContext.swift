@@ -73,34 +73,6 @@ package struct CommandContext {
     note("no store in \(settings.cacheDirectory) yet\n")
   }
 
-  /// Prints the result of a change to a job: its status as JSON, or a sentence.
-  func show(
-    _ status: ImageJob, isJSON: Bool, orSay sentence: String
-  ) throws -> ExitCode {
-    try answer(status.withoutCookies, isJSON: isJSON, orSay: sentence)
-    return .success
-  }
-
-  /// Makes one change to several jobs. One that the coordinator refuses keeps no other from it.
-  func change(
-    _ jobs: [JobID], _ change: ImageJobChange, isJSON: Bool, orSay sentence: (ImageJob) -> String
-  ) throws -> ExitCode {
-    let client = try coordinator(of: jobs)
-    var code = ExitCode.success
-    for job in jobs {
-      do {
-        let status = try client.answer(.change(job, change))
-        _ = try show(status, isJSON: isJSON, orSay: sentence(status))
-      } catch ClientError.refused(let reason, let message) where !reason.meansNoCoordinator {
-        let refusal = ClientError.refused(reason, message: message)
-        guard jobs.count > 1 else { throw refusal }
-        report(refusal)
-        code = .wrongUse
-      }
-    }
-    return code
-  }
-
   /// Writes a value for programs, or a sentence for people.
   func answer(_ value: some Encodable, isJSON: Bool, orSay sentence: String) throws {
     if isJSON { try output.write(json: value) } else { note(sentence + "\n") }
