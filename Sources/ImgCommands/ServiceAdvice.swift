@@ -29,6 +29,13 @@ enum ServiceAdvice {
 }
 
 extension CommandContext {
+  /// A failure of one picture, with advice for its coordinator. A failure itself has that for one without a service.
+  func text(of failure: Failure) -> String {
+    guard settings.isOfService, failure.code == .blockedAddress else { return "\(failure)" }
+    return "\(failure.code.rawValue): \(failure.sentence); to permit it: "
+      + ServiceAdvice.change("IMGCTL_ALLOW_NETWORK=CIDR")
+  }
+
   /// How a job goes on that is in the journal of a coordinator that has gone.
   func adviceToGoOn(with job: JobID) -> String {
     let start = settings.startsCoordinator ? "" : "systemctl start imgcoordinator, then "

@@ -1,4 +1,5 @@
 import ImgModel
+import ImgSettings
 import Testing
 
 @testable import ImgCommands
@@ -74,6 +75,14 @@ import Testing
       stage: .fetch, code: .blockedAddress,
       detail: "10.0.0.1 is refused: private; to permit it: imgctl stop, then imgctl start")
     #expect(blocked.sentence == "10.0.0.1 is refused: private")
+    let output = Output(descriptor: 1)
+    let service = CommandContext(
+      settings: Settings(socketPath: "/run/imgctl/control.sock", dataDirectory: "/nowhere"),
+      output: output, messages: output)
+    #expect(
+      service.text(of: blocked)
+        == "blocked_address: 10.0.0.1 is refused: private; to permit it: set IMGCTL_ALLOW_NETWORK=CIDR in "
+        + "/etc/default/imgctl, then: systemctl restart imgcoordinator")
     var record = JobRecord(
       id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
       counts: JobCounts(total: 1), submittedAt: .distantPast)

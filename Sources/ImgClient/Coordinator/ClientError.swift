@@ -107,7 +107,7 @@ package enum ClientError: Error, CustomStringConvertible {
     case .listensElsewhere: ("name that with --socket", "set socketPath to that")
     case .notAutostarted:
       (
-        "start its service, such as with systemctl start imgcoordinator, or give --autostart yes",
+        "start its service, such as with systemctl start imgcoordinator",
         "start its service, such as with systemctl start imgcoordinator, or set startsCoordinator"
       )
     case .otherStore(_, _, _, let status):

@@ -195,8 +195,9 @@ package struct GetCommand: Command {
     while case .nothing(let failure, _) = found, failure.code != .cancelled,
       let next = rest.popFirst()
     {
+      let text = context.text(of: failure)
       context.note(
-        "imgctl: \(HumanText.source(source)): \(failure); trying \(HumanText.source(next))\n")
+        "imgctl: \(HumanText.source(source)): \(text); trying \(HumanText.source(next))\n")
       source = next
       found = try find(
         source, options.withoutDelay(fetch: fetchOptions(of: next)), in: context, previews)
@@ -230,7 +231,8 @@ package struct GetCommand: Command {
     case .nothing(let failure, let timings):
       if isJSON { try context.output.write(json: report) }
       let advice = Self.advice(on: failure, timings).map { "; \($0)" } ?? ""
-      context.report(error: "\(HumanText.source(source)): \(failure)\(advice)")
+      let text = context.text(of: failure)
+      context.report(error: "\(HumanText.source(source)): \(text)\(advice)")
       return .someFailed
     }
     return .success

@@ -109,7 +109,8 @@ package struct InfoCommand: Command {
         if isJSON {
           try context.output.write(json: JSONObject.picture(RequestedURL(source), failure))
         }
-        context.report(error: "\(HumanText.source(source)): \(failure)")
+        let text = context.text(of: failure)
+        context.report(error: "\(HumanText.source(source)): \(text)")
         return .someFailed
       }
     }
