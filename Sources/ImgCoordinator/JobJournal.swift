@@ -106,8 +106,8 @@ struct GatheredOutcomes {
   static let maximumCount = 512
 
   /// Adds an operation. All but outcomes and starts have a client or a job that waits for them.
-  mutating func add(_ operation: JournalOperation, at now: Instant) {
-    if operations.isEmpty { deadline = now + Self.longestWait }
+  mutating func add(_ operation: JournalOperation, at now: @autoclosure () -> Instant) {
+    if operations.isEmpty { deadline = now() + Self.longestWait }
     operations.append(operation)
     switch operation {
     case .record, .start: isComplete = isComplete || operations.count >= Self.maximumCount

@@ -30,7 +30,9 @@ enum JournalRecord {
 
   /// - Parameter body: the number of the layout and the content.
   static func encode(_ body: [UInt8], for key: [UInt8]) -> [UInt8] {
-    var record = [UInt8](repeating: 0, count: RecordChecksum.byteCount)
+    var record: [UInt8] = []
+    record.reserveCapacity(RecordChecksum.byteCount + body.count)
+    record.append(littleEndian: UInt64(0))
     record.append(contentsOf: body)
     var bytes = record.mutableSpan
     bytes.write(littleEndian: checksum(of: bytes.span, for: key.span), at: 0)
@@ -74,7 +76,9 @@ enum JournalKey {
   }
 
   static func line(_ id: JobID, index: Int) -> [UInt8] {
-    var key = job(id)
+    var key: [UInt8] = []
+    key.reserveCapacity(lineByteCount)
+    key.append(bigEndian: id.rawValue)
     key.append(bigEndian: UInt64(index))
     return key
   }
@@ -220,10 +224,12 @@ enum OutcomeRecord {
   static func encode(_ outcome: Outcome, round: Int) -> [UInt8] {
     switch outcome {
     case .done(let thumbnail, let fromCache, let bytesFetched):
-      var record = [
-        done, fromCache ? 1 : 0, thumbnail.format.storedNumber, thumbnail.isDamaged ? 1 : 0,
-      ]
+      var record: [UInt8] = []
       record.reserveCapacity(doneByteCount)
+      record.append(done)
+      record.append(fromCache ? 1 : 0)
+      record.append(thumbnail.format.storedNumber)
+      record.append(thumbnail.isDamaged ? 1 : 0)
       record.append(littleEndian: UInt32(clamping: thumbnail.width))
       record.append(littleEndian: UInt32(clamping: thumbnail.height))
       record.append(littleEndian: UInt32(clamping: thumbnail.byteCount))
