@@ -46,9 +46,10 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
   /// The name under which the picture of a URL is stored.
   package func name(of url: ImageURL) -> PictureName {
     let sent = cookies.matching(url)
-    let fields = headers(for: url)
+    let fields = headers(for: url).coded
     return PictureName(
-      text: nameText(of: url), headers: fields + (sent.isEmpty ? [] : [HeaderField(cookies: sent)]))
+      text: nameText(of: url),
+      headers: sent.isEmpty ? fields : fields + [HeaderField(cookies: sent)])
   }
 
   /// The options of a request for the URL, without the header fields and cookies that are for others.
@@ -58,6 +59,9 @@ package struct FetchOptions: Hashable, Sendable, Fielded {
     options.cookies = cookies.matching(url)
     return options
   }
+
+  /// Whether they are the same for every URL, see ``narrowed(to:)``.
+  package var isForEveryURL: Bool { headers.boundToHosts.isEmpty && cookies.isEmpty }
 
   /// What of the options may be secret.
   package var secrets: RequestSecrets {
@@ -352,8 +356,9 @@ package struct QueryFilter: Hashable, Sendable {
   ///
   /// - Parameter url: a URL without a fragment.
   package func filtered(_ url: String) -> String {
+    guard !patterns.isEmpty else { return url }
     let bytes = Array(url.utf8)
-    guard !patterns.isEmpty, let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return url }
+    guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return url }
     let patterns = patterns.map { Glob(PercentEncoding.completed(Array($0.utf8)[...])) }
     let parameters = bytes[(mark + 1)...]
       .split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
