@@ -331,3 +331,34 @@ import Testing
     #expect(list.rangeCount == (set.isEmpty ? 0 : gaps + 1))
   }
 }
+
+@Suite struct PositionHeapTests {
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `the first position is the least of those that have not left`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var heap = PositionHeap()
+    var expected: Set<Int> = []
+    for _ in 0..<2_000 {
+      let position = Int.random(in: 0..<300, using: &random)
+      if Bool.random(using: &random) {
+        heap.insert(position)
+        expected.insert(position)
+      } else {
+        heap.remove(position)
+        expected.remove(position)
+      }
+      #expect(heap.first == expected.min())
+    }
+  }
+
+  @Test func `positions that leave behind one that stays are dropped`() {
+    var heap = PositionHeap()
+    heap.insert(0)
+    for position in 1...10_000 {
+      heap.insert(position)
+      heap.remove(position)
+    }
+    #expect(heap.first == 0)
+    #expect(heap.entries.count < 100)
+  }
+}

@@ -72,7 +72,8 @@ package struct NumberedTable<Key: Numbered, Value> {
     }
   }
 
-  private mutating func insert(_ element: Value, for key: Key) {
+  /// - Precondition: there is no such element.
+  fileprivate mutating func insert(_ element: Value, for key: Key) {
     if 2 * (count + 1) > positions.count { grow() }
     positions[freePlace(for: key)] = Int32(count)
     keys.append(key)
@@ -86,14 +87,15 @@ package struct NumberedTable<Key: Numbered, Value> {
     let position = Int(positions[place])
     freePlace(place)
     // The last one takes the position.
-    let last = count - 1
-    if position != last, let moved = self.place(of: keys[last]) {
+    let moved = position == count - 1 ? nil : self.place(of: keys[count - 1])
+    let last = keys.removeLast()
+    var removed = values.removeLast()
+    if let moved {
       positions[moved] = Int32(position)
-      keys.swapAt(position, last)
-      values.swapAt(position, last)
+      keys[position] = last
+      swap(&values[position], &removed)
     }
-    keys.removeLast()
-    return values.removeLast()
+    return removed
   }
 
   // MARK: - Places
@@ -174,11 +176,13 @@ package struct NumberedSet<Key: Numbered> {
   @discardableResult
   mutating func insert(_ key: Key) -> Bool {
     guard !table.contains(key) else { return false }
-    table.set(key, to: ())
+    table.insert((), for: key)
     return true
   }
 
-  mutating func remove(_ key: Key) { table.remove(key) }
+  /// - Returns: whether it was there.
+  @discardableResult
+  mutating func remove(_ key: Key) -> Bool { table.remove(key) != nil }
 }
 
 /// First in, first out, both in constant time on average.

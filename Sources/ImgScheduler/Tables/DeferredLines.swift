@@ -180,13 +180,13 @@ package struct PositionList {
 /// then until it gets a slot.
 package struct LookupOrder {
   /// Positions of the lines that wait for a look-up or are being looked up.
-  private var unanswered = PriorityQueue<Int, Int>()
+  private var unanswered = PositionHeap()
   /// Positions of the lines that the store does not have and that wait behind earlier ones.
   private var held = PriorityQueue<Int, Int>()
   private var items = NumberedTable<Int, WorkID>()
 
   /// A line waits for its look-up from now on.
-  mutating func begin(_ position: Int) { unanswered.set(position, to: position) }
+  mutating func begin(_ position: Int) { unanswered.insert(position) }
 
   /// A line has its answer, has left, or holds later ones up no more.
   mutating func end(_ position: Int) { unanswered.remove(position) }
@@ -208,8 +208,52 @@ package struct LookupOrder {
   /// The item of the first line that waits behind others, if no line before it is being looked up.
   package var next: WorkID? {
     guard let first = held.first?.key else { return nil }
-    if let earliest = unanswered.first?.key, earliest < first { return nil }
+    if let earliest = unanswered.first, earliest < first { return nil }
     return items[first]
+  }
+}
+
+/// Positions of which the first is known. Those of hits come and go one by one, so that one that leaves is only left
+/// out of the set: the heap drops it when it would be the first, or when most of the heap has left.
+struct PositionHeap {
+  private var present = NumberedSet<Int>()
+  /// A binary heap of them, and of positions that have left.
+  private(set) var entries: [Int] = []
+
+  /// So many that have left do not matter.
+  private static let smallestCount = 64
+
+  var first: Int? { entries.first }
+
+  mutating func insert(_ position: Int) {
+    guard present.insert(position) else { return }
+    var child = entries.count
+    entries.append(position)
+    while child > 0, case let parent = (child - 1) / 2, entries[child] < entries[parent] {
+      entries.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  mutating func remove(_ position: Int) {
+    guard present.remove(position) else { return }
+    while let first = entries.first, !present.contains(first) { removeFirst() }
+    // In order, they are a heap.
+    if entries.count > 2 * present.count + Self.smallestCount { entries = present.keys.sorted() }
+  }
+
+  private mutating func removeFirst() {
+    entries.swapAt(0, entries.count - 1)
+    entries.removeLast()
+    var parent = 0
+    while true {
+      let left = 2 * parent + 1
+      guard left < entries.count else { return }
+      let child = left + 1 < entries.count && entries[left + 1] < entries[left] ? left + 1 : left
+      guard entries[child] < entries[parent] else { return }
+      entries.swapAt(child, parent)
+      parent = child
+    }
   }
 }
 

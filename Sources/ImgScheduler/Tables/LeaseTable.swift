@@ -50,8 +50,9 @@ extension Lease {
 /// and changes nothing.
 package struct LeaseTable {
   private var leases = NumberedTable<LeaseID, Lease>()
-  /// The look-ups that hold later lines up, and until when.
-  private var lookupDeadlines = PriorityQueue<LeaseID, Instant>()
+  /// The look-ups that hold later lines up, and until when: in the order in which they began, with some that have
+  /// ended. The first has not.
+  private var lookupDeadlines = FIFO<(lease: LeaseID, until: Instant)>()
   private var lastNumber: UInt64 = 0
   /// Answers to leases that have ended.
   package private(set) var lateAnswerCount = 0
@@ -104,30 +105,35 @@ package struct LeaseTable {
       return nil
     }
     leases.remove(id)
-    lookupDeadlines.remove(id)
+    dropEndedLookups()
     return lease
   }
 
   // MARK: - Look-ups that take long
 
   /// When the next look-up ceases to hold later lines up; `nil` when none does.
-  var lookupDeadline: Instant? { lookupDeadlines.first?.priority }
+  var lookupDeadline: Instant? { lookupDeadlines.first?.until }
 
-  /// - Precondition: the lease has not ended, and is one of a look-up.
+  /// - Precondition: the lease has not ended, is one of a look-up, and has the latest deadline.
   mutating func setLookupDeadline(_ moment: Instant, of id: LeaseID) {
-    guard let lease = leases[id], lease.purpose == .lookup else {
-      preconditionFailure("\(id) is no look-up")
+    precondition(leases[id]?.purpose == .lookup, "\(id) is no look-up")
+    lookupDeadlines.append((id, moment))
+  }
+
+  private mutating func dropEndedLookups() {
+    while let first = lookupDeadlines.first, !leases.contains(first.lease) {
+      _ = lookupDeadlines.removeFirst()
     }
-    lookupDeadlines.set(id, to: moment)
   }
 
   /// Takes the look-ups that hold later lines up no more.
   mutating func takeOverdueLookups(at now: Instant) -> [Lease] {
     var overdue: [Lease] = []
     while let (id, until) = lookupDeadlines.first, until <= now {
-      lookupDeadlines.remove(id)
       guard let lease = leases[id] else { preconditionFailure("\(id) has ended") }
       overdue.append(lease)
+      _ = lookupDeadlines.removeFirst()
+      dropEndedLookups()
     }
     return overdue
   }
