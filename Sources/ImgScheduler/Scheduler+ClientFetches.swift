@@ -338,6 +338,7 @@ package struct FileReadTable {
 
   /// An item ends.
   mutating func end(_ item: WorkID) {
+    guard !waiting.isEmpty || !begun.isEmpty else { return }
     waiting.remove(item)
     begun.remove(item)
   }

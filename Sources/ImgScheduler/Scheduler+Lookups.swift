@@ -14,10 +14,11 @@ extension Scheduler {
   mutating func dispatchLookups() {
     var batches = BatchCollector()
     while workers.contains(where: { $0.takesLookups }), let id = nextLookup() {
-      guard let item = work[id],
+      let item = work.item(id)
+      guard
         let worker = workers.choose(
           digest: item.digest, where: { $0.takesLookups }, load: { $0.lookupCount })
-      else { preconditionFailure("what is next is there, and a worker takes it") }
+      else { preconditionFailure("a worker takes what is next") }
       let lease = fetches.leases.grant(.lookup, of: id, to: worker, at: now.instant)
       workers.hold(lease, as: .lookup, by: worker)
       if item.waiters.contains(where: { $0.job != nil }) {
@@ -50,18 +51,12 @@ extension Scheduler {
   /// - Returns: the item if it is new and needs a look-up; `nil` when the line has joined
   ///   another or is no URL.
   private mutating func takeUp(_ line: QueuedLine, of id: JobID) -> WorkID? {
-    guard let (options, isPinning, command) = jobs.terms(of: id) else {
-      preconditionFailure("\(id) has ended")
-    }
-    switch jobs.lacksHeaders(id) ? .failure(.lostHeaders) : line.url {
+    guard let terms = jobs.terms(of: id) else { preconditionFailure("\(id) has ended") }
+    switch terms.lacksHeaders ? .failure(.lostHeaders) : line.url {
     case .success(let url):
-      let waiter = Waiter(
-        who: .line(id, index: line.index), expiry: options.expiry,
-        isPinning: isPinning && options.keep != .none, priority: options.priority,
-        arrivalTag: jobs.servedTag(at: options.priority), command: command,
-        timeout: options.timeout, hostRatePerMinute: options.hostRatePerMinute,
-        attempts: options.attempts)
-      let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, options: options)
+      let waiter = terms.waiter(
+        of: id, index: line.index, arrivalTag: jobs.servedTag(at: terms.options.priority))
+      let (item, isNew, isMoreUrgent) = addWaiter(waiter, url: url, terms.request)
       if isMoreUrgent { enqueue(item) }
       return isNew ? item : nil
     case .failure(let failure):
@@ -72,23 +67,17 @@ extension Scheduler {
 
   // MARK: - Items
 
-  /// Makes `waiter` wait for the URL as the options want it; it joins the item of equal requests. The caller
+  /// Makes `waiter` wait for the URL as the request wants it; it joins the item of equal requests. The caller
   /// puts the item where its urgency belongs.
   ///
   /// - Returns: the item, whether it is new, and whether an older one is more urgent now.
   mutating func addWaiter(
-    _ waiter: Waiter, url: ImageURL, options: RequestOptions
+    _ waiter: Waiter, url: ImageURL, _ wanted: SharedRequest
   ) -> (id: WorkID, isNew: Bool, isMoreUrgent: Bool) {
-    var request = options.request
-    request.fetch = request.fetch.narrowed(to: url)
-    // A client that has a local URL has the picture already.
-    if url.isLocal { request.keep = request.keep.withoutOriginal }
-    let name = request.fetch.name(of: url)
-    let subject = WorkItem.Subject(WorkItem.Key(name: name, request: request), url)
+    let shared = wanted.narrowed(to: url)
+    let name = shared.request.fetch.name(of: url)
+    let subject = WorkItem.Subject(WorkItem.Key(name: name, shared), url)
     if let id = work.openItem(for: subject) { return (id, false, join(waiter, id)) }
-    for keep in request.keep.equivalents {
-      if let id = work.openItem(for: subject.keeping(keep)) { return (id, false, join(waiter, id)) }
-    }
     return (add(subject, waiter).id, true, false)
   }
 
@@ -131,9 +120,9 @@ extension Scheduler {
   /// The item goes on to a stage, and the jobs whose lines wait count it there.
   mutating func move(_ id: WorkID, to stage: WorkItem.Stage) {
     let former = work.move(id, to: stage, defaultExpiry: limits.defaultExpiry)
-    let item = work.item(id)
+    let (waiters, host) = work.read(id) { ($0.waiters, $0.host) }
     effects += jobs.count(
-      item.waiters, at: id, host: item.host,
+      waiters, at: id, host: host,
       by: StageNumbers(stage) + StageNumbers(former) * -1, at: now.wall)
   }
 
@@ -147,13 +136,13 @@ extension Scheduler {
         continue
       }
       jobs.assignStartTags(to: id, in: &work)
-      let item = work.item(id)
-      jobs.serve(item.urgency)
-      complete(
-        id,
-        with: .done(
-          hit.thumbnail, fromCache: !item.wasFetched || item.hasAskedForStale, bytesFetched: 0))
-      if stale.contains(hit.lease) { revalidate(item) }
+      let served = stale.contains(hit.lease) ? work.item(id) : nil
+      let (urgency, isFromCache) = work.read(id) {
+        ($0.urgency, !$0.wasFetched || $0.hasAskedForStale)
+      }
+      jobs.serve(urgency)
+      complete(id, with: .done(hit.thumbnail, fromCache: isFromCache, bytesFetched: 0))
+      if let served { revalidate(served) }
     }
     for lease in results.originals {
       guard let item = fetches.end(lease, of: worker, in: &workers, at: now.instant) else {
@@ -211,7 +200,7 @@ extension Lease.Granted {
 struct BatchCollector {
   private struct Group {
     let worker: WorkerID
-    let request: ThumbnailRequest
+    let request: SharedRequest
     let retention: Retention
     let isUrgent: Bool
     let takesStale: Bool
@@ -219,7 +208,7 @@ struct BatchCollector {
 
     func includes(_ granted: Lease.Granted, takesStale: Bool) -> Bool {
       worker == granted.worker && self.takesStale == takesStale && isUrgent == granted.isUrgent
-        && retention == granted.item.granted && request == granted.item.key.request
+        && retention == granted.item.granted && request.isEqual(to: granted.item.key.shared)
     }
   }
 
@@ -234,7 +223,7 @@ struct BatchCollector {
     } else {
       groups.append(
         Group(
-          worker: granted.worker, request: granted.item.key.request,
+          worker: granted.worker, request: granted.item.key.shared,
           retention: granted.item.granted, isUrgent: granted.isUrgent, takesStale: takesStale,
           items: [assignment]))
     }
@@ -244,7 +233,7 @@ struct BatchCollector {
     groups.flatMap { group in
       Self.framed(group.items).map { items in
         let batch = Batch(
-          group.request, retention: group.retention, isUrgent: group.isUrgent, items: items,
+          group.request.request, retention: group.retention, isUrgent: group.isUrgent, items: items,
           takesStale: group.takesStale)
         return .send(message(batch), to: group.worker)
       }
@@ -319,18 +308,6 @@ extension Scheduler {
       guard !askable.isEmpty else { continue }
       askable.forEach { awaitLookup($0.id) }
       fetches.sources.noteChange(of: id)
-    }
-  }
-}
-
-extension Keep {
-  /// The policies of requests that join each other: they have the same result, and an original is kept for one of
-  /// them only where that is cheap.
-  fileprivate var equivalents: [Keep] {
-    switch self {
-    case .thumbnail: [.auto]
-    case .auto: [.thumbnail]
-    case .none, .original, .undecodedOriginal, .all, .facts, .allFacts, .pixelFacts: []
     }
   }
 }

@@ -58,10 +58,13 @@ extension Scheduler {
       let ended = conclude(id)
       return tell(ended.waiters, outcome.fetched(ended.unreportedByteCount), timings)
     }
-    let departure = work.change(id) { $0.serve(bytesFetched: byteCount) }
+    let (departure, isOver) = work.change(id) { item in
+      (item.serve(bytesFetched: byteCount), item.waiters.isEmpty)
+    }
     discardedLateCount += departure.departedViewerCount
-    countOut(departure.served, of: work.item(id))
-    if work.item(id).waiters.isEmpty { discard(id) } else { awaitLookup(id) }
+    let (stage, host) = work.read(id) { ($0.stage, $0.host) }
+    countOut(departure.served, at: id, stage, host: host)
+    if isOver { discard(id) } else { awaitLookup(id) }
     let told = Outcome.done(
       thumbnail, fromCache: isFromCache, bytesFetched: departure.bytesFetched)
     tell(departure.served, told, timings)
@@ -190,12 +193,18 @@ extension Scheduler {
   /// All that no longer waits there comes by here, so that its time and its
   /// client's fetch end, too.
   private mutating func countOut(_ waiters: [Waiter], of item: WorkItem) {
+    countOut(waiters, at: item.id, item.stage, host: item.host)
+  }
+
+  private mutating func countOut(
+    _ waiters: [Waiter], at id: WorkID, _ stage: WorkItem.Stage, host: String
+  ) {
     for waiter in waiters {
-      if waiter.timesOutAt != nil { timeouts.remove(TimedWaiter(item: item.id, who: waiter.who)) }
+      if waiter.timesOutAt != nil { timeouts.remove(TimedWaiter(item: id, who: waiter.who)) }
       if waiter.offersFetch, let viewer = waiter.viewer { endClientFetch(by: viewer) }
     }
     effects += jobs.count(
-      waiters, at: item.id, host: item.host, by: StageNumbers(item.stage) * -1, at: now.wall)
+      waiters, at: id, host: host, by: StageNumbers(stage) * -1, at: now.wall)
   }
 
   /// Answers viewers of an item, which stays, also without waiters.

@@ -32,7 +32,7 @@ extension Scheduler {
       maximumRetryAfter: request.maximumRetryAfter, offersFetch: request.offersFetch,
       timeout: request.options.timeout, attempts: request.options.attempts)
     waiter.beginTime(at: now.instant)
-    let (id, isNew, _) = addWaiter(waiter, url: url, options: request.options)
+    let (id, isNew, _) = addWaiter(waiter, url: url, SharedRequest(request.options.request))
     viewers.wait(
       viewer, name: request.viewer, for: id, reportAt: now.instant + Self.stallTime)
     guard isNew, request.options.request.bypassesStore else {

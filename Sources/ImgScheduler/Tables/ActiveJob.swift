@@ -9,6 +9,8 @@ package import ImgModel
 /// Invariant: a line without an outcome is in hand, deferred, or not yet read.
 package struct ActiveJob {
   package private(set) var record: JobRecord
+  /// What its lines ask for, by its record.
+  private(set) var terms: LineTerms
   package private(set) var cursor: LineCursor
   package private(set) var deferred = DeferredLines()
   /// The request for deferred lines whose page is awaited; `nil` when none is.
@@ -54,6 +56,7 @@ package struct ActiveJob {
     isDelayed: Bool = false, backlogMaximum: Int, at now: Instant
   ) {
     self.record = record
+    terms = LineTerms(record, command: command)
     self.command = command
     self.lastDoubtedFailure = lastDoubtedFailure
     self.isDelayed = isDelayed
@@ -115,6 +118,7 @@ package struct ActiveJob {
   /// A change that does not end the job is durable.
   mutating func apply(_ change: ImageJobChange, at moment: WallTime, now: Instant) {
     record.applyLegal(change, at: moment)
+    terms = LineTerms(record, command: command)
     isPaused = record.state == .paused
     if change == .resume { movedAt = now }
     if isHeld, !record.holdsPins { endHold(at: now) }
@@ -330,8 +334,8 @@ package struct ActiveJob {
   mutating func take(_ page: LinePage, for request: LinePageRequest) {
     if cursor.ticket == request.ticket {
       // Lines in hand are not taken up twice.
-      let lines = page.lines.filter { !inHand.contains($0.index) }
-      cursor.take(lines.map(queued), next: page.next)
+      let lines = page.lines.compactMap { inHand.contains($0.index) ? nil : queued($0) }
+      cursor.take(lines, next: page.next)
     } else if deferredTicket == request.ticket, let host = request.host {
       deferredTicket = nil
       let ranges = request.positions.filter { $0.lowerBound < page.next }

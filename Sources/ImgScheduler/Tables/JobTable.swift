@@ -180,12 +180,7 @@ package struct JobTable {
   }
 
   /// What the lines of a job ask for; `nil` when the job has ended.
-  func terms(of id: JobID) -> (options: RequestOptions, isPinning: Bool, command: CommandID?)? {
-    jobs.read(id) { ($0.record.options, $0.record.holdsPins, $0.command) }
-  }
-
-  /// Whether a job has lost the headers to ask with.
-  func lacksHeaders(_ id: JobID) -> Bool { jobs.read(id) { $0.record.lacksHeaders } ?? false }
+  func terms(of id: JobID) -> LineTerms? { jobs.read(id) { $0.terms } }
 
   /// Whether a user has paused the job, or it waits for room in the store; `false` for one that has ended.
   func isStopped(_ id: JobID) -> Bool {
@@ -195,7 +190,7 @@ package struct JobTable {
   /// The look-up of an item is over. Its lines get start tags, if they have none. Lines beside a
   /// viewer need none, because they begin with it.
   mutating func assignStartTags(to id: WorkID, in work: inout WorkTable) {
-    guard work.item(id).isOfLines else { return }
+    guard work.read(id, { $0.isOfLines }) else { return }
     work.change(id) { item in item.changeWaiters { assignStartTag(to: &$0) } }
   }
 

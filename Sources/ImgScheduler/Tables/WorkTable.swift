@@ -18,8 +18,8 @@ package struct Waiter {
   package let who: Who
   /// When the thumbnail expires.
   let expiry: Expiry
-  /// Whether its job pins the thumbnail.
-  var isPinning = false
+  /// Its job, if that pins the thumbnail.
+  var pins: [JobID] = []
   /// See `RequestOptions.priority` in ImgModel. Every viewer goes before all jobs.
   var priority = 0
   /// Orders the line among all jobs of its priority, see ``Urgency/startTag``; 0 until its look-up
@@ -31,7 +31,7 @@ package struct Waiter {
   /// line.
   var command: CommandID?
   /// What a viewer is told while the picture arrives.
-  var updates: ArrivalUpdates = []
+  var updates = ArrivalUpdates(rawValue: 0)
   /// A viewer does not wait for a host that has asked for a longer pause; `nil` for a waiter that does.
   package var maximumRetryAfter: Duration?
   /// Whether a viewer's client can fetch the picture by itself, see `GetRequest.offersFetch`.
@@ -60,6 +60,8 @@ package struct Waiter {
     if let timeout, timesOutAt == nil { timesOutAt = now + timeout }
   }
 
+  var isPinning: Bool { !pins.isEmpty }
+
   func isLine(of job: JobID) -> Bool { self.job == job }
 
   package var job: JobID? {
@@ -82,13 +84,31 @@ package typealias WorkID = Identifier<IdentifierKind.Work>
 /// One URL, variant and keep option, and all requests that wait for it. The item is looked up,
 /// decoded and stored once however many ask. What is fetched once is the ``Source``.
 package struct WorkItem {
-  /// Requests with equal keys share one item.
-  package struct Key: Equatable {
+  /// Requests whose keys join each other share one item.
+  package struct Key {
     package let name: PictureName
-    package fileprivate(set) var request: ThumbnailRequest
+    let shared: SharedRequest
     /// Whether its origin is asked about what the store has, for no request. No request shares it, as
     /// each is served at once.
     package var isRevalidation = false
+
+    package init(name: PictureName, request: ThumbnailRequest, isRevalidation: Bool = false) {
+      self.init(name: name, SharedRequest(request))
+      self.isRevalidation = isRevalidation
+    }
+
+    init(name: PictureName, _ shared: SharedRequest) {
+      self.name = name
+      self.shared = shared
+    }
+
+    package var request: ThumbnailRequest { shared.request }
+
+    /// Whether a request with this key shares the item of the other one.
+    func joins(_ other: Self) -> Bool {
+      guard name == other.name, isRevalidation == other.isRevalidation else { return false }
+      return isRevalidation ? shared.isEqual(to: other.shared) : shared.joins(other.shared)
+    }
 
     /// Whether its origin may allow that it is served stale while the origin fails.
     var mayBeServedStale: Bool {
@@ -119,7 +139,8 @@ package struct WorkItem {
     }
   }
 
-  /// What never changes, in one object, because items are copied often. Subjects are equal if their keys are.
+  /// What never changes, in one object, because items are copied often. Subjects are equal if their keys join
+  /// each other.
   final class Subject: Hashable, Sendable {
     let key: Key
     let url: ImageURL
@@ -135,23 +156,13 @@ package struct WorkItem {
       digest = RendezvousHash.digest(key.name.text)
       var hasher = Hasher()
       hasher.combine(key.name.text)
-      hasher.combine(key.request.variant.width)
-      hasher.combine(key.request.variant.height)
+      hasher.combine(key.shared.request.variant.value.width)
+      hasher.combine(key.shared.request.variant.value.height)
       hash = hasher.finalize()
     }
 
-    private init(_ other: Subject, keep: Keep) {
-      var key = other.key
-      key.request.keep = keep
-      self.key = key
-      (url, picture, digest, hash) = (other.url, other.picture, other.digest, other.hash)
-    }
-
-    /// The same of a request that keeps something else.
-    func keeping(_ keep: Keep) -> Subject { Subject(self, keep: keep) }
-
     static func == (left: Subject, right: Subject) -> Bool {
-      left === right || left.hash == right.hash && left.key == right.key
+      left === right || left.hash == right.hash && left.key.joins(right.key)
     }
 
     func hash(into hasher: inout Hasher) { hasher.combine(hash) }
@@ -279,12 +290,16 @@ package struct WorkItem {
       wasFetched
       ? waiter.expiry.retention(defaultExpiry: defaultExpiry)
       : waiter.expiry.retentionOfStored(defaultExpiry: defaultExpiry)
-    if waiter.isPinning, let job = waiter.job { retention.formUnion(Retention(pins: [job])) }
+    if waiter.isPinning { retention.formUnion(Retention(pins: waiter.pins)) }
     return retention
   }
 
   /// - Returns: the waiters that left.
   mutating func remove(where isLeaving: (Waiter) -> Bool) -> [Waiter] {
+    if waiters.allSatisfy(isLeaving) {
+      defer { waiters = [] }
+      return waiters
+    }
     let leaving = waiters.filter(isLeaving)
     guard !leaving.isEmpty else { return [] }
     waiters.removeAll(where: isLeaving)
@@ -328,7 +343,8 @@ package struct WorkItem {
 
   /// The most urgent waiter counts.
   private mutating func updateUrgency() {
-    urgency = waiters.map(urgency(of:)).min() ?? urgency
+    guard let first = waiters.first else { return }
+    urgency = waiters.dropFirst().reduce(urgency(of: first)) { min($0, urgency(of: $1)) }
   }
 
   /// How urgent the item is for one of its waiters.
@@ -365,6 +381,14 @@ package struct WorkTable {
     return item
   }
 
+  /// Reads an item in its place, so that it is not copied.
+  ///
+  /// - Precondition: the item has not ended.
+  func read<Result>(_ id: WorkID, _ body: (borrowing WorkItem) -> Result) -> Result {
+    guard let result = items.read(id, body) else { preconditionFailure("\(id) has ended") }
+    return result
+  }
+
   /// The item that requests for this join; `nil` when they begin one.
   func openItem(for subject: WorkItem.Subject) -> WorkID? { openItems[subject] }
 
@@ -386,7 +410,7 @@ package struct WorkTable {
     let item = WorkItem(id: WorkID(rawValue: lastNumber), subject, waiter: waiter)
     items.set(item.id, to: item)
     let previous = openItems.updateValue(item.id, forKey: subject)
-    precondition(previous == nil, "requests with equal keys share one item")
+    precondition(previous == nil, "requests whose keys join share one item")
     if subject.key.isRevalidation { revalidationCount += 1 }
     return item
   }

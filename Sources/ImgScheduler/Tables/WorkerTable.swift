@@ -227,7 +227,7 @@ package struct WorkerTable {
   package subscript(id: WorkerID) -> ReadyWorker? { workers[id] }
 
   func contains(where isFit: (ReadyWorker) -> Bool) -> Bool {
-    workers.values.contains(where: isFit)
+    workers.values.indices.contains { isFit(workers.values[$0]) }
   }
 
   // MARK: - Processes
@@ -345,15 +345,13 @@ package struct WorkerTable {
   ) -> WorkerID? {
     var own: (id: WorkerID, weight: UInt64, load: Int?)?
     var idlest: (id: WorkerID, load: Int)?
-    for worker in workers.values {
-      let load = takesMore(worker) ? load(worker) : nil
-      let weight = RendezvousHash.weight(digest: digest, number: worker.number)
-      if own.map({ ($0.weight, $0.id) < (weight, worker.id) }) ?? true {
-        own = (worker.id, weight, load)
-      }
-      if let load, idlest.map({ (load, worker.id) < ($0.load, $0.id) }) ?? true {
-        idlest = (worker.id, load)
-      }
+    // By its position, so that no worker is copied.
+    for position in workers.values.indices {
+      let load = takesMore(workers.values[position]) ? load(workers.values[position]) : nil
+      let (id, number) = (workers.keys[position], workers.values[position].number)
+      let weight = RendezvousHash.weight(digest: digest, number: number)
+      if own.map({ ($0.weight, $0.id) < (weight, id) }) ?? true { own = (id, weight, load) }
+      if let load, idlest.map({ (load, id) < ($0.load, $0.id) }) ?? true { idlest = (id, load) }
     }
     guard let own, let idlest else { return nil }
     let isOwnTaken = own.load.map { $0 <= idlest.load + Self.stealingThreshold } ?? false
