@@ -115,6 +115,23 @@ import Testing
     #expect(cluster.finished().counts(job)?.done == 30)
   }
 
+  @Test func `lines that have all failed take turns as probes`() {
+    let (cluster, _) = cluster(attempts: 9, lineCount: 3)
+    failAll(in: cluster)
+    for _ in 1...20 where cluster.fetchStarts.count < HostHealth.failureMaximum {
+      cluster.advance(by: .seconds(1))
+      failAll(in: cluster)
+    }
+    #expect(cluster.fetchStarts.count == HostHealth.failureMaximum)
+    cluster.fetchStarts = []
+    for cooldown in [5, 10, 20] {
+      cluster.advance(by: .seconds(cooldown))
+      failAll(in: cluster)
+    }
+    #expect(cluster.fetchStarts.count == 3)
+    #expect(Set(cluster.fetchStarts).count > 1, "not one line alone")
+  }
+
   @Test func `the probe is the same line again where no other waits`() {
     let (cluster, job) = cluster(attempts: 1, lineCount: 11)
     failAll(in: cluster)
