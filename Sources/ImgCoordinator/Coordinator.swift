@@ -50,7 +50,7 @@ final class Coordinator {
     self.signals = signals
     poller = try Poller()
     try poller.register(signals.descriptor, .read, token: Token.signals.rawValue)
-    scheduler = SchedulerDriver(limits: settings.limits)
+    scheduler = SchedulerDriver(limits: settings.limits, proxies: settings.proxies)
     lifecycle = Lifecycle(
       settings, scheduler: scheduler, serviceManager: serviceManager, at: now)
     self.journal = try JobJournal(journal, in: dataDirectory, poller: poller, log: log)
@@ -434,8 +434,10 @@ final class SchedulerDriver {
   /// Index in `effects` of the first that was not taken.
   private var next = 0
 
-  init(limits: Limits, seed: UInt64 = .random(in: 0...UInt64.max)) {
-    state = Scheduler(limits: limits, seed: seed, at: .now)
+  init(
+    limits: Limits, proxies: ProxySettings = .none, seed: UInt64 = .random(in: 0...UInt64.max)
+  ) {
+    state = Scheduler(limits: limits, seed: seed, proxies: proxies, at: .now)
   }
 
   func handle(_ event: Event) {

@@ -156,9 +156,8 @@ struct ProxyEnd {
   /// A proxy that could not reach the origin, and says so, has not failed: 502 and 504 for CONNECT
   /// (RFC 9110 sections 15.6.3 and 15.6.5), and the replies of SOCKS (RFC 1928 section 6).
   var failure: Failure? {
-    if wantsCredentials {
-      return failure(.proxyFailure, credentialsText)
-    }
+    if wantsCredentials { return failure(.proxyFailure, credentialsText) }
+    if failsTLS { return failure(.proxyFailure, certificateText) }
     switch code {
     case CURLE_OK: return nil
     case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: return failure(.proxyFailure, words)
@@ -173,18 +172,35 @@ struct ProxyEnd {
     return [.connectFailure, .tlsFailure].contains(code) ? failure(.proxyFailure, words) : nil
   }
 
-  /// What it says of the network that the proxy failed. One that is not reached, or lets nothing through without other
-  /// credentials, is like a missing route.
-  var sign: NetworkSign? { wantsCredentials || !isConnected ? .unrouted : nil }
+  /// What it says of the network that the proxy failed. One that is not reached or not trusted, or lets
+  /// nothing through without other credentials, is like a missing route.
+  var sign: NetworkSign? {
+    wantsCredentials || failsTLS || !isConnected ? .unrouted : nil
+  }
 
   private var credentialsText: String {
-    "it asks for \(proxy.hasCredentials ? "other " : "")credentials (407); to give them: imgctl stop, "
-      + "then imgctl start with user and password in the URL of IMGCTL_PROXY"
+    "it asks for \(proxy.hasCredentials ? "other " : "")credentials (\(proxy.isHTTP ? "407" : words)); to give "
+      + "them: imgctl stop, then imgctl start with user and password in the URL of IMGCTL_PROXY"
+  }
+
+  private var certificateText: String {
+    code == CURLE_PEER_FAILED_VERIFICATION
+      ? "\(words); to trust its authority: imgctl stop, then imgctl start --ca-file FILE" : words
   }
 
   /// Whether the proxy asks for other credentials than it was given.
   private var wantsCredentials: Bool {
-    connectStatus == 407 || status == 407 && !isTunnelled && proxy.isHTTP
+    guard proxy.isHTTP else {
+      let reply = CURLproxycode(UInt32(max(socksReply, 0)))
+      return code == CURLE_PROXY && [CURLPX_NO_AUTH, CURLPX_USER_REJECTED].contains(reply)
+    }
+    return connectStatus == 407 || status == 407 && !isTunnelled
+  }
+
+  /// Whether there is no TLS connection to the proxy itself.
+  private var failsTLS: Bool {
+    proxy.scheme == .https && status == nil && connectStatus == 0
+      && code.failureCode(isAnswered: false) == .tlsFailure
   }
 
   private var isTunnelled: Bool { scheme == "https" }

@@ -253,6 +253,16 @@ extension Failure {
   }
 }
 
+extension Failure {
+  /// Whether a transfer ended because too few bytes came. That is how libcurl describes it.
+  package static func isTooSlow(_ code: Code, _ detail: String) -> Bool {
+    code == .timeout && detail.contains("Operation too slow")
+  }
+
+  /// What is said of a host behind its name if a URL was not requested because of the host's failures.
+  package static let notAskedWords = "failed too often and was not asked again"
+}
+
 /// Web pages in place of pictures.
 extension Failure {
   /// What is said of one, before all else.
@@ -268,14 +278,16 @@ extension Failure {
 package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   /// Neither the resolver nor the host answered, nor the host that had answered last.
   case silent
-  /// The same, and this machine has no route to any network, or only one by a proxy that cannot be reached or asks for
-  /// other credentials. Or its resolver does not answer any question.
+  /// The same, and this machine has no route to any network, or only one by a proxy that cannot be reached, asks for
+  /// other credentials or has no TLS that is trusted. Or its resolver does not answer any question.
   case unrouted
   /// The resolver said that there is no such name, the host refused the connection, or the host that had answered
   /// last still does.
   case answered
   /// A web page came where a picture was expected.
   case page
+  /// The certificate that came is another host's, or of an issuer that is not known here.
+  case foreignCertificate = "foreign_certificate"
 }
 
 extension Failure: CustomStringConvertible {

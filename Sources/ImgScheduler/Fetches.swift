@@ -335,7 +335,7 @@ package struct Fetches {
   }
 
   private static func downFailure(of host: String, _ last: Failure) -> Failure {
-    last.ofURLNotAsked("a redirect led to \(host), which is down and was not asked")
+    last.ofURLNotAsked("a redirect led to \(host), which \(Failure.notAskedWords)")
   }
 
   /// What a cancelled lease has failed with, if its transfer was given up.

@@ -286,7 +286,7 @@ extension Scheduler {
     if let failure = rememberedFailure(of: source, for: waiting) { return failure }
     let host = source.key.host
     return fetches.queue.downBecause(host, at: now.instant).map { last in
-      last.ofURLNotAsked("\(host) was down and was not asked again", after: source.lastFailure)
+      last.ofURLNotAsked("\(host) \(Failure.notAskedWords)", after: source.lastFailure)
     }
   }
 

@@ -80,15 +80,31 @@ extension Scheduler {
       let seconds = (now.instant - before.since).secondsRoundedUp
       effects.append(.networkChanged(news: "the network \(end), after \(seconds) s"))
     }
-    if let outage { effects.append(.networkChanged(news: Self.news(of: outage))) }
+    if let outage { effects.append(.networkChanged(news: news(of: outage, by: route))) }
   }
 
-  private static func news(of outage: NetworkHealth.Outage) -> String {
+  private func news(of outage: NetworkHealth.Outage, by route: NetworkRoute) -> String {
     switch outage.kind {
     case .offline:
-      "offline, jobs wait: \(outage.detail ?? "no host can be resolved or connected to")"
-    case .captive: "jobs wait: many hosts answer with web pages; the network may want a login"
+      "offline, jobs wait: "
+        + (cause(of: outage, by: route) ?? "no host can be resolved or connected to")
+    case .captive: "jobs wait: \(Self.loginWords(outage))"
     }
+  }
+
+  private static func loginWords(_ outage: NetworkHealth.Outage) -> String {
+    outage.isOfCertificates
+      ? "many hosts answer with foreign certificates; the network may want a login first, or an authority is "
+        + "missing (--ca-file)"
+      : "many hosts answer with web pages; the network may want a login first"
+  }
+
+  /// What is known of an outage: what the proxy has failed with, or that the hosts are asked without it.
+  func cause(of outage: NetworkHealth.Outage, by route: NetworkRoute) -> String? {
+    guard outage.kind == .offline, outage.detail == nil, route == .direct, hasDirectHosts else {
+      return outage.detail
+    }
+    return "no host that is asked directly (NO_PROXY) can be resolved or connected to"
   }
 
   /// A transfer has begun, which tries a host if that is due.
@@ -117,9 +133,10 @@ extension Scheduler {
   @discardableResult
   mutating func noteNetwork(_ evidence: NetworkEvidence, of id: TransferID) -> Bool {
     guard let transfer = fetches.transfers[id] else { return false }
-    // The page of a network that wants a login may come from one host for all.
+    // What a network that wants a login answers may come from one host for all.
     let key = fetches.sources[transfer.source]?.key
-    let host = evidence == .page ? key?.host ?? transfer.host : transfer.host
+    let isOfLogin = evidence == .page || evidence == .foreignCertificate
+    let host = isOfLogin ? key?.host ?? transfer.host : transfer.host
     // What was asked for over TLS was answered by its own host.
     let isProven = evidence == .page && key?.origin.hasPrefix("https:") == true
     let evidence = isProven ? .response : evidence
@@ -143,13 +160,14 @@ extension Scheduler {
 
   /// What a viewer is told whose picture fails because of the network.
   func networkFailure(_ failure: Failure, of host: String) -> Failure {
-    let outage = networks[fetches.queue.route(to: host)].outage
+    let route = fetches.queue.route(to: host)
+    let outage = networks[route].outage
     let reason =
-      switch outage?.kind {
-      case .offline where outage?.detail == nil:
-        " (offline: no host can be resolved or connected to)"
-      case .captive: " (many hosts answer with web pages; the network may want a login first)"
-      case .offline, nil: ""
+      switch (outage, outage?.kind) {
+      case (let outage?, .offline) where outage.detail == nil:
+        " (offline: \(cause(of: outage, by: route) ?? "no host can be resolved or connected to"))"
+      case (let outage?, .captive): " (\(Self.loginWords(outage)))"
+      default: ""
       }
     return Failure(
       stage: failure.stage, code: failure.code, httpStatus: failure.httpStatus, isRetryable: true,

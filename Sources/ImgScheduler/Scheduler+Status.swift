@@ -38,7 +38,8 @@ extension Scheduler {
       ? network.lastTried
       : fetches.queue.nextForTrial(of: route, after: network.lastTried)?.name
     return Wait(
-      kind, host: next, detail: outage.detail, since: timeline.wall(outage.since),
+      kind, host: next, detail: cause(of: outage, by: route),
+      code: outage.isOfCertificates ? .tlsFailure : nil, since: timeline.wall(outage.since),
       until: isTrying ? nil : timeline.wall(outage.nextTrial))
   }
 
@@ -50,7 +51,8 @@ extension Scheduler {
       && job.backlogs.keys.contains { fetches.queue.route(to: $0) == .proxied }
     guard let wait = network[.direct] ?? (isProxied ? network[.proxied] : nil) else { return nil }
     guard wait.kind == .captive, job.record.counts.failed > 0 else { return wait }
-    return wait.explained("then imgctl retry \(job.id) --all requests again what had a page before")
+    let failed = wait.code == .tlsFailure ? "was refused" : "had a page"
+    return wait.explained("then imgctl retry \(job.id) --all requests again what \(failed) before")
   }
 
   /// Why no work of any client moves, for reasons of this machine.

@@ -44,6 +44,8 @@ package struct Scheduler: ~Copyable {
   /// The waiters that wait for a limited time, and until when.
   package internal(set) var timeouts = PriorityQueue<TimedWaiter, Instant>()
   package internal(set) var networks: ByRoute<NetworkHealth>
+  /// Whether there are proxies, and some hosts are asked without them (`NO_PROXY`).
+  let hasDirectHosts: Bool
   /// The outages whose beginning was told.
   var reportedOutages = ByRoute<NetworkHealth.Outage?>(nil)
   var pageCounts = PageCounts()
@@ -91,8 +93,12 @@ package struct Scheduler: ~Copyable {
   /// - Parameters:
   ///   - limits: `workers` is at least 1.
   ///   - seed: of the jitter of retries.
-  package init(limits: Limits, seed: UInt64, at now: Moment) {
+  ///   - proxies: of the workers.
+  package init(
+    limits: Limits, seed: UInt64, proxies: ProxySettings = .none, at now: Moment
+  ) {
     self.limits = limits
+    hasDirectHosts = !proxies.isEmpty && !proxies.directHosts.isEmpty
     self.now = now
     timeline = Timeline(at: now)
     workers = WorkerTable(workerCount: limits.workers)

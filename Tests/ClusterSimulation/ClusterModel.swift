@@ -113,7 +113,7 @@ final class ClusterModel {
     attempts: Int = 1, backoff: Duration = Limits().backoff,
     rememberFailures: Duration = .seconds(600), offlineTimeout: Duration = Limits().offlineTimeout,
     credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8),
-    fleet: WorkerFleet? = nil,
+    proxies: ProxySettings = .none, fleet: WorkerFleet? = nil,
     report: @escaping (String) -> Void
   ) {
     var limits = Limits()
@@ -125,7 +125,7 @@ final class ClusterModel {
     limits.backoff = backoff
     limits.rememberFailures = rememberFailures
     limits.offlineTimeout = offlineTimeout
-    scheduler = Scheduler(limits: limits, seed: 1, at: now)
+    scheduler = Scheduler(limits: limits, seed: 1, proxies: proxies, at: now)
     self.credits = credits
     self.fleet = fleet
     self.report = report

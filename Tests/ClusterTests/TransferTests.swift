@@ -1,4 +1,5 @@
 import FoundationEssentials
+import ImgClient
 import ImgModel
 import TestCluster
 import TestFiles
@@ -106,12 +107,13 @@ import Testing
   private let origin = TestOrigin()
   private let front: TLSFront
   private static let count = 12
+  private static let hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
   private let paths = (0..<count).map { "/\($0)" }
 
   init() throws {
     // Closed at once: a port that is free.
     let port = TestOrigin().port
-    front = try TLSFront(port: port, originPort: origin.port)
+    front = try TLSFront(port: port, originPort: origin.port, hosts: Self.hosts)
     for (index, path) in paths.enumerated() {
       origin.serve(path, .body(try PictureMaker.start().card(index: index)))
     }
@@ -176,11 +178,36 @@ import Testing
   @Test func `a certificate for another name is refused`() throws {
     let cluster = try cluster()
     let url = "https://127.0.0.2:\(front.port)\(paths[0])"
-    let other = try TLSFront(port: front.port, originPort: origin.port, host: "127.0.0.2")
-    try #require(try eventually { other.isListening })
     let job = try cluster.submit([url])
     #expect(try cluster.finished(job).failed == 1)
     #expect(try cluster.failures(of: job) == [url: "tls_failure"])
     #expect(origin.totals().requests == 0)
+  }
+  /// The first of them is of an unknown authority, the others are for another name.
+  @Test func `foreign certificates of three hosts, and no other answer, hold a list`() throws {
+    let cluster = try cluster(isTrusting: false)
+    let urls = paths.flatMap { path in
+      Self.hosts.map { "https://\($0):\(front.port)\(path)" }
+    }
+    let job = try cluster.submit(urls)
+    let wait = try wait(of: job, in: cluster)
+    #expect(wait?.kind == .captive)
+    #expect(wait?.code == .tlsFailure)
+  }
+
+  @Test func `a proxy whose certificate is not trusted holds a list, which says so`() throws {
+    let cluster = try Cluster(["PROXY": front.baseURL, "WORKERS": "1"])
+    let list = try cluster.list(["http://a.invalid/1", "http://a.invalid/2"])
+    let run = try cluster.begin(["info", "--list", list])
+    try #require(try eventually { try run.messages().contains("\nwaiting: ") })
+    let wait = try wait(of: JobID(rawValue: 1), in: cluster)
+    #expect(wait?.kind == .offline)
+    let advice = "to trust its authority: imgctl stop, then imgctl start --ca-file FILE"
+    #expect(wait?.detail?.hasSuffix(advice) == true)
+    #expect(try run.messages().contains("waiting: offline: the proxy \(front.baseURL): SSL"))
+  }
+
+  private func wait(of job: JobID, in cluster: Cluster) throws -> Wait? {
+    try cluster.client().watch(job, every: .milliseconds(100)) { $0.wait == nil }.wait
   }
 }

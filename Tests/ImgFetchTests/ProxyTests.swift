@@ -99,35 +99,46 @@ import Testing
     #expect(proxy.requests == [])
   }
 
-  @Test func `the proxy gets user and password, the origin does not`() throws {
+  @Test(arguments: ["http", "socks5h"])
+  func `the proxy gets user and password, the origin does not`(scheme: String) throws {
     // user:pass
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "dXNlcjpwYXNz")
-    #expect(try fetcher(port: strict.port).fetch("http://a.invalid/a").body?.bytes == [7])
+    let fetcher = try fetcher(scheme, port: strict.port)
+    #expect(try fetcher.fetch("http://a.invalid/a").body?.bytes == [7])
     #expect(origin.counters("/a").headersSeen["authorization"] == nil)
   }
 
   // MARK: - Failures
 
-  @Test(arguments: ["http", "https"])
-  func `a proxy that asks for other credentials has failed, not the origin`(scheme: String) throws {
+  @Test(arguments: [
+    ("http", "http", "407"), ("http", "https", "407"),
+    ("socks5h", "http", "User was rejected by the SOCKS5 server (1 1)"),
+  ])
+  func `a proxy that asks for other credentials has failed, not the origin`(
+    proxyScheme: String, scheme: String, words: String
+  ) throws {
     let strict = try ForwardProxy(hosts: ["a.invalid": origin.port], credentials: "other")
-    let end = try fetcher(port: strict.port).fetch("\(scheme)://a.invalid/a")
+    let end = try fetcher(proxyScheme, port: strict.port).fetch("\(scheme)://a.invalid/a")
     #expect(end.sign == .unrouted, "nothing gets through")
     let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.httpStatus == nil)
     #expect(failure.isRetryable)
-    #expect(failure.detail.contains("it asks for other credentials (407); "))
+    #expect(failure.detail.contains("it asks for other credentials (\(words)); "))
     #expect(failure.detail.hasSuffix("user and password in the URL of IMGCTL_PROXY"))
     #expect(!failure.detail.contains("user:pass"))
   }
 
-  @Test func `a proxy that got no credentials asks for some`() throws {
+  @Test(arguments: [
+    ("http", "407"), ("socks5h", "No authentication method was acceptable"),
+  ])
+  func `a proxy that got no credentials asks for some`(scheme: String, words: String) throws {
     let strict = try ForwardProxy(hosts: [:], credentials: "other")
-    let url = try ProxyURL(parsing: "http://127.0.0.1:\(strict.port)")
+    let url = try ProxyURL(parsing: "\(scheme)://127.0.0.1:\(strict.port)")
     let fetcher = try Fetcher(proxies: ProxySettings(http: url, https: url, directHosts: []))
-    let failure = try fetcher.fetch("http://a.invalid/a").failure
-    #expect(failure?.detail.contains(": it asks for credentials (407); ") == true)
+    let end = try fetcher.fetch("http://a.invalid/a")
+    #expect(end.failure?.detail.contains(": it asks for credentials (\(words)); ") == true)
+    #expect(end.sign == .unrouted)
   }
 
   @Test(arguments: [

@@ -25,12 +25,13 @@ extension ClusterModel {
     workers: Int = 1, transfers: Int = 64, perHost: Int = 8, ratePerMinute: Int = 0,
     attempts: Int = 1, backoff: Duration = Limits().backoff,
     rememberFailures: Duration = .seconds(600), offlineTimeout: Duration = Limits().offlineTimeout,
-    credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8)
+    credits: Credits = Credits(lookups: 256, leases: 128, decodeQueueTarget: 8),
+    proxies: ProxySettings = .none
   ) -> ClusterModel {
     let cluster = ClusterModel(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
       attempts: attempts, backoff: backoff, rememberFailures: rememberFailures,
-      offlineTimeout: offlineTimeout, credits: credits)
+      offlineTimeout: offlineTimeout, credits: credits, proxies: proxies)
     cluster.handle(.began)
     return cluster
   }

@@ -11,7 +11,7 @@ import Testing
   private static let silent = Failure(stage: .fetch, code: .timeout, detail: "nothing came")
   private static let broken = Failure(
     stage: .fetch, code: .httpStatus, httpStatus: 500, detail: "the origin answered 500")
-  private static let notAsked = "example.com was down and was not asked again: "
+  private static let notAsked = "example.com failed too often and was not asked again: "
 
   private func cluster(
     attempts: Int = 3, backoff: Duration = .seconds(1), ratePerMinute: Int = 0, lineCount: Int

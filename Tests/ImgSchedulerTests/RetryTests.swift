@@ -411,7 +411,7 @@ import Testing
       }
       cluster.answerLookups()
     }
-    let notAsked = "example.com was down and was not asked again: no handshake"
+    let notAsked = "example.com failed too often and was not asked again: no handshake"
     for (index, detail) in [(5, "the origin answered 500; then \(notAsked)"), (39, notAsked)] {
       guard case .failed(let last, _)? = cluster.outcome(of: index, job) else {
         Issue.record("\(index) has not failed")

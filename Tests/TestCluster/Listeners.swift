@@ -96,15 +96,15 @@ package final class TLSFront {
   /// - Parameters:
   ///   - port: a port without a listener.
   ///   - originPort: where the origin listens on 127.0.0.1.
-  ///   - host: the address to listen on. The certificate is for 127.0.0.1 whatever it is.
-  package init(port: UInt16, originPort: UInt16, host: String = "127.0.0.1") throws {
+  ///   - hosts: the addresses to listen on. The certificate is for 127.0.0.1 whatever they are.
+  package init(port: UInt16, originPort: UInt16, hosts: [String] = ["127.0.0.1"]) throws {
     self.port = port
     directory = TestDirectory()
     try Self.certify(in: directory)
     let configuration = try directory.write(
       Array(
         Self.configuration(
-          in: directory, listen: "\(host):\(port)", originPort: originPort
+          in: directory, listen: hosts.map { "\($0):\(port)" }, originPort: originPort
         ).utf8),
       to: "nginx.conf")
     run = try ProgramRun(
@@ -165,10 +165,11 @@ package final class TLSFront {
 
   /// One process, which needs no rights of its own.
   private static func configuration(
-    in directory: TestDirectory, listen: String, originPort: UInt16
+    in directory: TestDirectory, listen addresses: [String], originPort: UInt16
   ) -> String {
     let temporaryPaths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
       .map { "\($0)_temp_path \(directory.file($0));" }
+    let listen = addresses.map { "listen \($0) ssl http2;" }.joined(separator: " ")
     return """
       daemon off;
       master_process off;
@@ -179,7 +180,7 @@ package final class TLSFront {
         access_log \(directory.file("access")) front;
         \(temporaryPaths.joined(separator: "\n  "))
         server {
-          listen \(listen) ssl http2;
+          \(listen)
           ssl_certificate \(directory.file("server.pem"));
           ssl_certificate_key \(directory.file("server.key"));
           location / { proxy_pass http://127.0.0.1:\(originPort); }

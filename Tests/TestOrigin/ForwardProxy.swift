@@ -1,5 +1,6 @@
 import CMicroHTTPD
 import Dispatch
+import FoundationEssentials
 import Glibc
 import Synchronization
 
@@ -30,14 +31,14 @@ package final class ForwardProxy: Sendable {
 
   package let port: UInt16
   private let listener: CInt
-  /// `user:password` in base64, which requests by HTTP must send; `nil` for none.
+  /// `user:password` in base64, which requests must have; `nil` for none.
   private let credentials: String?
   private let state: Mutex<State>
   private let running = DispatchGroup()
 
   /// - Parameters:
   ///   - hosts: the ports of 127.0.0.1 that names and addresses stand for. Others are unreachable.
-  ///   - credentials: `user:password` in base64, which requests by HTTP must send.
+  ///   - credentials: `user:password` in base64, which requests must have.
   package init(hosts: [String: UInt16], credentials: String? = nil) throws(OriginError) {
     let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = Self.loopback(port: 0)
@@ -188,8 +189,9 @@ package final class ForwardProxy: Sendable {
   // MARK: - SOCKS
 
   private func serveSOCKS(_ client: CInt) {
-    guard let count = read(client, 1), read(client, Int(count[0])) != nil else { return }
-    send(client, [5, 0])
+    guard let count = read(client, 1), let methods = read(client, Int(count[0])),
+      isAdmitted(client, methods)
+    else { return }
     guard let request = read(client, 4), let host = host(ofType: request[3], client),
       let port = read(client, 2)
     else { return }
@@ -206,6 +208,25 @@ package final class ForwardProxy: Sendable {
     guard let origin else { return }
     defer { end(origin) }
     relay(client, origin)
+  }
+
+  /// Agrees on a method, and asks for user and password (RFC 1929) if there are credentials.
+  private func isAdmitted(_ client: CInt, _ methods: [UInt8]) -> Bool {
+    guard let credentials else {
+      send(client, [5, 0])
+      return true
+    }
+    guard methods.contains(2) else {
+      send(client, [5, 0xFF])
+      return false
+    }
+    send(client, [5, 2])
+    guard let userSize = read(client, 2), let user = read(client, Int(userSize[1])),
+      let size = read(client, 1), let password = read(client, Int(size[0]))
+    else { return false }
+    let isKnown = Data(user + Array(":".utf8) + password).base64EncodedString() == credentials
+    send(client, [1, isKnown ? 0 : 1])
+    return isKnown
   }
 
   /// Reads an IPv4 address or a name.

@@ -134,11 +134,21 @@ extension CURLcode {
     self == CURLE_SSL_CONNECT_ERROR && words.contains("wrong version number")
   }
 
-  /// What libcurl says of the error, without the name of its code behind that, which says the same again.
+  /// What libcurl says of the error, without a full stop, and without the name of its code behind that, which says
+  /// the same again.
   func words(_ text: String?) -> String {
     guard let text else { return self.text }
     let name = ": \(self.text)"
-    return text.hasSuffix(name) ? String(text.dropLast(name.count)) : text
+    let words = text.hasSuffix(name) ? text.dropLast(name.count) : text[...]
+    return String(words.hasSuffix(".") ? words.dropLast() : words)
+  }
+
+  /// Whether the certificate is another host's, or of an unknown issuer. One that has expired is the host's own.
+  ///
+  /// - Parameter verdict: of OpenSSL (openssl/x509_vfy.h) about the chain of certificates. libcurl 7.88 leaves
+  ///   `X509_V_ERR_UNSPECIFIED` if it finds another name in a chain that is trusted.
+  func isCertificateForeign(verdict: Int) -> Bool {
+    self == CURLE_PEER_FAILED_VERIFICATION && [1, 2, 18, 19, 20, 21].contains(verdict)
   }
 
   /// Whether the connection ended in the middle of the TLS handshake, which may pass. Where the two

@@ -182,6 +182,9 @@ struct LibcurlEnd {
       return proxyEnd?.sign
     case .failure(let failure) where failure.code == .notAnImage:
       return reader.head?.mediaType.map(FetchedBody.isPage) == true ? .page : nil
+    case .failure(let failure) where failure.code == .tlsFailure:
+      let verdict = easy.count(CURLINFO_SSL_VERIFYRESULT)
+      return code.isCertificateForeign(verdict: verdict) ? .foreignCertificate : nil
     case .failure(let failure) where failure.code == .connectFailure:
       return NetworkSign(connectErrno: CInt(truncatingIfNeeded: easy.count(CURLINFO_OS_ERRNO)))
     case .failure(let failure) where failure.code == .timeout && isUnconnected: return .silent

@@ -14,8 +14,8 @@ package struct Wait: Hashable, Sendable, Fielded {
     case paused
     /// No host can be resolved or connected to. ``Wait/host`` is tried next.
     case offline
-    /// Many hosts answer with web pages in place of pictures: the network may want a login first.
-    /// ``Wait/host`` is tried next.
+    /// Many hosts answer with web pages in place of pictures, or with foreign certificates (``Wait/code`` is
+    /// `tls_failure`): the network may want a login first. ``Wait/host`` is tried next.
     case captive
     /// The job's delay is not over.
     case delayed
@@ -102,6 +102,14 @@ package struct Wait: Hashable, Sendable, Fielded {
   /// Whether this wait differs enough from the last reported one to be reported.
   package func isNews(after other: Wait?) -> Bool {
     kind != other?.kind || host != other?.host || until != other?.until
+  }
+
+  /// What stays the same while the time of the next attempt changes, or the host with which the network is tried.
+  package var reason: [String] {
+    [
+      kind.rawValue, isOfNetwork ? "" : host ?? "", detail ?? "", code?.rawValue ?? "",
+      "\(httpStatus ?? 0)", "\(attempt ?? 0)",
+    ]
   }
 
   /// The wait with another ``detail``.

@@ -8,6 +8,8 @@ package enum NetworkEvidence: Hashable {
   case answer
   /// A web page came in place of a picture.
   case page
+  /// The certificate is another host's, or of an unknown issuer, as that of a network that wants a login.
+  case foreignCertificate
   /// Nothing answered.
   ///
   /// - isUnrouted: whether this machine has no route to any network, or only one by a proxy that is silent or asks for
@@ -46,7 +48,8 @@ package struct ByRoute<Value> {
 /// it.
 ///
 ///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
-///       └────── pages of several hosts, no response meanwhile ──► captive ── a response ───► online
+///       └────── pages or foreign certificates of several hosts,
+///               no response meanwhile ───────────────────► captive ── a response ───► online
 ///
 /// While the network does not work, one host is tried now and then, and nothing else starts for lists. Failures do
 /// not count as attempts. After `Limits.offlineTimeout` the network is taken as it is: failures count until
@@ -58,7 +61,7 @@ package struct NetworkHealth: Equatable {
   package enum OutageKind: Hashable {
     /// No host can be resolved or connected to.
     case offline
-    /// Hosts answer with the page of the network, which wants a login first.
+    /// Hosts answer with the page or the certificate of the network, which wants a login first.
     case captive
   }
 
@@ -67,6 +70,8 @@ package struct NetworkHealth: Equatable {
     package let kind: OutageKind
     /// What the proxy has failed with that was asked last; `nil` if none was.
     package let detail: String?
+    /// Whether foreign certificates have shown it, and not pages.
+    package let isOfCertificates: Bool
     package let since: Instant
     /// When the next host is tried.
     package fileprivate(set) var nextTrial: Instant
@@ -87,7 +92,7 @@ package struct NetworkHealth: Equatable {
   /// The groups of hosts that were silent since the last answer, and how many transfers.
   private var silentGroups: Set<String> = []
   private var silenceCount = 0
-  /// The groups of hosts that sent pages since the last response, and when each did last.
+  /// The groups of hosts that sent pages or foreign certificates since the last response, and when.
   private var pages: [String: Instant] = [:]
 
   /// So many groups of hosts do not fail together by chance.
@@ -105,7 +110,7 @@ package struct NetworkHealth: Equatable {
 
   /// Takes in what a transfer showed.
   ///
-  /// - Parameter group: of the host, see `HostGroup`; for a page that of the URL's host.
+  /// - Parameter group: of the host, see `HostGroup`; for what seems to be of a login that of the URL's host.
   /// - Returns: whether its failure is that of the network and not of the URL.
   mutating func note(
     _ evidence: NetworkEvidence, of group: @autoclosure () -> String, at now: Instant
@@ -117,10 +122,10 @@ package struct NetworkHealth: Equatable {
       accepted = []
       outage = nil
     case .answer: noteAnswer()
-    case .page:
+    case .page, .foreignCertificate:
       noteAnswer()
       guard timeout > .zero, !accepted.contains(.captive) else { return false }
-      notePage(of: group(), at: now)
+      notePage(of: group(), isCertificate: evidence == .foreignCertificate, at: now)
     case .silence(let isUnrouted, let proxyFailure):
       guard timeout > .zero, !accepted.contains(.offline) else { return false }
       return noteSilence(of: group(), isUnrouted: isUnrouted, proxyFailure, at: now)
@@ -152,17 +157,19 @@ package struct NetworkHealth: Equatable {
     return outage != nil || silenceCount <= Self.suspectedSilenceCount
   }
 
-  private mutating func notePage(of group: String, at now: Instant) {
+  private mutating func notePage(of group: String, isCertificate: Bool, at now: Instant) {
     guard outage == nil else { return }
     pages = pages.filter { now - $0.value <= Self.pageSpan }
     pages[group] = now
-    if pages.count >= Self.groupCount { begin(.captive, at: now) }
+    if pages.count >= Self.groupCount { begin(.captive, isOfCertificates: isCertificate, at: now) }
   }
 
-  private mutating func begin(_ kind: OutageKind, _ detail: String? = nil, at now: Instant) {
+  private mutating func begin(
+    _ kind: OutageKind, _ detail: String? = nil, isOfCertificates: Bool = false, at now: Instant
+  ) {
     outage = Outage(
-      kind: kind, detail: detail, since: now, nextTrial: now + Self.shortestInterval,
-      interval: Self.shortestInterval)
+      kind: kind, detail: detail, isOfCertificates: isOfCertificates, since: now,
+      nextTrial: now + Self.shortestInterval, interval: Self.shortestInterval)
   }
 
   /// Whether an outage of this kind was waited for long enough.
@@ -240,6 +247,7 @@ extension NetworkEvidence {
       let proxyFailure = failure.code == .proxyFailure ? failure.detail : nil
       self = .silence(isUnrouted: true, proxyFailure: proxyFailure)
     case .page: self = .page
+    case .foreignCertificate: self = .foreignCertificate
     case .answered: self = .answer
     case nil: self.init(failure)
     }
@@ -253,7 +261,6 @@ extension NetworkEvidence {
     case .timeout, .truncatedBody, .blockedAddress, .proxyFailure, .internal, .dnsFailure,
       .connectFailure:
       self = .none
-    // A network that wants a login has no certificate of the host.
     case .tlsFailure: self = .answer
     default: self = failure.httpStatus != nil || failure.stage == .decode ? .response : .none
     }
