@@ -43,13 +43,56 @@ import Testing
 
   @Test func `foreign certificates of several hosts are told as those of a login`() {
     let hosts = summary(["a", "b"].map { ("https://\($0).test/", certificate("self-signed")) })
-    #expect(hosts.contains("wants a login: log in, then imgctl retry 7 --all\n"))
-    #expect(hosts.contains("imgctl start --ca-file FILE; imgctl retry 7 --all"))
+    let remedy =
+      "foreign certificates; if the network wants a login: log in; else to trust another authority: "
+      + "imgctl stop; imgctl start --ca-file FILE (the file replaces the authorities of the system); "
+      + "then imgctl retry 7 --all\n"
+    #expect(hosts.contains(remedy))
+    let notAsked = certificate("self-signed").ofLineNotAsked
+    let all = summary(
+      ["a", "b"].map { ("https://\($0).test/", certificate("self-signed")) }
+        + [("https://a.test/2", notAsked)])
+    #expect(all.contains(remedy))
+    #expect(all.ranges(of: "imgctl retry").count == 1, "one advice\n\(all)")
     let one = summary([("https://a.test/", certificate("self-signed"))])
     #expect(!one.contains("login"))
     #expect(one.contains("--ca-file FILE"))
     let old = Failure(stage: .fetch, code: .tlsFailure, detail: "wrong version number")
     #expect(!summary([("https://a.test/", old)]).contains("--ca-file"))
+  }
+
+  @Test func `a line that is slow for several hosts is told as one`() {
+    let slow = Failure(
+      stage: .fetch, code: .timeout,
+      detail: "Operation too slow. Less than 1024 bytes/sec transferred the last 30 seconds")
+    func isTold(hosts: Int, each: Int) -> Bool {
+      let failures = (0..<hosts).flatMap { host in
+        (0..<each).map { ("http://\(host).test/\($0)", slow) }
+      }
+      return summary(failures).contains(
+        "\na slow line? imgctl limits --transfers 4; imgctl retry 7\n")
+    }
+    #expect(isTold(hosts: 4, each: 3))
+    #expect(!isTold(hosts: 1, each: 12), "it may be the host")
+    #expect(!isTold(hosts: 4, each: 1), "it may be chance")
+  }
+
+  @Test func `names without addresses are told without one of the hosts`() {
+    func unresolved(_ host: String, isAsked: Bool) -> (String, Failure) {
+      let words = isAsked ? "" : "\(host) \(Failure.notAskedWords): "
+      let detail = "\(words)Could not resolve host: \(host)"
+      return (
+        "http://\(host)/\(isAsked)", Failure(stage: .fetch, code: .dnsFailure, detail: detail)
+      )
+    }
+    let failures = ["a.test", "b.test"].flatMap { host in
+      [true, false].map { unresolved(host, isAsked: $0) }
+    }
+    let text = summary(failures)
+    #expect(text.contains("  4 dns_failure, temporary, at 2 hosts: Could not resolve host\n"))
+    #expect(text.contains("\nno host has an address: is the resolver or the VPN right?\n"))
+    #expect(!summary(Array(failures.prefix(2))).contains("VPN"), "one host")
+    #expect(!summary(failures + [("http://c.test/", busy("429"))]).contains("VPN"))
   }
 
   @Test func `the advice for refused addresses names the smallest networks with them`() {
@@ -100,7 +143,8 @@ import Testing
       summary(causes).contains(
         "SSL certificate problem: self-signed (2 of them), and others\n"))
     #expect(summary([causes[0], causes[1]]).contains("problem: expired, and others\n"))
-    let waiting = busy("the origin answered 503; then a.test was down and was not asked again")
+    let waiting = busy(
+      "the origin answered 503; then a.test failed too often and was not asked again")
     let attempted = [1, 2, 3].map { busy("the origin answered 429, the last of \($0) attempts") }
     #expect(
       summary(attempted.map { ("http://a.test/", $0) }).contains(
@@ -117,5 +161,14 @@ import Testing
     #expect(
       summary([("http://a.test/", failure), ("http://b.test/", failure)]).contains(
         "\nproxy_failure: to give them: imgctl stop\n"))
+  }
+}
+
+extension Failure {
+  /// The same of a URL that was not requested any more.
+  fileprivate var ofLineNotAsked: Failure {
+    Failure(
+      stage: stage, code: code, isRetryable: true, detail: "a.test \(Self.notAskedWords): \(detail)"
+    )
   }
 }

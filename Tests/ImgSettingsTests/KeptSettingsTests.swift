@@ -90,10 +90,12 @@ import Testing
 
   @Test func `the password of a proxy is kept and not shown`() throws {
     let proxy = "http://ada:secret@proxy.example:3128/"
-    let kept = try kept(["--proxy=\(proxy)"])
+    let kept = try kept(["--proxy=\(proxy)"], ["NO_PROXY": "b.example a.example"])
     let found = try adding(kept, ["http_proxy": "http://other.example:1"])
     #expect(found.environment["http_proxy"]?.contains("ada:secret@proxy.example:3128") == true)
-    #expect(found.changes(from: .kept) == ["--proxy http://***@proxy.example:3128"])
+    #expect(
+      found.changes(from: .kept)
+        == ["--proxy http://***@proxy.example:3128", "NO_PROXY=a.example,b.example"])
     #expect(found.arguments.allSatisfy { !$0.contains("secret") })
     let none = try adding(try self.kept(["--proxy=none"]), ["http_proxy": "http://other.example:1"])
     #expect(none.proxies.isEmpty)

@@ -221,7 +221,7 @@ import Testing
     #expect(settings.environment["http_proxy"] == "http://ada:secret@p:1")
     #expect(!settings.arguments.joined().contains("p:1"))
     let row = Setting.rows(of: settings).first { $0.flag == "--proxy" }
-    #expect(row?.value == "http://***@p:1, not for a.example")
+    #expect(row?.value == "http://***@p:1, NO_PROXY=a.example")
     let reported = settings.reported(workerExecutable: "/w").proxies
     #expect(reported.http?.text == "http://***@p:1")
   }

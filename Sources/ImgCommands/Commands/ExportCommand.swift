@@ -121,7 +121,7 @@ package struct ExportCommand: Command {
       if try export.isStored(line) { storedCount += 1 }
     }
     return "job \(job): \(storedCount) of \(HumanText.count(status.done, of: export.noun)) "
-      + (storedCount == 1 ? "is stored\n" : "are stored\n")
+      + (storedCount == 1 || status.done == 1 ? "is stored\n" : "are stored\n")
   }
 }
 
@@ -141,6 +141,7 @@ final class MissingResults {
   private let part: PartJob
   /// The number of lines of the next part.
   private var partCount = MissingResults.firstPartCount
+  private var notes = WaitNotes()
 
   private static let firstPartCount = 16
   /// How often the results are looked at, at least.
@@ -219,7 +220,6 @@ final class MissingResults {
     _ job: JobID, of lines: [LineResult], _ write: (LineResult) throws -> Bool
   ) throws -> [LineResult] {
     let results = FinishedLines(of: job, from: resultsClient)
-    var notes = WaitNotes()
     var lost: [LineResult] = []
     _ = try client.watch(job, every: Self.interval) { status in
       if let wait = status.wait, let note = notes.note(on: wait, at: .now) { report(note) }

@@ -278,7 +278,11 @@ struct FactsList {
     // Its threads inherit that Ctrl-C is an event.
     let reader = list.namesFiles ? try context.fileReader(of: submitted.job) : nil
     defer { withExtendedLifetime(reader) {} }
+    var notes = WaitNotes()
     let status = try client.watch(submitted.job, every: Self.interval) { status in
+      if let wait = status.wait, let note = notes.note(on: wait, at: context.now) {
+        context.note(note)
+      }
       try results.forEachNew(hasEnded: status.hasEnded) { try print($0) }
       try context.output.flush()
       return signals.take().isEmpty

@@ -360,20 +360,23 @@ package enum PictureSource: Hashable, Sendable {
   }
 }
 
-/// The notes of a command that waits for one URL: one for each reason.
+/// The notes of a command that waits: one for each reason, and one a minute while it stays the same.
 ///
 /// The coordinator also reports when only the time of the next attempt changes. For a host at its
 /// rate limit that is up to once a second, so such a change prints nothing.
 package struct WaitNotes: Sendable {
-  private var last: Wait?
+  private static let interval = Duration.seconds(60)
+
+  private var last: (reason: [String], at: WallTime)?
 
   package init() {}
 
-  /// The line to print, with a line feed; `nil` if the last note already gave this reason.
+  /// The line to print, with a line feed; `nil` if the last note gave this reason not long ago.
   package mutating func note(on wait: Wait, at now: WallTime) -> String? {
-    defer { last = wait }
-    let isPace = wait.kind == .hostRate || wait.kind == .crawlDelay
-    if isPace, last?.kind == wait.kind, last?.host == wait.host { return nil }
+    if let last, last.reason == wait.reason, last.at.duration(to: now) < Self.interval {
+      return nil
+    }
+    last = (wait.reason, now)
     return "waiting: \(WaitText(wait, at: now).text)\n"
   }
 }

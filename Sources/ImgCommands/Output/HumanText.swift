@@ -217,13 +217,23 @@ package struct WaitText: Sendable {
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
-    case .offline: "offline\(course): \(wait.detail ?? "no host can be resolved or connected to")"
+    case .offline: offlineReason(wait.detail ?? "no host can be resolved or connected to")
+    case .captive where wait.code == .tlsFailure:
+      "many hosts answer with foreign certificates (a login page of the network? or imgctl stop; imgctl start "
+        + "--ca-file FILE)\(course)"
     case .captive: "many hosts answer with web pages (a login page of the network?)\(course)"
     case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"
     case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
       .transferring, .decoding:
       hostReason(wait.host ?? "the host")
     }
+  }
+
+  /// A terminal may have no room for more than the cause, so that comes first. What follows it is advice.
+  private func offlineReason(_ detail: String) -> String {
+    let end = detail.firstRange(of: "; ")?.lowerBound ?? detail.endIndex
+    let comma = course.isEmpty ? "" : ","
+    return "offline: \(detail[..<end])\(comma)\(course)\(detail[end...])"
   }
 
   private func hostReason(_ host: String) -> String {

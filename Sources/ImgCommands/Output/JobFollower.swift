@@ -96,6 +96,7 @@ struct JobFollower {
     var cadence = LineCadence()
     var wasPaused = false
     var noted: StoreShortage?
+    var notedWait: [String]?
     defer { context.redraw(line.end()) }
     return try forEachState(updates, reader, signals) { status in
       let now = ContinuousClock.now
@@ -108,6 +109,13 @@ struct JobFollower {
         context.redraw(line.erase())
         context.note(text)
       }
+      let wait = status.wait.flatMap { $0.isOfNetwork ? $0 : nil }
+      // A bar has no room for the remedy. Other lines have.
+      if isOnTerminal, lines == nil, let wait, wait.reason != notedWait {
+        context.redraw(line.erase())
+        context.note("waiting: \(WaitText(wait, at: wall).text)\n")
+      }
+      notedWait = wait?.reason
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
         context.redraw(line.erase())
@@ -232,7 +240,7 @@ final class LineNotes {
   func text(after status: ImageJob) throws -> String {
     guard status != last else { return "" }
     var text = ""
-    if let wait = status.wait, Self.reason(of: wait) != last?.wait.map(Self.reason(of:)) {
+    if let wait = status.wait, wait.reason != last?.wait?.reason {
       text += "waiting: \(WaitText(wait, at: context.now).text)\n"
     }
     last = status
@@ -241,11 +249,6 @@ final class LineNotes {
       return true
     }
     return text
-  }
-
-  /// What stays the same while the time of the next attempt changes.
-  private static func reason(of wait: Wait) -> [String] {
-    ["\(wait.kind)", wait.host ?? "", wait.detail ?? "", "\(wait.attempt ?? 0)"]
   }
 
   package static func text(of line: LineResult) -> String {
@@ -393,6 +396,8 @@ package struct TransferLimitWatch: Sendable {
   private var lookCount = 0
   private var limitedCount = 0
   private var limits = Limits()
+  /// Whether transfers have failed because they were too slow: more at once would be slower.
+  private var isLineSlow = false
 
   /// Fewer looks tell too little.
   private static let minimumLookCount = 5
@@ -402,6 +407,7 @@ package struct TransferLimitWatch: Sendable {
   package mutating func add(_ cluster: ClusterStatus, _ job: ImageJob) {
     limits = cluster.limits
     lookCount += 1
+    isLineSlow = job.failures.contains { Failure.isTooSlow($0.code, $0.message) }
     let ready = cluster.workers.count { $0.state == .ready }
     let decoding = cluster.workers.reduce(0) { $0 + $1.decoding }
     if cluster.transfers >= slotCount, job.queued > 0, decoding < ready { limitedCount += 1 }
@@ -415,7 +421,7 @@ package struct TransferLimitWatch: Sendable {
   /// What to say at the end of the list; `nil` if something else held it back.
   package var note: String? {
     guard lookCount >= Self.minimumLookCount, limitedCount * 2 > lookCount,
-      limits.transfers < LimitChange.transferRange.upperBound
+      limits.transfers < LimitChange.transferRange.upperBound, !isLineSlow
     else { return nil }
     let more = min(2 * limits.transfers, LimitChange.transferRange.upperBound)
     return

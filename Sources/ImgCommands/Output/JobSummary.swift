@@ -122,8 +122,9 @@ package struct FailureReport: Sendable {
     for group in groups where group.code == .proxyFailure {
       lines += Self.advice(of: group.message).map { ["\(group.code.rawValue): \($0)"] } ?? []
     }
+    if let lineRemedy { lines.append(lineRemedy) }
     for group in groups where !group.isRetryable {
-      lines += certificateRemedies(for: group)
+      if let remedy = certificateRemedy(for: group) { lines.append(remedy) }
       let remedy =
         group.code == .blockedAddress
         ? networkRemedy : group.code.remedy(for: status)
@@ -136,10 +137,10 @@ package struct FailureReport: Sendable {
       lines.append(
         "to repeat \(HumanText.count(status.retryable, of: "temporary failure")) and continue the "
           + "\(cancelled): imgctl retry \(job)")
-    } else if status.retryable > 0 {
+    } else if retryableCount > 0 {
       let which =
         status.failed == 1
-        ? "" : (status.retryable == status.failed ? "all" : "\(status.retryable)") + " of them "
+        ? "" : (retryableCount == status.failed ? "all" : "\(retryableCount)") + " of them "
       lines.append("\(status.failed) failed, \(which)temporarily: imgctl retry \(job)")
     }
     if status.failed > 0, !areFailuresListed {
@@ -162,15 +163,36 @@ package struct FailureReport: Sendable {
   }
 
   /// What can be done if certificates are refused. A network that wants a login answers with its own for every host.
-  private func certificateRemedies(for group: ImageJobFailures) -> [String] {
-    guard CertificateAdvice.concerns(group.code, group.message) else { return [] }
-    let retry = "imgctl retry \(status.job) --all"
+  private func certificateRemedy(for group: ImageJobFailures) -> String? {
+    guard CertificateAdvice.concerns(group.code, group.message) else { return nil }
     let login =
       details.hostCount(of: group) > 1
-      ? ["foreign certificates; if the network wants a login: log in, then \(retry)"] : []
-    return login + [
-      "\(CertificateAdvice.restart); \(retry); \(CertificateAdvice.condition)"
-    ]
+      ? "foreign certificates; if the network wants a login: log in; else " : ""
+    return
+      "\(login)\(CertificateAdvice.restart) (\(CertificateAdvice.condition)); then imgctl retry "
+      + "\(status.job) --all"
+  }
+
+  /// The temporary failures, without those that another remedy repeats: URLs that were not requested because the
+  /// certificate of their host had been refused.
+  private var retryableCount: Int {
+    let refused = groups.contains {
+      !$0.isRetryable && CertificateAdvice.concerns($0.code, $0.message)
+    }
+    guard refused else { return status.retryable }
+    let repeated = status.failures.filter { $0.isRetryable && $0.code == .tlsFailure }
+    return status.retryable - repeated.reduce(0) { $0 + $1.count }
+  }
+
+  /// What can be done if the line of this machine is the reason: it is slow, or no name can be resolved.
+  private var lineRemedy: String? {
+    if details.isLineSlow {
+      return "a slow line? imgctl limits --transfers 4; imgctl retry \(status.job)"
+    }
+    let isUnresolved =
+      status.failed == status.total && status.failures.allSatisfy { $0.code == .dnsFailure }
+    return isUnresolved && status.failures.contains { details.hostCount(of: $0) > 1 }
+      ? "no host has an address: is the resolver or the VPN right?" : nil
   }
 }
 
@@ -209,6 +231,8 @@ package struct FailureDetails: Sendable {
   /// Failures whose answer was a web page in place of a picture.
   private(set) var pageCount = 0
   private var refusedAddresses: Set<NetworkRange> = []
+  /// Transfers that were too slow, by host.
+  private var slowTransfers: [String: Int] = [:]
 
   /// Longer lists of failures are not read for details: the summary comes at once.
   package static let failureMaximum = 100_000
@@ -217,6 +241,9 @@ package struct FailureDetails: Sendable {
   private static let addressMaximum = 1_000
   /// What failures with one reason are told apart by.
   private static let ownParts = [", the last of ", ", one of "]
+  /// So many transfers of so many hosts are not slow because of their hosts.
+  private static let slowTransferMinimum = 10
+  private static let slowHostMinimum = 3
 
   package init() {}
 
@@ -230,12 +257,14 @@ package struct FailureDetails: Sendable {
     {
       refusedAddresses.insert(address)
     }
-    let reason = Self.reason(of: failure.detail)
+    let url = (try? ImageURL(line: line.url)).flatMap { $0.isLocal ? nil : $0 }
+    let reason = Self.reason(of: failure.detail, host: url?.host)
     if reasons[group]?[reason] != nil || reasons[group]?.count ?? 0 < Self.reasonMaximum {
       reasons[group, default: [:]][reason, default: 0] += 1
     }
-    guard let url = try? ImageURL(line: line.url), !url.isLocal else { return }
-    hosts[group, default: [:]][url.host, default: 0] += 1
+    guard let host = url?.host else { return }
+    hosts[group, default: [:]][host, default: 0] += 1
+    if Failure.isTooSlow(failure.code, failure.detail) { slowTransfers[host, default: 0] += 1 }
   }
 
   /// The address that the advice of a failure would permit.
@@ -252,10 +281,21 @@ package struct FailureDetails: Sendable {
       .compactMap { NetworkRange.smallest(with: $0.value) }
   }
 
-  private static func reason(of message: String) -> String {
+  /// - Parameter host: of the URL, which is told beside the reasons.
+  private static func reason(of message: String, host: String? = nil) -> String {
     let sentence = FailureReport.firstSentence(of: message)
     let end = ownParts.compactMap { sentence.firstRange(of: $0)?.lowerBound }.min()
-    return String(sentence[..<(end ?? sentence.endIndex)])
+    var reason = sentence[..<(end ?? sentence.endIndex)]
+    guard let host else { return String(reason) }
+    let (prefix, suffix) = ("\(host) \(Failure.notAskedWords): ", ": \(host)")
+    if reason.hasPrefix(prefix) { reason = reason.dropFirst(prefix.count) }
+    return String(reason.hasSuffix(suffix) ? reason.dropLast(suffix.count) : reason)
+  }
+
+  /// Whether transfers of several hosts were too slow, so that it may be because of the line.
+  var isLineSlow: Bool {
+    slowTransfers.count >= Self.slowHostMinimum
+      && slowTransfers.values.reduce(0, +) >= Self.slowTransferMinimum
   }
 
   /// The most frequent reason of a group; `nil` if there are too few failures to say more than the first does.
@@ -277,7 +317,8 @@ package struct FailureDetails: Sendable {
     else { return nil }
     let name = HumanText.printable(most.key)
     guard hosts.count > 1 else { return most.value > 1 ? "all at \(name)" : nil }
-    return "at \(hosts.count) hosts" + (most.value > 1 ? ", \(most.value) at \(name)" : "")
+    let isEven = most.value * hosts.count == hosts.values.reduce(0, +)
+    return "at \(hosts.count) hosts" + (isEven ? "" : ", \(most.value) at \(name)")
   }
 }
 

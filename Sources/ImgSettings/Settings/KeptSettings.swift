@@ -134,7 +134,11 @@ extension Setting {
   /// The flags that set it, as they are typed, without passwords.
   package func typed(in settings: Settings) -> [String] {
     let texts = texts(in: settings)
-    guard option.placeholder == nil else { return texts.map { "\(option.flag) \($0)" } }
+    guard option.placeholder == nil else {
+      return texts.map {
+        $0.hasPrefix(ProxySettings.directHostsPrefix) ? $0 : "\(option.flag) \($0)"
+      }
+    }
     return texts == [YesOrNo.text(true)] ? [option.flag] : []
   }
 

@@ -141,8 +141,11 @@ extension ProxySettings {
       ]
     let texts = urls.compactMap(\.self)
     guard !texts.isEmpty, !directHosts.isEmpty else { return texts }
-    return texts + ["not for \(Set(directHosts).sorted().joined(separator: " "))"]
+    return texts + [Self.directHostsPrefix + Set(directHosts).sorted().joined(separator: ",")]
   }
+
+  /// Before the hosts that are asked directly, as a variable names them: there is no flag.
+  static let directHostsPrefix = "NO_PROXY="
 }
 
 extension ProxyChoice {
