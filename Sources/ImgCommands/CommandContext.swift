@@ -10,7 +10,7 @@ package struct CommandContext {
   package private(set) var settings: Settings
   /// The stream for results.
   package let output: Output
-  private let messages: Output
+  let messages: Output
   private let isQuiet: Bool
   /// Whether errors are JSON objects, see ``ErrorReport``.
   private let isJSON: Bool
@@ -79,21 +79,6 @@ package struct CommandContext {
   }
 
   package var now: WallTime { .now }
-
-  /// Asks the user before something is lost. Scripts are not asked, nor users who gave `--yes`.
-  ///
-  /// - Parameter loss: what is lost, a sentence without a full stop.
-  /// - Throws: a ``UsageError`` unless the user agrees.
-  func confirm(_ loss: @autoclosure () throws -> String, for command: String, _ arguments: Consent)
-    throws
-  {
-    guard arguments == .wanted, Terminal.isTerminal(0), Terminal.isTerminal(2) else { return }
-    try? messages.write("\(try loss().printable); go on? [y/N] ")
-    let answer = readLine()?.lowercased() ?? ""
-    guard ["y", "yes"].contains(answer) else {
-      throw UsageError("\(command): nothing was removed")
-    }
-  }
 
   /// The running coordinator.
   package func runningCoordinator() throws -> sending Client {

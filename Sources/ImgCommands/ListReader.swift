@@ -14,7 +14,8 @@ package struct ListReader: Sendable {
   /// The bytes of a line that are read.
   private static let maximumEntryByteCount = ImageURL.maximumLineByteCount + 1
 
-  /// A file with a zero byte among its first bytes is not text. This includes all UTF-16 files.
+  /// A file with a zero byte among its first bytes is not text. They also tell whether it is a table, see
+  /// ``DelimitedTable``. A batch is longer.
   package static let inspectedByteCount = 4_096
 
   private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -28,7 +29,8 @@ package struct ListReader: Sendable {
   private let paths: LocalPaths?
   /// Whether a line was a path.
   private(set) var namesFiles = false
-  private var inspected = 0
+  /// The first bytes of the list.
+  private var head: [UInt8] = []
   /// The first bytes of the list, while they may still be a byte order mark.
   private var opening: [UInt8] = []
   private var isOpened = false
@@ -53,7 +55,7 @@ package struct ListReader: Sendable {
   /// Reads the next bytes of the list.
   ///
   /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
-  /// - Throws: ``ListError/notText(name:line:)``; the reader must not be used afterwards.
+  /// - Throws: a ``ListError``; the reader must not be used afterwards.
   package mutating func feed(_ chunk: [UInt8]) throws(ListError) -> [ListLines] {
     try inspect(chunk)
     var batches: [ListLines] = []
@@ -62,7 +64,10 @@ package struct ListReader: Sendable {
   }
 
   /// The last batch, after all bytes were fed; none if it is empty.
-  package mutating func finish() -> [ListLines] {
+  ///
+  /// - Throws: a ``ListError`` for a short table.
+  package mutating func finish() throws(ListError) -> [ListLines] {
+    if head.count < Self.inspectedByteCount { try requireList(head[...]) }
     var batches: [ListLines] = []
     if !isOpened { cut(opening[...], &batches) }
     endLine(with: [], &batches)
@@ -92,14 +97,33 @@ package struct ListReader: Sendable {
   }
 
   private mutating func inspect(_ chunk: [UInt8]) throws(ListError) {
-    guard inspected < Self.inspectedByteCount else { return }
-    let head = chunk.prefix(Self.inspectedByteCount - inspected)
-    if let end = head.firstIndex(of: 0) {
-      let lineCount =
-        opening.count { $0 == Self.newline } + head[..<end].count { $0 == Self.newline }
-      throw .notText(name: name, line: line + lineCount)
+    guard head.count < Self.inspectedByteCount else { return }
+    let new = head.endIndex...
+    head += chunk.prefix(Self.inspectedByteCount - head.count)
+    if let end = head[new].firstIndex(of: 0) {
+      if isUTF16 { throw .utf16(name: name) }
+      throw .notText(name: name, line: 1 + head[..<end].count { $0 == Self.newline })
     }
-    inspected += head.count
+    guard head.count == Self.inspectedByteCount, let end = head.lastIndex(of: Self.newline) else {
+      return
+    }
+    try requireList(head[..<end])
+  }
+
+  /// Whether the list begins with a byte order mark of UTF-16, or with two characters of ASCII in UTF-16.
+  private var isUTF16: Bool {
+    let start = head.prefix(4)
+    return [[0xFF, 0xFE], [0xFE, 0xFF]].contains(Array(start.prefix(2)))
+      || start.count == 4 && start[0] != start[1] && (start[0] == 0) == (start[2] == 0)
+        && (start[1] == 0) == (start[3] == 0)
+  }
+
+  private func requireList(_ head: ArraySlice<UInt8>) throws(ListError) {
+    let start =
+      head.starts(with: Self.byteOrderMark) ? head.dropFirst(Self.byteOrderMark.count) : head
+    let lines = String(decoding: start, as: UTF8.self).split(whereSeparator: \.isNewline)
+    guard let table = DelimitedTable(lines) else { return }
+    throw .table(name: name, table)
   }
 
   private mutating func endLine(with bytes: ArraySlice<UInt8>, _ batches: inout [ListLines]) {
@@ -156,12 +180,18 @@ package struct ListReader: Sendable {
 package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
   /// It contains a zero byte in a line, counted from 1.
   case notText(name: String, line: Int)
+  /// It is text in UTF-16.
+  case utf16(name: String)
+  /// It has a column of URLs among others.
+  case table(name: String, DelimitedTable)
   case unreadable(reason: String)
 
   package var description: String {
     switch self {
     case .notText(let name, let line):
       "\(name) is not a text file (line \(line)); a list has one URL a line"
+    case .utf16(let name): "\(name) is UTF-16; save it as UTF-8, and read that file"
+    case .table(let name, let table): "\(name) is \(table.advice(for: name))"
     case .unreadable(let reason): reason
     }
   }

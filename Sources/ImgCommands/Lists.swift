@@ -34,6 +34,7 @@ package enum ListFormat: Hashable, Sendable {
       Int(try UnitScale.count.value(parsing: text, in: Self.pageRange))
     }
     let name = try arguments.value(of: Self.option) { (text) throws(InvalidValue) in
+      if ["csv", "tsv"].contains(text.lowercased()) { throw InvalidValue(DelimitedTable.advice) }
       guard ["text", "picsum"].contains(text) else {
         throw InvalidValue("\(Spelling.quoted(text)) is not text or picsum")
       }
@@ -365,7 +366,7 @@ package final class ListFile: ListSource {
     } catch {
       throw .unreadable(reason: "\(input.name), line \(reader.line): \(error)")
     }
-    return hasEnded ? reader.finish() : try reader.feed(chunk)
+    return hasEnded ? try reader.finish() : try reader.feed(chunk)
   }
 }
 

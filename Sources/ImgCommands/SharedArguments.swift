@@ -403,3 +403,22 @@ package enum Consent: Hashable, Sendable {
     self = arguments.contains(Self.option) ? .given : .wanted
   }
 }
+
+extension CommandContext {
+  /// Whether the user is asked before something is lost. Scripts are not, nor users who gave `--yes`.
+  func asks(_ consent: Consent) -> Bool {
+    consent == .wanted && Terminal.isTerminal(0) && Terminal.isTerminal(2)
+  }
+
+  /// - Parameter loss: what is lost, a sentence without a full stop.
+  /// - Throws: a ``UsageError`` unless the user agrees.
+  func confirm(_ loss: String, for command: String) throws(UsageError) {
+    try? messages.write("\(loss.printable); go on? [y/N] ")
+    let answer = readLine()
+    // Ctrl-D leaves the cursor behind the question.
+    if answer == nil { try? messages.write("\n") }
+    guard ["y", "yes"].contains(answer?.lowercased()) else {
+      throw UsageError("\(command): nothing was removed")
+    }
+  }
+}

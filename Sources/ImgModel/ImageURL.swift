@@ -76,8 +76,18 @@ package struct ImageURL: Hashable, Sendable {
     if let url = NormalURL(line) {
       self.init(url)
     } else {
-      try self.init(normalising: try WrittenURL.completed(line))
+      let text = try WrittenURL.completed(line)
+      try FileURL.requireNoFragment(text)
+      try self.init(normalising: text)
     }
+  }
+
+  /// Parses a line of a job. Its URL is all of it: what other text follows would be requested with the URL.
+  ///
+  /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
+  package init(listed line: String) throws(Failure) {
+    if line.utf8.contains(where: WrittenURL.isSpace) { try WrittenURL.requireNoText(behind: line) }
+    try self.init(line: line)
   }
 
   /// Parses a URL that starts with its scheme.
@@ -277,7 +287,9 @@ struct URLAuthority {
 /// Completes URLs that people type in lists and on command lines.
 enum WrittenURL {
   private static let marks: [(opening: String, closing: String)] = [
-    ("<", ">"), ("\"", "\""), ("'", "'"),
+    ("<", ">"), ("\"", "\""), ("'", "'"), ("`", "`"), ("\u{201C}", "\u{201D}"),
+    ("\u{201E}", "\u{201C}"),
+    ("\u{2018}", "\u{2019}"), ("\u{AB}", "\u{BB}"),
   ]
   private static let knownSchemes = ["http", "https", "data", "file"]
   /// U+3002, U+FF0E and U+FF61 separate labels like the full stop (UTS #46 section 2.3).
@@ -304,11 +316,25 @@ enum WrittenURL {
 
   private static func unwrapped(_ written: String) -> Substring {
     var text = trimmed(written[...])
-    for (opening, closing) in marks
-    where text.utf8.count > 1 && text.hasPrefix(opening) && text.hasSuffix(closing) {
-      text = trimmed(text.dropFirst().dropLast())
+    for (opening, closing) in marks where text.utf8.count > 1 && text.hasPrefix(opening) {
+      // As in the source of a program.
+      let element = text.hasSuffix(closing + ",") ? text.dropLast() : text
+      if element.hasSuffix(closing) { text = trimmed(element.dropFirst().dropLast()) }
     }
     return text
+  }
+
+  static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+  /// - Throws: a ``Failure`` with code `invalid_url` for text behind a URL with an origin.
+  static func requireNoText(behind written: String) throws(Failure) {
+    let text = try completed(written)
+    guard text.prefix(4).lowercased() == "http", let end = text.utf8.firstIndex(where: isSpace)
+    else { return }
+    throw ImageURL.invalid(
+      text.utf8[end] == 0x09
+        ? "there is text behind the URL (a tab); a list has one URL a line"
+        : "there is text behind the URL; write a space in the URL as %20")
   }
 
   /// Removes white space, byte order marks and zero-width spaces, which are invisible when people

@@ -285,6 +285,15 @@ package enum FileURL {
     return path
   }
 
+  /// - Throws: a ``Failure`` with code `invalid_url` for a `file:` URL with a fragment, which people take for a part
+  ///   of the name.
+  static func requireNoFragment(_ line: String) throws(Failure) {
+    guard try path(of: line) != nil, line.utf8.contains(UInt8(ascii: "#")), version(in: line) == nil
+    else { return }
+    throw ImageURL.invalid(
+      "# begins a fragment in a file: URL; write %23, or the path without file://")
+  }
+
   /// The normalised spelling of a `file:` URL.
   ///
   /// - Returns: `nil` for a line of another scheme.

@@ -1,4 +1,5 @@
 import Glibc
+import ImgModel
 import ImgSystem
 import TestCluster
 import TestFiles
@@ -12,10 +13,43 @@ import Testing
     #expect(typed.status == .exited(0))
     #expect(typed.text.contains("reading URLs, one a line; end with Ctrl-D\r\n"))
     #expect(typed.text.contains("to follow it: imgctl wait 1"))
+    let unasked = try PseudoTerminal().run(["cache", "reset"], in: cluster)
+    #expect(unasked.text == "the store is empty\r\n")
+    _ = try cluster.run([
+      "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>"
+    ])
     let kept = try PseudoTerminal().run(["cache", "reset"], in: cluster, typing: "n\n")
     #expect(kept.status == .exited(2))
     #expect(kept.text.contains("; go on? [y/N] "))
     #expect(kept.text.contains("imgctl cache reset: nothing was removed\r\n"))
+  }
+
+  @Test func `remove asks about the jobs that it can remove, after it has refused the others`()
+    throws
+  {
+    let cluster = try Cluster()
+    let ended = try cluster.run(["data:,a"]).job
+    let waiting = try cluster.submit(["data:,a"], "--delay", "1h")
+    let missing = try PseudoTerminal().run(["remove", "99"], in: cluster)
+    #expect(missing.status == .exited(2))
+    #expect(missing.text == "imgctl: there is no job 99; see imgctl list\r\n")
+    for answer in ["n\n", "\u{4}"] {
+      let kept = try PseudoTerminal().run(
+        ["remove", "\(ended)", "\(waiting)", "99"], in: cluster, typing: answer)
+      #expect(kept.status == .exited(2))
+      #expect(
+        kept.text.contains(
+          "imgctl: there is no job 99; see imgctl list\r\nremoves 1 job with 1 URL and"))
+      #expect(kept.text.hasSuffix("\r\nimgctl remove: nothing was removed\r\n"))
+    }
+    _ = try cluster.imgctl("cancel", "\(waiting)")
+    for (job, options) in [(ended, []), (waiting, ["--yes"])] {
+      let removed = try PseudoTerminal().run(
+        ["remove", "\(job)"] + options, in: cluster, typing: "y\n")
+      #expect(removed.status == .exited(0))
+      #expect(removed.text.contains("go on?") == options.isEmpty)
+      #expect(removed.text.hasSuffix("removed 1 job\r\n"))
+    }
   }
 
   @Test func `a narrow or dumb terminal gets whole flags, and no control sequences`() throws {

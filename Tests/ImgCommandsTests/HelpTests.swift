@@ -255,7 +255,7 @@ import Testing
     ("submit DIR/missing.txt", "imgctl --data-dir DIR get URL loads one picture"),
     ("submit DIR/empty", "--recursive looks in the directories below, too"),
     ("submit DIR/empty.txt", "contains no URL; a list has one URL a line"),
-    ("submit DIR/list.utf16", "is not a text file (line 1); a list has one URL a line"),
+    ("submit DIR/list.utf16", "list.utf16 is UTF-16; save it as UTF-8"),
     ("get DIR/missing.jpg", "no such file: \"DIR/missing.jpg\"; a URL begins with https://"),
     ("status", "start one with: imgctl --data-dir DIR start"),
     ("limits", "start one with: imgctl --data-dir DIR start"),

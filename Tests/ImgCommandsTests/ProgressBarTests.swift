@@ -16,7 +16,7 @@ extension ProgressBar {
 @Suite struct ProgressBarTests {
   private func status(
     done: Int, failed: Int = 0, fromCache: Int = 0, bytes: Int64 = 0, total: Int = 1_000,
-    state: JobRecord.State = .queued, wait: Wait? = nil
+    state: JobRecord.State = .queued, wait: Wait? = nil, ratePerMinute: Int = 0
   ) -> ImageJob {
     var counts = JobCounts(total: total)
     counts.done = done
@@ -25,8 +25,10 @@ extension ProgressBar {
     counts.bytesFetched = bytes
     return ImageJob(
       JobRecord(
-        id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: state,
-        counts: counts, submittedAt: WallTime(rawValue: 0), startedAt: WallTime(rawValue: 0)),
+        id: JobID(rawValue: 7),
+        options: RequestOptions(variant: .standard, hostRatePerMinute: ratePerMinute),
+        state: state, counts: counts, submittedAt: WallTime(rawValue: 0),
+        startedAt: WallTime(rawValue: 0)),
       wait: wait)
   }
 
@@ -96,13 +98,23 @@ extension ProgressBar {
         == "[###################---------------------]  49 %  497/1000  3 failed  \(reason)")
     // The reason is worth more than the bar.
     #expect(bar.line(columns: 85) == "49 %  497/1000  3 failed  \(reason)")
-    #expect(bar.line(columns: 40) == String("49 %  497/1000  3 failed  \(reason)".prefix(40)))
+    #expect(bar.line(columns: 40) == "49 %  497/1000  3 failed  \(reason)".prefix(39) + "…")
     bar.update(
       status(done: 494, wait: Self.failing), at: .seconds(19), wall: WallTime(rawValue: 1_000))
     #expect(bar.plainLine.hasSuffix("next attempt in 0:41"))
     // Ten images in a second: the wait before them does not count.
     bar.update(status(done: 504), at: .seconds(20), wall: WallTime(rawValue: 2_000))
     #expect(bar.plainLine.contains("0:50 left, 10.0 img/s"))
+  }
+
+  @Test func `the time left is that of --rate-per-host if all URLs are of one host`() {
+    for (moreHosts, time) in [(nil, "16:30"), (1, "8:15")] as [(Int?, String)] {
+      let wait = Wait(.hostRate, host: "h", moreHosts: moreHosts, until: WallTime(rawValue: 0))
+      var bar = ProgressBar(status(done: 8, wait: wait, ratePerMinute: 60), at: .zero)
+      bar.update(status(done: 8, ratePerMinute: 60), at: .seconds(1))
+      bar.update(status(done: 10, ratePerMinute: 60), at: .seconds(2))
+      #expect(bar.plainLine.contains("\(time) left, 2.0 img/s"), "the first requests are not held")
+    }
   }
 
   @Test func `a job without progress has no remaining time`() {
@@ -337,35 +349,5 @@ extension ProgressBar {
       watch.add(cluster(transfers: count < 5 ? 64 : 3, decoding: 0), job(queued: 9))
     }
     #expect(watch.note == nil, "half of the time")
-  }
-}
-
-@Suite struct NarrowTableTests {
-  private func table() -> Table {
-    var table = Table([
-      .number("job"), .text("state"), .number("retryable").ifItFits, .number("cached").ifItFits,
-      .text("name"),
-    ])
-    table.addRow(["1", "running", "0", "12", "a list of pictures of mountains"])
-    table.addRow(["12", "finished", "0", "0", "b"])
-    return table
-  }
-
-  @Test func `a table that is too wide loses columns of zeros first, then the ends of texts`() {
-    #expect(table().rendered(within: 80) == table().rendered)
-    #expect(
-      table().rendered(within: 40) == """
-        job  state     cached  name
-          1  running       12  a list of pictur…
-         12  finished       0  b
-
-        """)
-  }
-
-  @Test(arguments: [60, 40, 30, 26])
-  func `no row is wider than the terminal`(width: Int) {
-    let lines = table().rendered(within: width).split(separator: "\n")
-    #expect(lines.allSatisfy { $0.count <= width })
-    #expect(lines[1].contains("running") && lines[1].contains("a list"))
   }
 }

@@ -183,7 +183,7 @@ import Testing
       batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
       rest = rest.dropFirst(chunkByteCount)
     }
-    batches += reader.finish()
+    batches += try reader.finish()
     return batches.flatMap(\.texts)
   }
 
@@ -215,7 +215,7 @@ import Testing
       batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
       rest = rest.dropFirst(chunkByteCount)
     }
-    batches += reader.finish()
+    batches += try reader.finish()
     let lines = try #require(batches.first)
     #expect(
       lines.texts.indices.map(lines.place)
@@ -286,6 +286,14 @@ import Testing
         == "a.jpg is not a text file (line 1); a list has one URL a line")
   }
 
+  @Test(
+    arguments: [
+      [0xFF, 0xFE], [0xFE, 0xFF], [0x68, 0, 0x74, 0], [0, 0x68, 0, 0x74],
+    ] as [[UInt8]])
+  func `a list in UTF-16 is said to be that`(start: [UInt8]) {
+    #expect(throws: ListError.utf16(name: "list")) { try entries(start + [0x68, 0]) }
+  }
+
   @Test func `a zero byte further on belongs to its line`() throws {
     #expect(try entries([UInt8](repeating: 0x0A, count: 4_096) + [0x61, 0]) == ["a\0"])
   }
@@ -294,8 +302,8 @@ import Testing
     var reader = ListReader(name: "list")
     let batches = try reader.feed(Array(String(repeating: "a\n", count: 2_500).utf8))
     #expect(batches.map(\.count) == [1_000, 1_000])
-    #expect(reader.finish().map(\.count) == [500])
-    #expect(reader.finish().isEmpty)
+    #expect(try reader.finish().map(\.count) == [500])
+    #expect(try reader.finish().isEmpty)
   }
 
   @Test func `a batch has as many bytes as fit a frame`() throws {
@@ -303,11 +311,65 @@ import Testing
     // Each byte of these lines becomes the three of U+FFFD, and a line is cut at the length of a URL.
     let line = [UInt8](repeating: 0xFF, count: 8_000) + [0x0A]
     var batches = try reader.feed(Array(repeatElement(line, count: 20).joined()))
-    batches += reader.finish()
+    batches += try reader.finish()
     #expect(batches.map(\.count) == [15, 5])
     for batch in batches {
       let byteCount = batch.texts.map(\.utf8.count).reduce(0, +)
       #expect(byteCount <= Submission.maximumByteCount)
+    }
+  }
+}
+
+/// Tables among the lists.
+@Suite struct DelimitedTableTests {
+  private func advice(on text: String) -> String? {
+    DelimitedTable(text.split(separator: "\n"))?.advice(for: "my pics.csv")
+  }
+
+  @Test(arguments: [
+    ("url,id,caption\nhttp://h/1,p1,A dog\nhttp://h/2,p2,\"Two,\ndogs\"\n", 0, "", true),
+    ("id,url\np1,http://h/1\n", 1, "", true), ("p1,http://h/1\np2,http://h/2", 1, "", false),
+    ("\"url\";\"id\"\n\"http://h/1.jpg\";\"p1\"\n", 0, #", delimiter=";""#, true),
+    ("\"http://h/1.jpg\",\"p1\"", 0, "", false),
+    ("# pictures\nhttp://h/1.jpg,a\nhttp://h/2.PNG,b", 0, "", false),
+    ("http://h/1,A dog\nhttp://h/2,A cat", 0, "", false),
+    ("http://h/1\tA, dog\nhttp://h/2\tB\nhttp://h/3", 0, #", delimiter="\t""#, false),
+  ])
+  func `a table is refused with the line that makes a list of it`(
+    text: String, column: Int, delimiter: String, hasHeader: Bool
+  ) throws {
+    let recipe =
+      "python3 -c 'import csv, sys; r = csv.reader(sys.stdin\(delimiter)); \(hasHeader ? "next(r); " : "")"
+      + "[print(*x[\(column):\(column + 1)]) for x in r]' < 'my pics.csv' > list.txt"
+    #expect(
+      advice(on: text)
+        == "\(delimiter.contains("t\"") ? "TSV" : "CSV"), and a list has one URL a line; this makes "
+        + "one of column \(column + 1): \(recipe)")
+  }
+
+  @Test(arguments: [
+    "", "http://h/1.jpg", "http://h/w_1,h_2/1.jpg\nhttp://h/w_1,h_2/2.jpg", "http://h/a.jpg,b",
+    "http://h/a.jpg;jsessionid=1\nhttp://h/b.jpg;jsessionid=2", "h.org/a,b.jpg\nh.org/c,d.jpg",
+    "http://h/?u=http://i/a,http://j/b\nhttp://h/?u=http://i/c,d", "./a, b.jpg\n./c, d.jpg",
+    "http://h/1.jpg\nhttp://h/2.jpg\tcaption\nhttp://h/3.jpg",
+    "data:image/gif;base64,R0==\ndata:,a",
+  ])
+  func `a list stays one if its URLs contain separators`(text: String) {
+    #expect(advice(on: text) == nil)
+  }
+
+  @Test func `a table is refused before a batch of it, however it arrives`() {
+    let text = "id,url\n" + (0..<2_000).map { "\($0),http://h/\($0).jpg\n" }.joined()
+    for chunkByteCount in [7, 1 << 20] {
+      var reader = ListReader(name: "list")
+      var rest = Array(text.utf8)[...]
+      #expect {
+        while !rest.isEmpty {
+          let batches = try reader.feed(Array(rest.prefix(chunkByteCount)))
+          #expect(batches.isEmpty)
+          rest = rest.dropFirst(chunkByteCount)
+        }
+      } throws: { "\($0)".hasPrefix("list is CSV, and a list has one URL a line") }
     }
   }
 }

@@ -225,7 +225,11 @@ import Testing
     (" https://h/a\r", "https://h/a"), ("\u{FEFF}https://h/a", "https://h/a"),
     ("\u{A0}https://h/a\u{200B}", "https://h/a"), ("<https://h/a>", "https://h/a"),
     ("\"https://h/a,b\" ", "https://h/a,b"), ("'https://h/a'", "https://h/a"),
-    ("< example.org/a >", "https://example.org/a"),
+    ("< example.org/a >", "https://example.org/a"), ("\"https://h/a\",", "https://h/a"),
+    ("“https://h/a”", "https://h/a"), ("„https://h/a“", "https://h/a"),
+    ("‘https://h/a’,", "https://h/a"),
+    ("`https://h/a`", "https://h/a"), ("«https://h/a»", "https://h/a"),
+    ("https://h/a,", "https://h/a,"),
     ("data:,a", "data:,a"), ("<file:///srv/a.jpg>", "file:///srv/a.jpg"),
   ])
   func `a line is completed to a URL`(line: String, text: String) throws {
@@ -251,6 +255,25 @@ import Testing
     let failure = try #require(throws: Failure.self) { try ImageURL(line: line) }
     #expect(failure.code == code)
     #expect(failure.stage == .queue)
+  }
+
+  @Test(arguments: [
+    ("http://h/a.jpg a dog", "text behind the URL; write a space in the URL as %20"),
+    ("h.org/a.jpg # comment", "text behind the URL; write a space"),
+    ("HTTPS://h/a.jpg\ta cat", "text behind the URL (a tab)"),
+  ])
+  func `a line of a job is all URL`(line: String, reason: String) throws {
+    let failure = try #require(throws: Failure.self) { try ImageURL(listed: line) }
+    #expect(failure.code == .invalidURL && failure.detail.contains(reason))
+  }
+
+  @Test(arguments: [
+    " https://h/a%20b ", "< https://h/a >", "https://h/a#b", "file:///srv/my a.jpg", "data:,a b",
+  ])
+  func `a line of a job may have spaces around the URL, and those of a local picture`(line: String)
+    throws
+  {
+    #expect(try ImageURL(listed: line) == ImageURL(line: line))
   }
 
   /// Elsewhere a text without a scheme can be a cache key.
@@ -397,6 +420,11 @@ import Testing
     let failure = try #require(throws: Failure.self) { try ImageURL(parsing: line) }
     #expect(failure.code == .invalidURL)
     #expect(failure.stage == .queue)
+  }
+
+  @Test func `a line with a # in a file URL is refused, because most mean the name`() throws {
+    let failure = try #require(throws: Failure.self) { try ImageURL(line: "file:///srv/a #1.jpg") }
+    #expect(failure.detail.hasSuffix("; write %23, or the path without file://"))
   }
 
   @Test func `URLs of other schemes are not file URLs`() throws {

@@ -308,7 +308,6 @@ package struct RemoveCommand: Command {
       return .success
     }
     let client = try running ?? context.coordinator(of: jobs)
-    try context.confirm(loss(of: jobs, client), for: Self.description.name, consent)
     var removedCount = 0
     var isAllDone = false
     // Also if the coordinator ends in the middle: it has removed the jobs before.
@@ -317,7 +316,12 @@ package struct RemoveCommand: Command {
         context.note("removed \(HumanText.count(removedCount, of: "job"))\n")
       }
     }
-    for job in jobs {
+    let ended = context.asks(consent) ? endedJobs(among: jobs, client) : []
+    let endedNumbers = Set(ended.map(\.job))
+    // What is refused is so before the question.
+    let others = jobs.filter { !endedNumbers.contains($0) }
+    for (index, job) in (others + ended.map(\.job)).enumerated() {
+      if index == others.count { try context.confirm(loss(of: ended), for: Self.description.name) }
       guard let last = try remove(job, through: client, in: context) else { continue }
       removedCount += 1
       if isJSON { try context.output.write(json: last) }
@@ -326,12 +330,13 @@ package struct RemoveCommand: Command {
     return isAllDone ? .success : .wrongUse
   }
 
-  /// Unknown jobs are refused later.
-  private func loss(of jobs: [JobID], _ client: Client) -> String {
-    let lineCount = jobs.reduce(0) { sum, job in
-      sum + ((try? client.answer(.job(job)))?.total ?? 0)
-    }
-    return "removes \(HumanText.count(jobs.count, of: "job")) with "
+  private func endedJobs(among jobs: [JobID], _ client: Client) -> [ImageJob] {
+    jobs.compactMap { try? client.answer(.job($0)) }.filter(\.hasEnded)
+  }
+
+  private func loss(of ended: [ImageJob]) -> String {
+    let lineCount = ended.reduce(0) { $0 + $1.total }
+    return "removes \(HumanText.count(ended.count, of: "job")) with "
       + "\(HumanText.count(lineCount, of: "URL")) and what became of them; thumbnails stay"
   }
 

@@ -242,7 +242,8 @@ package enum FailureTable {
 /// only if a job has them.
 package struct JobListing {
   private static let columns: [Table.Column] = [
-    .number("job"), .text("state"), .number("total"), .number("done"), .number("failed"),
+    .number("job"), .text("state").whole, .number("total").leftOut(3), .number("done"),
+    .number("failed").leftOut(4),
     .number("retryable").ifItFits, .number("cancelled").ifItFits, .number("cached").ifItFits,
     .number("queued").ifItFits, .number("running").ifItFits, .text("submitted").ifItFits,
   ]
@@ -271,8 +272,8 @@ package struct JobListing {
     let hasTerms = rows.contains { !$0.terms.isEmpty }
     let hasWaits = rows.contains { !$0.waiting.isEmpty }
     var table = Table(
-      Self.columns + (hasTerms ? [.text("options")] : []) + [.text("name")]
-        + (hasWaits ? [.text("waiting")] : []))
+      Self.columns + (hasTerms ? [.text("options").leftOut(0)] : []) + [.text("name").leftOut(2)]
+        + (hasWaits ? [.text("waiting").leftOut(1)] : []))
     for row in rows {
       table.addRow(
         row.cells + (hasTerms ? [row.terms] : []) + [row.name] + (hasWaits ? [row.waiting] : []))

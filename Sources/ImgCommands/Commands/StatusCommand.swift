@@ -277,9 +277,10 @@ struct ClusterScreen {
 
   private func workers(_ workers: [ClusterStatus.Worker]) -> String {
     var table = Table([
-      .number("worker"), .number("process").ifItFits, .text("state"),
-      .number("looking up").ifItFits, .number("fetching"), .number("to decode"),
-      .number("deaths").ifItFits, .number("memory"), .number("decoders").ifItFits,
+      .number("worker"), .number("process").ifItFits, .text("state").whole,
+      .number("looking up").ifItFits, .number("fetching").leftOut(2),
+      .number("to decode").leftOut(0),
+      .number("deaths").ifItFits, .number("memory").leftOut(1), .number("decoders").ifItFits,
       .number("their deaths").ifItFits,
     ])
     for worker in workers {

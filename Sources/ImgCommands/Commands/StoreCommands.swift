@@ -80,7 +80,9 @@ package struct CacheResetCommand: Command {
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {
-      try context.confirm(try Self.loss(in: store), for: Self.description.name, consent)
+      if context.asks(consent), let loss = try Self.loss(in: store) {
+        try context.confirm(loss, for: Self.description.name)
+      }
       try store.reset()
     }
     try context.answer(
@@ -89,13 +91,14 @@ package struct CacheResetCommand: Command {
     return .success
   }
 
-  private static func loss(in store: LocalStore) throws -> String {
+  /// - Returns: `nil` for an empty store.
+  private static func loss(in store: LocalStore) throws -> String? {
+    guard let statistics = try store.statistics(), statistics.recordCount > 0 else { return nil }
     var originalCount = 0
     try store.forEachRecord {
       if $0.kind == .original { originalCount += 1 }
       return true
     }
-    let statistics = try store.statistics() ?? CacheStatistics()
     return "removes \(HumanText.count(statistics.recordCount, of: "record")), "
       + "\(HumanText.size(statistics.byteCount)), of them "
       + "\(HumanText.count(originalCount, of: "original")) and \(statistics.pinnedCount) pinned by jobs"

@@ -312,6 +312,8 @@ package struct Table: Sendable {
     fileprivate var isOptional = false
     /// The same, before a text is cut.
     fileprivate var isSpare = false
+    /// When a terminal that is too narrow for texts cut to the minimum does without it: the lowest first. `nil` for never.
+    fileprivate var dispensability: Int?
     fileprivate var treatment = Treatment.cut
 
     /// What a terminal that is too narrow does with a text.
@@ -333,6 +335,13 @@ package struct Table: Sendable {
     package var ifItFits: Column {
       var column = self
       column.isOptional = true
+      return column
+    }
+
+    /// The same, after all columns that are left out if they do not fit; those with low numbers first.
+    package func leftOut(_ turn: Int) -> Column {
+      var column = self
+      column.dispensability = turn
       return column
     }
 
@@ -361,6 +370,7 @@ package struct Table: Sendable {
   private static let gap = "  "
   /// Texts are not cut shorter.
   private static let minimumTextWidth = 8
+  private static let minimumLineWidth = 6
   /// A column of texts that are wrapped is not narrower while there is a column to spare.
   private static let minimumWrappedWidth = 16
 
@@ -383,7 +393,8 @@ package struct Table: Sendable {
   /// The same for a terminal.
   ///
   /// A narrow terminal first does without optional columns of zeros and columns to spare, then the widest texts are
-  /// cut or wrapped, and at last it does without other optional columns, the last ones first.
+  /// cut or wrapped, and at last it does without other optional columns, the last ones first. The room of a column that
+  /// is left out goes to the texts.
   ///
   /// - Parameter width: of the terminal; `nil` shows everything.
   package func rendered(within width: Int?) -> String {
@@ -406,9 +417,16 @@ package struct Table: Sendable {
     for column in columns.indices.reversed() where columns[column].isSpare {
       if minimumSum(widths) > width { widths[column] = 0 }
     }
+    let dispensable = columns.indices.filter { columns[$0].dispensability != nil }
+      .sorted { (columns[$0].dispensability ?? 0) < (columns[$1].dispensability ?? 0) }
+    var rest = (optional + dispensable)[...]
+    var whole = widths
     cutTexts(&widths, within: width)
-    for column in optional where Self.sum(widths) > width { widths[column] = 0 }
-    cutTexts(&widths, within: width)
+    while Self.sum(widths) > width, let column = rest.popFirst() {
+      whole[column] = 0
+      widths = whole
+      cutTexts(&widths, within: width)
+    }
   }
 
   /// Takes columns from the widest texts, until all fits or none is wider than ``minimumTextWidth``.
@@ -416,7 +434,8 @@ package struct Table: Sendable {
     while Self.sum(widths) > width {
       let texts = columns.indices.filter {
         !columns[$0].isNumeric && columns[$0].treatment != .leave
-          && widths[$0] > Self.minimumTextWidth
+          && widths[$0]
+            > (columns[$0].treatment == .wrap ? Self.minimumLineWidth : Self.minimumTextWidth)
       }
       guard let widest = texts.max(by: { widths[$0] < widths[$1] }) else { return }
       widths[widest] -= 1

@@ -9,6 +9,8 @@ package struct ProgressBar: Sendable {
   private var rates = RecentRates()
   private var remaining = RemainingTime()
   private var wait = SteadyWait()
+  /// Whether the job has waited for the rate of one host, and not for another host.
+  private var isOfOneHost = false
   private var status: ImageJob
   private var now: WallTime
 
@@ -25,6 +27,7 @@ package struct ProgressBar: Sendable {
     self.status = status
     self.now = now
     wait.update(status.wait, at: now)
+    if let wait = status.wait { isOfOneHost = wait.kind == .hostRate && wait.moreHosts == nil }
     // The time of a wait says nothing of the rate after it.
     if wait.shown != nil { rates = RecentRates() }
     rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
@@ -42,7 +45,10 @@ package struct ProgressBar: Sendable {
     while facts.count > leastCount, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
     let room = barRoom()
     let text = facts.joined(separator: "  ")
-    guard room >= Self.barWidths.lowerBound else { return String(text.prefix(max(columns, 0))) }
+    guard room >= Self.barWidths.lowerBound else {
+      return text.count > columns && waitFact != nil && columns > 0
+        ? text.prefix(columns - 1) + "…" : String(text.prefix(max(columns, 0)))
+    }
     return "[\(bar(width: min(room, Self.barWidths.upperBound)))]  \(text)"
   }
 
@@ -93,10 +99,17 @@ package struct ProgressBar: Sendable {
     status.total == 0 ? 1 : Double(status.finished) / Double(status.total)
   }
 
-  /// The remaining time by the recent rate, in seconds; `nil` while the job stands.
+  /// The remaining time by the recent rate, in seconds; `nil` while the job stands. The first requests at a host are
+  /// not held by `--rate-per-host`: the rate that they seem to have does not last.
   private var estimate: Double? {
     guard let rate = rates.imagesPerSecond, rate > 0, wait.shown == nil else { return nil }
-    return Double(status.total - status.finished) / rate
+    return Double(status.total - status.finished) / min(rate, lastingRate ?? rate)
+  }
+
+  /// What `--rate-per-host` leaves the job if all its URLs are of one host.
+  private var lastingRate: Double? {
+    guard status.hostRatePerMinute > 0, isOfOneHost, status.fromCache == 0 else { return nil }
+    return Double(status.hostRatePerMinute) / 60
   }
 
   private var timeLeft: String? {

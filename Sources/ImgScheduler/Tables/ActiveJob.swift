@@ -352,7 +352,7 @@ package struct ActiveJob {
       index: line.index, position: position(of: line.index),
       url: Result { () throws(Failure) in
         guard let text = line.text else { throw .damagedList }
-        let url = try ImageURL(line: text)
+        let url = try ImageURL(listed: text)
         guard !url.isReadByCommand || record.namesFiles else { throw .foreignFile }
         return url
       })

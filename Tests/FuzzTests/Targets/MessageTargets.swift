@@ -258,7 +258,7 @@ extension FuzzTarget {
     do throws(ListError) {
       var entries: [String] = []
       for chunk in chunks { entries += try reader.feed(chunk).flatMap(\.texts) }
-      return entries + reader.finish().flatMap(\.texts)
+      return try entries + reader.finish().flatMap(\.texts)
     } catch {
       return nil
     }
