@@ -15,7 +15,7 @@ package struct CommandContext {
   /// Whether errors are JSON objects, see ``ErrorReport``.
   private let isJSON: Bool
   /// Those of the command line.
-  private let places: TypedPlaces
+  let places: TypedPlaces
 
   /// - Parameters:
   ///   - isQuiet: whether notes are omitted.
@@ -36,6 +36,11 @@ package struct CommandContext {
   /// with `--quiet`. If the reader closes standard error, the command continues.
   package func note(_ text: String) {
     if let text = completedNote(text) { try? messages.write(text) }
+  }
+
+  /// The same for a text that has the places already.
+  func noteCompleted(_ text: String) {
+    if !isQuiet { try? messages.write(text.withoutPasswords.printableLines) }
   }
 
   /// What ``note(_:)`` prints of a text; `nil` if it prints nothing.

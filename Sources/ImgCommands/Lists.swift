@@ -196,10 +196,7 @@ struct ListSubmission: ~Copyable {
     guard try fill() else {
       let names = places.map(\.place.description).joined(separator: ", ")
       if namesFiles {
-        let reason =
-          skipped.text.map { "; \($0)" }
-          ?? (files?.isRecursive == false
-            ? "; --recursive looks in the directories below, too" : "")
+        let reason = skipped.text.map { "; \($0)" } ?? ""
         throw UsageError("\(command.name): no picture is in \(names)\(reason)")
       }
       let verb = paths.count == 1 ? "contains" : "contain"

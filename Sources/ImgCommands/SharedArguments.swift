@@ -410,6 +410,14 @@ extension CommandContext {
     consent == .wanted && Terminal.isTerminal(0) && Terminal.isTerminal(2)
   }
 
+  /// Says that standard input is read, where a person has to type it.
+  ///
+  /// - Parameter subject: what is read.
+  func noteTypedInput(_ path: String?, of subject: String = "URLs, one a line") {
+    guard path == "-", Output.isInputTyped else { return }
+    note("reading \(subject); end with Ctrl-D\n")
+  }
+
   /// - Parameter loss: what is lost, a sentence without a full stop.
   /// - Throws: a ``UsageError`` unless the user agrees.
   func confirm(_ loss: String, for command: String) throws(UsageError) {

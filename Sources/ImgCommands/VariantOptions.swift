@@ -108,7 +108,7 @@ enum VariantOptions {
       try boxes(in: arguments).first
       ?? RequestedBox(width: standard.width, height: standard.height)
     let crop = try arguments.value(of: crop, ImageVariant.Crop.init(parsing:))
-    let mode = try arguments.value(of: mode, ImageVariant.Mode.init(parsing:))
+    let mode = try arguments.value(of: mode, Self.mode(named:))
     let format = try arguments.value(of: format, ImageVariant.Format.init(named:))
     let quality = try arguments.value(of: quality) { (text) throws(InvalidValue) in
       try Int(parsing: text, in: ImageVariant.qualityRange)
@@ -201,6 +201,19 @@ enum VariantOptions {
     return "/" + words.joined(separator: "/") + SignedTarget.plainAddress(url.text) + end
   }
 
+  private static func mode(named text: String) throws(InvalidValue) -> ImageVariant.Mode {
+    // The words of CSS, and of other programs.
+    let advice: String? =
+      switch text {
+      case "contain", "pad", "inside": "--mode fit keeps all of the picture inside the box"
+      case "cover", "outside": "--mode fill covers the box"
+      case "crop": "--crop cuts the picture to the box"
+      default: nil
+      }
+    if let advice { throw InvalidValue("\(Spelling.quoted(text)) is no mode; \(advice)") }
+    return try ImageVariant.Mode(parsing: text)
+  }
+
   private static func boxes(
     in arguments: ArgumentReader
   ) throws(UsageError) -> [RequestedBox] {
@@ -239,6 +252,11 @@ struct RequestedBox {
         "\(Spelling.quoted(text)) is not a box; write \(words.joined(separator: "x"))")
     }
     guard sides.count <= 2, sides != [""], sides != ["", ""] else {
+      throw InvalidValue(
+        "\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480, or 600x for a width alone"
+      )
+    }
+    guard sides.contains(where: { $0.contains(where: \.isNumber) }) else {
       throw InvalidValue(
         "\(Spelling.quoted(text)) is not a box; write WxH, such as 640x480, or 600x for a width alone"
       )

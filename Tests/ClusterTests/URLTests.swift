@@ -52,7 +52,10 @@ import Testing
   }
 
   @Test func `a line is reported as written, with its normalized URL`() throws {
-    let pictures = [origin.url("/a b.jpg"), origin.url("/ü.jpg"), "<\(origin.url("/p/1"))>"]
+    let pictures = [
+      origin.url("/a%20b.jpg").replacing("http:", with: "HTTP:"), origin.url("/ü.jpg"),
+      "<\(origin.url("/p/1"))>",
+    ]
     // No TLS is spoken there.
     let lines = pictures + ["\(place)/p/2", "photo.jpg"]
     let job = try cluster.submit(lines)

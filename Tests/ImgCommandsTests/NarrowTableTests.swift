@@ -31,10 +31,25 @@ import Testing
     #expect(lines[1].contains("running") && lines[1].contains("a list"))
   }
 
+  @Test
+  func `commands in a table and in the line of the progress carry the places that were typed`() {
+    let places = TypedPlaces(in: ["list", "--data-dir", "d"])
+    let job = ImageJob(
+      JobRecord(
+        id: JobID(rawValue: 8), options: RequestOptions(variant: .standard), state: .queued,
+        submittedAt: WallTime(rawValue: 0)), wait: Wait(.storePinned))
+    var table = JobListing(at: WallTime(rawValue: 0), places: places)
+    table.add(job)
+    let bar = ProgressBar(job, at: .zero, wall: WallTime(rawValue: 0), places: places)
+    for text in [table.rendered, bar.plainLine, bar.line(columns: 200)] {
+      #expect(text.contains("(imgctl --data-dir d export, imgctl --data-dir d unpin, or"))
+    }
+  }
+
   @Test(arguments: [20, 40, 60, 72, 80, 120])
   func `a table of waiting jobs fits the terminal, uses its room, and cuts no state`(width: Int) {
     var table = JobListing(at: WallTime(rawValue: 60_000))
-    for (number, host) in [(8, "example.org"), (1_009, "pictures.example.org")] {
+    for (number, host) in [(8, "example.org"), (109, "pictures.example.org")] {
       table.add(
         ImageJob(
           JobRecord(

@@ -108,11 +108,11 @@ extension ProgressBar {
   }
 
   @Test func `the time left is that of --rate-per-host if all URLs are of one host`() {
-    for (moreHosts, time) in [(nil, "16:30"), (1, "8:15")] as [(Int?, String)] {
+    for (moreHosts, time) in [(nil, "16:29"), (1, "8:14")] as [(Int?, String)] {
       let wait = Wait(.hostRate, host: "h", moreHosts: moreHosts, until: WallTime(rawValue: 0))
       var bar = ProgressBar(status(done: 8, wait: wait, ratePerMinute: 60), at: .zero)
-      bar.update(status(done: 8, ratePerMinute: 60), at: .seconds(1))
-      bar.update(status(done: 10, ratePerMinute: 60), at: .seconds(2))
+      bar.update(status(done: 10, ratePerMinute: 60), at: .seconds(1))
+      bar.update(status(done: 12, ratePerMinute: 60), at: .seconds(2))
       #expect(bar.plainLine.contains("\(time) left, 2.0 img/s"), "the first requests are not held")
     }
   }

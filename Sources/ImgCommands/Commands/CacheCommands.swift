@@ -254,6 +254,7 @@ package struct CachePutCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
+    context.noteTypedInput(path, of: "a picture")
     do {
       let stored = try store(try ImageURL(line: url), in: context)
       if isJSON {

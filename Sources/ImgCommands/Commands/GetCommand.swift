@@ -173,6 +173,7 @@ package struct GetCommand: Command {
 
   private func runOne(in context: CommandContext) throws -> ExitCode {
     try destination.check(for: Self.description.name)
+    context.noteTypedInput(picture, of: "a picture")
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     guard isIncremental else { return try run(in: context, previews: nil) }
     let previews = PreviewOutput(destination, in: context)

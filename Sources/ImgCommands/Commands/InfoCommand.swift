@@ -99,6 +99,7 @@ package struct InfoCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     switch subject {
     case .list(let path):
+      context.noteTypedInput(path)
       return try FactsList(path: path, options: options, showsPlace: showsPlace, context: context)
         .run()
     case .picture(let source):

@@ -18,7 +18,7 @@ package struct ListCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    var table = JobListing(at: context.now)
+    var table = JobListing(at: context.now, places: context.places)
     var waiting = WaitingJobs()
     let jobs = try context.jobs()
     try jobs.forEachJob { status in
@@ -249,10 +249,13 @@ package struct JobListing {
   ]
 
   private let now: WallTime
+  private let places: TypedPlaces
   private var rows: [(cells: [String], terms: String, waiting: String, name: String)] = []
 
-  package init(at now: WallTime) {
+  /// - Parameter places: those that the commands to type carry.
+  package init(at now: WallTime, places: TypedPlaces = .none) {
     self.now = now
+    self.places = places
   }
 
   package mutating func add(_ status: ImageJob) {
@@ -261,7 +264,7 @@ package struct JobListing {
       "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
     ]
-    let waiting = status.wait.map { WaitText($0, at: now).text } ?? ""
+    let waiting = status.wait.map { places.completed(WaitText($0, at: now).text) } ?? ""
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))
   }
 

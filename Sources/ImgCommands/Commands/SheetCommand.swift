@@ -111,6 +111,7 @@ package struct SheetCommand: Command {
     switch subject {
     case .job(let job): return (job, .success)
     case .pictures(let operands):
+      context.noteTypedInput(operands.first { $0 == "-" })
       var list = try ListSubmission(
         paths: operands, of: Self.description,
         files: ListSubmission.FileOptions(

@@ -73,7 +73,7 @@ package struct StatusCommand: Command {
     _ status: ImageJob, isServed: Bool, in context: CommandContext
   ) throws {
     if isJSON { return try context.output.write(json: status.withoutCookies) }
-    var table = JobListing(at: context.now)
+    var table = JobListing(at: context.now, places: context.places)
     table.add(status)
     let failures = FailureReport(status)
     try context.output.write(
@@ -221,7 +221,9 @@ struct ClusterScreen {
     if let error = status.storeError {
       facts.addRow(["ERROR", context.completed(text(of: error))])
     }
-    if let wait = status.wait { facts.addRow(["waiting", WaitText(wait, at: context.now).text]) }
+    if let wait = status.wait {
+      facts.addRow(["waiting", context.completed(WaitText(wait, at: context.now).text)])
+    }
     return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
       + hosts(status.waitingHosts)
       + (try jobs(of: status))
@@ -300,7 +302,9 @@ struct ClusterScreen {
     guard !waits.isEmpty else { return "" }
     var table = Table([.number("held up"), .text("because").wrapped])
     for wait in waits {
-      table.addRow(["\(wait.urls ?? 0)", WaitText(wait, at: context.now).text])
+      table.addRow([
+        "\(wait.urls ?? 0)", context.completed(WaitText(wait, at: context.now).text),
+      ])
     }
     return "\n" + table.rendered(within: Output.columnCount)
   }
@@ -308,7 +312,7 @@ struct ClusterScreen {
   private func jobs(of cluster: ClusterStatus) throws -> String {
     let active = try client.activeJobs(atMost: Self.jobMaximum)
     guard !active.isEmpty else { return "" }
-    var table = JobListing(at: context.now)
+    var table = JobListing(at: context.now, places: context.places)
     for status in active { table.add(status) }
     let others = cluster.activeJobs - active.count
     return "\n" + table.rendered(within: Output.columnCount)

@@ -125,9 +125,7 @@ package struct SubmitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
-    if listPaths.contains("-"), Output.isInputTyped {
-      context.note("reading URLs, one a line; end with Ctrl-D\n")
-    }
+    context.noteTypedInput(listPaths.first { $0 == "-" })
     let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)
     var list = try ListSubmission(
       paths: listPaths, of: Self.description, as: format ?? .text,

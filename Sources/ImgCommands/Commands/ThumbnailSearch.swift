@@ -83,6 +83,10 @@ struct PictureOutput: Hashable, Sendable {
       + "picture. Default: -, standard output.")
 
   static let options = [output, .json]
+  /// Names of files that hold pictures, but are none of a format that is read.
+  private static let otherEndings: Set = [
+    "pdf", "eps", "ps", "psd", "raw", "dng", "cr2", "nef", "mp4", "webm",
+  ]
   static let note = "With --json, the thumbnail is written only to the file of --output."
 
   /// - Parameter isOriginal: whether the picture may have any format.
@@ -91,10 +95,10 @@ struct PictureOutput: Hashable, Sendable {
     guard path != "" else { throw UsageError("--output: the path is empty") }
     isJSON = arguments.contains(.json)
     self.path = path == "-" ? nil : path
-    if !isOriginal, let path, let format = ImageFormat(extensionOf: path),
-      ImageVariant.Format(format) == nil
+    if !isOriginal, let path, let name = path.split(separator: ".").last?.lowercased(),
+      ImageFormat(extensionOf: path).map({ ImageVariant.Format($0) == nil })
+        ?? Self.otherEndings.contains(name)
     {
-      let name = path.split(separator: ".").last.map { $0.lowercased() } ?? format.rawValue
       throw UsageError(
         "--output: \(Spelling.quotedWhole(path)): thumbnails are not \(name); end the name in .jpg, .png, "
           + ".webp, .avif or .gif")

@@ -101,11 +101,12 @@ struct JobFollower {
     return try forEachState(updates, reader, signals) { status in
       let now = ContinuousClock.now
       let wall = context.now
-      var current = bar ?? ProgressBar(status, at: now - start, wall: wall)
+      var current = bar ?? ProgressBar(status, at: now - start, wall: wall, places: context.places)
       current.update(status, at: now - start, wall: wall)
       bar = current
       looks.take(status)
-      if let text = try lines?.text(after: status), !text.isEmpty {
+      // Elsewhere the line of the progress has the reason of a wait.
+      if let text = try lines?.text(after: status, tellsWait: isOnTerminal), !text.isEmpty {
         context.redraw(line.erase())
         context.note(text)
       }
@@ -134,7 +135,7 @@ struct JobFollower {
         context.redraw(line.draw(current.line(columns: Terminal.messageColumns)))
       } else {
         let text = current.plainLine
-        if cadence.takes(status, as: text, at: now - start) { context.note(text + "\n") }
+        if cadence.takes(status, as: text, at: now - start) { context.noteCompleted(text + "\n") }
       }
     }
   }
@@ -237,10 +238,12 @@ final class LineNotes {
   }
 
   /// What has happened since the last call, in lines with line feeds.
-  func text(after status: ImageJob) throws -> String {
+  ///
+  /// - Parameter tellsWait: whether a line says what the job waits for.
+  func text(after status: ImageJob, tellsWait: Bool) throws -> String {
     guard status != last else { return "" }
     var text = ""
-    if let wait = status.wait, wait.reason != last?.wait?.reason {
+    if tellsWait, let wait = status.wait, wait.reason != last?.wait?.reason {
       text += "waiting: \(WaitText(wait, at: context.now).text)\n"
     }
     last = status

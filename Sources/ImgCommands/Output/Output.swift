@@ -64,7 +64,7 @@ package final class Output {
 extension Terminal {
   /// Whether control sequences do what they say. A dumb terminal shows them as text.
   static func obeysControls(_ descriptor: CInt) -> Bool {
-    isTerminal(descriptor) && ThisProcess.environment["TERM"] != "dumb"
+    isTerminal(descriptor) && !["", "dumb"].contains(ThisProcess.environment["TERM"] ?? "")
   }
 
   /// The width of standard error in characters; 80 if it does not report one.

@@ -13,13 +13,18 @@ package struct ProgressBar: Sendable {
   private var isOfOneHost = false
   private var status: ImageJob
   private var now: WallTime
+  private let places: TypedPlaces
 
   /// - Parameters:
   ///   - elapsed: the time since a fixed moment, the same in every ``update(_:at:wall:)``.
   ///   - now: the current time, for the remaining time of a wait.
-  package init(_ status: ImageJob, at elapsed: Duration, wall now: WallTime) {
+  ///   - places: those that the commands to type carry.
+  package init(
+    _ status: ImageJob, at elapsed: Duration, wall now: WallTime, places: TypedPlaces = .none
+  ) {
     self.status = status
     self.now = now
+    self.places = places
     update(status, at: elapsed, wall: now)
   }
 
@@ -84,7 +89,7 @@ package struct ProgressBar: Sendable {
   /// Why the job waits; `nil` while it proceeds, and if its state already says so.
   private var waitFact: String? {
     guard status.state != .paused, let wait = wait.shown else { return nil }
-    return "waiting: " + WaitText(wait, at: now).text
+    return places.completed("waiting: " + WaitText(wait, at: now).text)
   }
 
   /// Whether the recent rate predicts the rest of the job.

@@ -1,0 +1,140 @@
+import ImgSettings
+
+/// What helps people who type the options and commands of other programs.
+extension CommandTable {
+  /// What to type in place of options that other programs have, or other commands of this one. A sentence
+  /// without a command is for all others.
+  static let optionAdvice: [String: [(command: String?, text: String)]] = {
+    let output = [
+      ("imgctl submit" as String?, "imgctl export JOB DIR writes the files of a job"),
+      ("imgctl retry", "imgctl export JOB DIR writes the files of a job"),
+    ]
+    let attempts = [
+      (
+        nil as String?,
+        "--attempts N of submit, or of start, sets how often a URL is tried"
+      )
+    ]
+    let transfers = [
+      (
+        nil as String?,
+        "imgctl limits --transfers N sets how many transfers run at once, and imgctl start --workers N "
+          + "the processes"
+      )
+    ]
+    let bandwidth = [
+      (
+        nil as String?,
+        "imgctl limits --bytes-per-second N limits all transfers together, and --bytes-per-second-per-host N "
+          + "those from one host"
+      )
+    ]
+    let certificates = [
+      (
+        nil as String?,
+        "certificates are always checked; imgctl start --ca-file FILE trusts other authorities"
+      )
+    ]
+    let table = ["submit", "get", "info", "sheet"].map {
+      ("imgctl \($0)" as String?, DelimitedTable.advice)
+    }
+    let size = [
+      (
+        nil as String?,
+        "--size 300x sets the width, --size x200 the height, and --size 300x200 the box"
+      )
+    ]
+    let mode = [
+      (
+        nil as String?,
+        "--mode fit keeps all of the picture, fill covers the box, and stretch fills it exactly"
+      )
+    ]
+    let turns = [
+      (nil as String?, "pictures are turned as their metadata says, and not otherwise")
+    ]
+    let sizes = "it is an option of submit: a job keeps its sizes"
+    return [
+      "--output": output, "-o": output, "--output-dir": output, "--out": output,
+      "--retries": attempts, "--tries": attempts, "--retry": attempts,
+      "-j": transfers, "--jobs": transfers, "--threads": transfers, "--concurrency": transfers,
+      "--parallel": transfers,
+      "--insecure": certificates, "-k": certificates, "--no-check-certificate": certificates,
+      "--csv": table, "--tsv": table, "--url-col": table, "--url-column": table,
+      "--width": size, "--height": size, "--resize": size, "-w": size,
+      "--fit": mode, "--fill": mode, "--cover": mode, "--contain": mode,
+      "--letterbox": [
+        (nil, "--padding N adds a border, and --background COLOUR fills it")
+      ],
+      "--rotate": turns, "--flip": turns,
+      "--trim": [(nil, "borders are not looked for; --crop cuts to the box")],
+      "--sheet": [
+        ("imgctl export", "imgctl sheet JOB -o sheet.jpg draws a contact sheet of a job")
+      ],
+      "--export": [("imgctl submit", "imgctl export JOB DIR writes the files of a job")],
+      "--resume": [
+        (
+          "imgctl submit",
+          "the same list again fetches only what is not stored, and imgctl retry JOB repeats failures"
+        )
+      ],
+      "--port": [(nil, "imgctl serve --listen 127.0.0.1:8080 names the port")],
+      "--expire": [(nil, "did you mean --expire-after?")],
+      "--keep-original": [
+        (nil, "--keep original stores originals, and --keep all thumbnails with them")
+      ],
+      "--all": [
+        ("imgctl remove", "imgctl remove --older-than 0s removes all jobs that have ended"),
+        ("imgctl cache reset", "it removes everything without an option"),
+      ],
+      "--bg": [(nil, "did you mean --background?")], "-H": [(nil, "did you mean --header?")],
+      "--bandwidth": bandwidth, "--limit-rate": bandwidth, "--bytes-per-second-host": bandwidth,
+      "--no-cache": [
+        ("imgctl submit", "--cache-policy reload fetches again what is stored")
+      ],
+      "--size": [
+        ("imgctl retry", sizes), ("imgctl resume", sizes), ("imgctl wait", sizes),
+        ("imgctl export", sizes),
+      ],
+    ]
+  }()
+
+  /// What to type in place of commands that other programs have.
+  static func advice(on command: String) -> String? {
+    switch command {
+    case "top": "imgctl status shows the cluster, and imgctl watch JOB follows a job"
+    case "log", "logs":
+      "imgctl status names the data directory, whose coordinator.log is the log; a service logs to "
+        + "its manager, such as journalctl"
+    case "kill": "imgctl cancel JOB ends a job, and imgctl stop the coordinator"
+    case "archive":
+      "imgctl submit FILE --decode lazy --pin stores originals, and imgctl export JOB DIR writes them"
+    case "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails"
+    case "clean", "clear", "purge", "reset":
+      "imgctl cache clean removes expired thumbnails, and imgctl cache reset all of them"
+    case "restart": "imgctl stop, then imgctl start"
+    case "download", "fetch", "add", "run":
+      "imgctl get URL loads one picture, and imgctl submit FILE a list"
+    case "thumbnail", "thumb", "resize", "convert":
+      "imgctl get FILE -o thumbnail.jpg makes one thumbnail, and imgctl submit FILE those of a list"
+    case "montage", "contact-sheet":
+      "imgctl sheet JOB|DIR -o sheet.jpg draws thumbnails as one picture"
+    case "reload":
+      "imgctl limits changes limits of the running coordinator; or imgctl stop, then imgctl start"
+    case "metrics": "imgctl serve has metrics for Prometheus at /metrics"
+    case "server", "web", "gallery": "imgctl serve serves thumbnails and a gallery over HTTP"
+    case "job", "show": "imgctl status JOB shows a job, and imgctl wait JOB follows it to its end"
+    case "set":
+      "imgctl config set NAME VALUE keeps a setting, and imgctl limits changes a limit now"
+    case "unset": "imgctl config unset NAME forgets a setting"
+    case "settings": "imgctl config show lists the settings, and imgctl limits those that run"
+    default: nil
+    }
+  }
+
+  /// - Returns: `nil` if the word is no picture and no file.
+  static func adviceOnArgument(_ word: String) -> String? {
+    guard ListPlace.isURL(word) || word.contains(".") || word.contains("/") else { return nil }
+    return "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"
+  }
+}
