@@ -31,7 +31,8 @@ extension ClusterModel {
     let cluster = ClusterModel(
       workers: workers, transfers: transfers, perHost: perHost, ratePerMinute: ratePerMinute,
       attempts: attempts, backoff: backoff, rememberFailures: rememberFailures,
-      offlineTimeout: offlineTimeout, credits: credits, proxies: proxies)
+      offlineTimeout: offlineTimeout, credits: credits, proxies: proxies,
+      report: { Issue.record("\($0)") })
     cluster.handle(.began)
     return cluster
   }

@@ -66,7 +66,7 @@ import Testing
     #expect(cluster.fetchStarts == [url(1)])
     #expect(cluster.endedJobs[job]?.counts.failed == 1_000)
     guard case .failed(let failure, _) = cluster.outcome(of: 999, job) else { return }
-    #expect(failure.detail.contains("down"))
+    #expect(failure.detail.contains("failed too often"))
     #expect(failure.detail.contains("the origin answered 503"))
   }
 

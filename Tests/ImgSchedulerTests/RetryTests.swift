@@ -309,7 +309,7 @@ import Testing
     guard case .failed(let failure, _) = cluster.outcome(of: 499, job) else { return }
     #expect(failure.code == .timeout)
     #expect(failure.isRetryable)
-    #expect(failure.detail.contains("down"))
+    #expect(failure.detail.contains("failed too often"))
 
     cluster.advance(by: .seconds(80))
     let viewer = cluster.view(url(1))
