@@ -115,8 +115,8 @@ package struct ListReader: Sendable {
   private var isUTF16: Bool {
     let start = head.prefix(4)
     return [[0xFF, 0xFE], [0xFE, 0xFF]].contains(Array(start.prefix(2)))
-      || start.count == 4 && start[0] != start[1] && (start[0] == 0) == (start[2] == 0)
-        && (start[1] == 0) == (start[3] == 0)
+      || start.count == 4 && (start[0] == 0) != (start[1] == 0)
+        && (start[0] == 0) == (start[2] == 0) && (start[1] == 0) == (start[3] == 0)
   }
 
   private func requireList(_ head: ArraySlice<UInt8>) throws(ListError) {

@@ -129,7 +129,7 @@ import Testing
       link: "no such file: \"\(link)\"",
       directory.path: "no picture is in \(directory.path); skipped",
       zeros: "is not a text file",
-      utf16: "is not a text file",
+      utf16: "is UTF-16; save it as UTF-8",
       try directory.write([], to: "empty"): "contains no URL",
       try directory.write(Array("# a\n\n  #b\r\n\t\n".utf8), to: "comments"): "contains no URL",
     ]
