@@ -372,6 +372,7 @@ package struct Fetches {
   mutating func hold(_ id: TransferID, because failure: Failure, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
     sources.hold(source, because: failure, at: now)
+    if let key = sources[source]?.key { queue.held(key, at: now) }
     transfers.setVerdict(.held, id)
     stopJoining(id)
   }

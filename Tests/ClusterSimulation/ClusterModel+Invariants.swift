@@ -345,6 +345,7 @@ extension ClusterModel {
         let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
         let isInTurn = waiting.map {
           urgency < queueUrgency($0, of: source.id, at: item.host) || isHeldBack(source, for: $0)
+            || scheduler.fetches.queue.host(item.host)?.comesLast(source.key.origin, $0) == true
         }
         check(
           isInTurn ?? true,

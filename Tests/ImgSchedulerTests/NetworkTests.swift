@@ -325,6 +325,30 @@ import Testing
     #expect(cluster.finished().endedJobs[job]?.counts.done == 38)
   }
 
+  @Test func `foreign certificates do not hold what works over http`() {
+    let cluster = ClusterModel.started(attempts: 1)
+    let plain = spread(120, perHost: 20)
+    cluster.answeringLookups { $0.submit(plain.map { $0.replacing("http:", with: "https:") }) }
+    func answerAll() {
+      while let url = cluster.fetching.first {
+        if url.hasPrefix("https:") {
+          cluster.finish(url, Self.untrusted, sign: .foreignCertificate)
+        } else {
+          cluster.finish(url)
+        }
+        cluster.answerLookups()
+      }
+    }
+    answerAll()
+    #expect(cluster.scheduler.clusterWait()?.kind == .captive)
+    let job = cluster.answeringLookups { $0.submit(plain) }
+    for _ in 1...30 {
+      cluster.advance(by: .seconds(10))
+      answerAll()
+    }
+    #expect(cluster.endedJobs[job]?.counts.done == 120)
+  }
+
   @Test(arguments: [nil, NetworkSign.page])
   func `a robots.txt that comes ends the wait for a login, unless it is a web page`(
     sign: NetworkSign?

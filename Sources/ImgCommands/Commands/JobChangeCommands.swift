@@ -39,8 +39,8 @@ package struct CancelCommand: Command {
     operands: [.jobs],
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
-      "The thumbnails that the job has made are no longer pinned. If the store is full, it may evict them at "
-        + "once: imgctl export before the cancel keeps them."
+      "The thumbnails that the job has made are no longer pinned, unless it was submitted with --pin. If the "
+        + "store is full, it may evict them at once: imgctl export before the cancel keeps them."
     ],
     examples: [
       .init("imgctl cancel 7", "Returns when the change is on disk; imgctl retry 7 continues it.")
@@ -57,7 +57,7 @@ package struct CancelCommand: Command {
       let sentence =
         "job \(status.job) cancelled: \(status.done) done, \(status.failed) failed, "
         + "\(status.cancelled) cancelled; to continue it: imgctl retry \(status.job)"
-      guard isFull, status.done > 0 else { return sentence }
+      guard isFull, status.done > 0, status.pinPolicy != .untilExported else { return sentence }
       return sentence
         + "\nthe store is full, and may evict what the job has made; to keep it: imgctl export "
         + "\(status.job) DIR"

@@ -85,11 +85,7 @@ final class JobExport {
   }
 
   var keep: Keep { request.keep }
-  /// What a file is, for people.
-  var noun: String {
-    if keep.isFacts { return "fact file" }
-    return keep.isOriginalAlone ? "original" : "thumbnail"
-  }
+  var noun: String { keep.noun }
 
   /// Whether the store has all that the job made of a line.
   func isStored(_ entry: LineResult) throws -> Bool {
@@ -309,6 +305,14 @@ final class JobExport {
     return names.name(
       of: entry.url, at: entry.index,
       ending: "\(size).\(keep.isFacts ? "json" : thumbnail.format.fileExtension)")
+  }
+}
+
+extension Keep {
+  /// What a job has of each picture, for people.
+  var noun: String {
+    if isFacts { return "fact file" }
+    return isOriginalAlone ? "original" : "thumbnail"
   }
 }
 

@@ -155,7 +155,9 @@ struct ExportReport: Encodable {
       lines.append("the job stored nothing (--keep none)")
     } else if tally.goneCount > 0 {
       let fetch = "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
-      let remedy = command.isFetching ? "" : "; to fetch them again: \(fetch)"
+      let remedy =
+        command.isFetching
+        ? "" : "; to fetch \(tally.goneCount == 1 ? "it" : "them") again: \(fetch)"
       lines.append(
         "\(HumanText.count(tally.goneCount, of: noun)) no longer stored\(remedy)")
     }

@@ -32,8 +32,8 @@ package struct JobSummary: Sendable {
     lines += report.counts
     if lostCount > 0 {
       lines.append(
-        "\(lostCount) of \(HumanText.count(status.done, of: "thumbnail")) "
-          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch them again: "
+        "\(lostCount) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
+          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch \(lostCount == 1 ? "it" : "them") again: "
           + "imgctl export \(status.job) DIR --fetch")
     }
     if let diskNote { lines.append(diskNote) }

@@ -39,6 +39,8 @@ package struct Host {
   private var probe: SourceID?
   /// How often transfers of sources have failed because of the host since it answered.
   private var failureCounts: [SourceID: Int] = [:]
+  /// The origin whose transfer was the last to fail because of the network, since the host answered.
+  private var heldOrigin: String?
 
   /// - Parameters:
   ///   - name: see `ImageURL.host`.
@@ -84,19 +86,27 @@ package struct Host {
   /// The most urgent that waits for a slot, of the origins that may be asked; `nil` when nothing does. That it
   /// has failed counts at this host alone.
   func mostUrgent(at now: Instant) -> Urgency? {
-    let least = origins.reduce(nil as Urgency?) { least, queue in
-      least.orLess(queue.mostUrgentSource(at: now, ownTokens))
+    func urgency(of queue: OriginQueue) -> Urgency? {
+      queue.mostUrgentSource(at: now, ownTokens)
         .orLess(queue.mostUrgentRedirected(at: now, ownTokens))
     }
-    return least?.afterFailures(0)
+    return next(urgency).flatMap { urgency(of: origins[$0]) }?.afterFailures(0)
+  }
+
+  /// Whether what waits for an origin comes after other origins: lines of the one that was tried last in an outage.
+  /// Certificates may keep `https` from working where `http` works.
+  package func comesLast(_ origin: String, _ urgency: Urgency) -> Bool {
+    urgency.viewer == 0 && origin == heldOrigin
   }
 
   /// The index of the origin whose turn it is.
   private func next(_ urgency: (OriginQueue) -> Urgency?) -> Int? {
-    var next: (index: Int, urgency: Urgency)?
+    var next: (index: Int, isLast: Bool, urgency: Urgency)?
     for index in origins.indices {
       guard let urgency = urgency(origins[index]) else { continue }
-      if next.map({ urgency < $0.urgency }) ?? true { next = (index, urgency) }
+      let isLast = comesLast(origins[index].origin, urgency)
+      let isBefore = next.map { isLast == $0.isLast ? urgency < $0.urgency : $0.isLast } ?? true
+      if isBefore { next = (index, isLast, urgency) }
     }
     return next?.index
   }
@@ -283,9 +293,15 @@ package struct Host {
   mutating func answered() {
     health.answered()
     probe = nil
+    heldOrigin = nil
     guard !failureCounts.isEmpty else { return }
     failureCounts = [:]
     for index in origins.indices { origins[index].waiting.forgetFailures() }
+  }
+
+  /// A transfer from an origin has failed because of the network.
+  mutating func held(_ origin: String) {
+    heldOrigin = origin
   }
 
   /// A source's transfer has failed because of the host.

@@ -341,6 +341,12 @@ package struct TransferQueue {
     change(id, at: now) { $0.answered() }
   }
 
+  /// A transfer of a source has failed because of the network.
+  mutating func held(_ key: Source.Key, at now: Instant) {
+    guard let id = ids[key.host] else { return }
+    change(id, at: now) { $0.held(key.origin) }
+  }
+
   /// A source's transfer has failed because of the host.
   ///
   /// - Returns: whether it was the probe.
