@@ -44,3 +44,34 @@ struct RetryQueue {
     if byHost[host]?.isEmpty == true { byHost[host] = nil }
   }
 }
+
+extension Failure {
+  /// Whether the host is the reason, and neither the URL nor this program: no connection came about, nothing
+  /// came in time, or the host says that it cannot answer now. Other errors are about what was requested:
+  /// the same host may deliver the next picture.
+  var isOfHost: Bool {
+    switch code {
+    case .dnsFailure, .connectFailure, .tlsFailure, .timeout: true
+    case .httpStatus: httpStatus.map(Self.isOfHost(httpStatus:)) ?? false
+    default: false
+    }
+  }
+
+  /// Whether the status says something of the host (429, RFC 6585 section 4; 503, RFC 9110 section
+  /// 15.6.4), and not only of what was requested.
+  static func isOfHost(httpStatus: Int) -> Bool { httpStatus == 429 || httpStatus == 503 }
+
+  /// The failure of a URL that is not requested because its host is down, after this failure of the host. It
+  /// may succeed later, whatever has failed.
+  ///
+  /// - Parameters:
+  ///   - words: what was not done, and why.
+  ///   - former: what the URL itself has failed with before.
+  func ofURLNotAsked(_ words: String, after former: Failure? = nil) -> Failure {
+    let reason = "\(words): \(detail)"
+    let former = former.flatMap { $0.code == code && $0.httpStatus == httpStatus ? nil : $0 }
+    return Failure(
+      stage: stage, code: code, httpStatus: httpStatus, isRetryable: true, retryAt: retryAt,
+      detail: former.map { "\($0.detail); then \(reason)" } ?? reason)
+  }
+}
