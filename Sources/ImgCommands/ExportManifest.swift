@@ -86,7 +86,7 @@ private final class PartialOutput {
   private let path: String
   private let file: OwnedDescriptor
 
-  /// - Parameter follows: whether an earlier export has left lines, of which the last may be cut off.
+  /// - Parameter follows: whether an earlier export has left lines. The last of them may be cut off.
   init(path: String, follows: Bool) throws {
     self.path = path
     file = try FileIO.open(appendingTo: path, mode: 0o666)

@@ -23,7 +23,7 @@ final class JobExport {
   private let failuresFile: ReplacementFile
   private let failures: Output
   private let job: ImageJob
-  /// The lines that wait to be written, in the order of the list. The first is to be made again.
+  /// The lines that wait to be written, in the order of the list. The results of the first one are made again.
   private var waiting: [Waiting] = []
   /// Whether a line of the job has failed.
   private var hasFailures = false

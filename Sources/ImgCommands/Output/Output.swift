@@ -157,8 +157,8 @@ package struct TypedPlaces: Sendable {
 
   /// A text in which the commands to type carry the places.
   ///
-  /// A message writes `imgctl` before a command that is to be typed, and as the name in front of an error. A colon
-  /// follows that name. Elsewhere a message names the command by its own words, such as `submit`.
+  /// A message writes `imgctl` before a command that people can type. An error begins with that name and a colon.
+  /// Elsewhere a message names the command by its own words, such as `submit`.
   package func completed(_ text: String) -> String {
     guard !flags.isEmpty else { return text }
     var completed = ""

@@ -404,7 +404,7 @@ final class JSONMemo<Value: Equatable> {
   }
 }
 
-/// Objects of which messages in a row have equal ones.
+/// Objects that are often equal in messages that follow each other.
 extension Fields {
   /// - Parameter isFrequent: whether a value is probably that of the next message, too.
   mutating func remembered<Value: Fielded & Equatable>(

@@ -213,8 +213,8 @@ package struct LookupOrder {
   }
 }
 
-/// Positions of which the first is known. Those of hits come and go one by one, so that one that leaves is only left
-/// out of the set: the heap drops it when it would be the first, or when most of the heap has left.
+/// A set of positions that knows its first one. Positions of hits come and go one by one, so a position leaves the set
+/// at once. The heap drops it later: when it would be the first, or when most of the heap has left.
 struct PositionHeap {
   private var present = NumberedSet<Int>()
   /// A binary heap of them, and of positions that have left.
