@@ -390,7 +390,9 @@ struct StoreRoomLog {
     areJobsWaiting.toggle()
     log.note(
       areJobsWaiting
-        ? "the store is full of pinned thumbnails, and jobs wait for room: imgctl export or imgctl unpin makes it"
+        ? "jobs wait for room in the store: "
+          + (state.storeReport?.shortageOfDisk
+            ?? "pinned thumbnails use it up; imgctl export or imgctl unpin makes room")
         : "no job waits for room in the store any more")
   }
 }

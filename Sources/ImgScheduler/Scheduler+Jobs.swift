@@ -114,13 +114,13 @@ extension Scheduler {
   }
 }
 
-/// Jobs that pin their thumbnails, see `PinPolicy`. While pinned thumbnails use up the store, such a job
-/// waits: its next thumbnail would not be stored, or replace an earlier one.
+/// Jobs that pin their thumbnails, see `PinPolicy`. While pinned thumbnails use up the store, or the disk is full,
+/// such a job waits: its next thumbnail would not be stored, or replace an earlier one.
 extension Scheduler {
   /// Whether jobs may wait for room in the store.
   package var awaitsRoomForPins: Bool { !pinRoom.isThere && !jobs.isEmpty }
 
-  /// Whether jobs wait because pinned thumbnails use up the store.
+  /// Whether jobs wait for room in the store.
   package var areJobsHeld: Bool {
     pinRoom.isKnown && !pinRoom.isThere && jobs.all.contains(where: \.isHeld)
   }

@@ -95,10 +95,8 @@ extension Scheduler {
     if job.isPaused { return Wait(.paused) }
     if let wait = processWait() { return wait }
     if job.isHeld {
-      let isOfDisk = store.report?.diskByteCount != nil
       return pinRoom.isKnown
-        ? Wait(.storePinned, detail: isOfDisk ? "the disk has no more room for the store" : nil)
-        : Wait(.lookingUp)
+        ? Wait(.storePinned, detail: store.report?.shortageOfDisk) : Wait(.lookingUp)
     }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
     if let wait = networkWait(of: job, network), !job.waitsForFiles { return wait }

@@ -97,6 +97,9 @@ package struct StoreError: Error, Hashable, Sendable {
 
   /// Whether there is no space; the outcome of a URL is then `store_full`.
   package var isFull: Bool { [.full, .tooLarge, .pinned].contains(reason) }
+
+  /// Whether a job that pins its thumbnails waits until there is room for this one.
+  package var endsWithRoom: Bool { reason == .pinned || code == .noSpace }
 }
 
 extension StoreError: CustomStringConvertible {
@@ -106,9 +109,9 @@ extension StoreError: CustomStringConvertible {
     let sentence =
       switch reason {
       case .absent: "\(place) does not exist yet"
+      case .full where code == .noSpace: "the disk of \(place) is full\(remedyOfFull)"
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
-      case .pinned:
-        "pinned thumbnails use up the budget of \(place); export a job, or imgctl unpin JOB"
+      case .pinned: "pinned thumbnails use up the budget of \(place)"
       case .tooLarge: "the thumbnail is larger than the budget of \(place)"
       case .notPermitted: "this user is not permitted to use \(place) in this way"
       case .newerVersion:
@@ -120,11 +123,22 @@ extension StoreError: CustomStringConvertible {
       case .replaced: "\(place) was removed or replaced while it was in use; try again"
       case .failed: "\(place) failed"
       }
-    return "\(sentence) (\(cause))"
+    return "\(sentence) (\(cause))\(adviceOnRoom)"
   }
 
   /// The failed operation and its code.
   var cause: String { "\(operation): \(code.name), \(code.explanation)" }
+
+  /// What makes room for thumbnails.
+  private var adviceOnRoom: String {
+    guard content == .thumbnails else { return "" }
+    return switch reason {
+    case .full: "; free space on the disk"
+    case .pinned: "; imgctl export JOB DIR or imgctl unpin JOB makes room"
+    case .tooLarge: "; --store-budget sets the budget"
+    default: ""
+    }
+  }
 
   /// The remedy for a full disk.
   private var remedyOfFull: String {

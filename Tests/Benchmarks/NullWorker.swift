@@ -72,7 +72,8 @@ struct NullWorker {
       return [
         .store(
           StoreReport(
-            budgetByteCount: 1 << 30, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: []))
+            directory: "/data/store", budgetByteCount: 1 << 30, diskByteCount: nil,
+            pinnedByteCount: 0, pinningJobs: []))
       ]
     case .decodeUpload, .followRedirects, .updates, .decoderExited, .drain:
       return []

@@ -187,7 +187,8 @@ extension ClusterModel {
     pinned byteCount: Int64, of budgetByteCount: Int64, disk diskByteCount: Int64? = nil
   ) {
     let report = StoreReport(
-      budgetByteCount: budgetByteCount, diskByteCount: diskByteCount, pinnedByteCount: byteCount,
+      directory: "/data/store", budgetByteCount: budgetByteCount, diskByteCount: diskByteCount,
+      pinnedByteCount: byteCount,
       pinningJobs: [])
     handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
   }

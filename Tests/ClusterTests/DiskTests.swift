@@ -117,6 +117,27 @@ import Testing
     try expectAllDone(job) { try cluster.imgctl(besides: processID, "cache", $0) }
   }
 
+  @Test(
+    .enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
+  func `a list that pins waits while the disk is full, with the disk as the reason`() throws {
+    try FileManager.default.createDirectory(
+      atPath: cluster.dataDirectory, withIntermediateDirectories: false)
+    let disk = SmallDisk(directory: cluster.dataDirectory, kibibytes: 16 << 10)
+    try cluster.start(on: disk)
+    try #require(try eventually { try cluster.readyWorkers().count == 2 })
+    let ballast = disk.path("ballast", seenBy: try cluster.runningCoordinator().processID)
+    try fill(ballast, leavingKibibytes: 500)
+    let job = try cluster.submit(origin.pictures(3))
+    let reason = "the disk of \(cluster.dataDirectory)/store/thumbnails is full; free space on it"
+    #expect(try eventually { try cluster.status(of: job).wait?.detail == reason })
+    #expect(try cluster.status(of: job).failed == 0)
+    #expect(
+      try cluster.runningCoordinator().messages().contains(
+        "jobs wait for room in the store: \(reason)"))
+    try FileManager.default.removeItem(atPath: ballast)
+    #expect(try cluster.finished(job).done == 3)
+  }
+
   // MARK: - Room
 
   /// Makes a file that takes what a file system has but for so much.

@@ -162,7 +162,8 @@ import Testing
       id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), pinPolicy: pinPolicy,
       state: .queued, counts: JobCounts(total: 60_000), submittedAt: WallTime(rawValue: 0))
     let report = StoreReport(
-      budgetByteCount: 400 << 20, diskByteCount: diskByteCount, pinnedByteCount: 0, pinningJobs: [])
+      directory: "/d", budgetByteCount: 400 << 20, diskByteCount: diskByteCount, pinnedByteCount: 0,
+      pinningJobs: [])
     let shortage = StoreShortage(record, store: report, budgetByteCount: 0)
     return ImageJob(record, wait: Wait(.storePinned), shortage: shortage)
   }
@@ -192,12 +193,11 @@ import Testing
 
   @Test
   func `what to do about a full store depends on its limit, and on who starts the coordinator`() {
-    let ofDisk = Wait(.storePinned, detail: "the disk has no more room for the store")
-    let remedies = " (free space on it, imgctl export, or imgctl unpin)"
-    #expect(WaitText(ofDisk, at: .distantPast).text == (ofDisk.detail ?? "") + remedies)
     let warning = ShortageText(tooLarge(.whileActive), isOfService: true)?.warning
     let file = "; or set IMGCTL_STORE_BUDGET=590M in /etc/default/imgctl, then: systemctl restart "
     #expect(warning?.contains(file) == true)
+    let full = Failure(stage: .store, code: .storeFull, detail: "it is full; free space on it")
+    #expect(JobSummary(failed([(2, full)])).text.contains("\nstore_full: free space on it\n"))
   }
 
   /// A job whose lines failed so.

@@ -166,7 +166,8 @@ import Testing
     sweeps.sweep(at: start)
     for jobs in [[JobID(rawValue: 3)], []] {
       let report = StoreReport(
-        budgetByteCount: 1 << 20, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: jobs)
+        directory: "/data/store", budgetByteCount: 1 << 20, diskByteCount: nil, pinnedByteCount: 0,
+        pinningJobs: jobs)
       parts.scheduler.handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
       sweeps.sweep(at: start + .milliseconds(1))
       #expect(sweeps.deadline == start + .seconds(jobs.isEmpty ? 60 : 1))

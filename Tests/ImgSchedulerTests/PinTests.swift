@@ -42,8 +42,9 @@ import Testing
     let areJobsHeld = cluster.scheduler.areJobsHeld
     #expect(areJobsHeld)
     cluster.reportStore(pinned: 90 * 10_000, of: 2_000_000, disk: 1_000_000)
-    let ofDisk = Wait(.storePinned, detail: "the disk has no more room for the store")
-    #expect(wait(of: pinning, in: cluster) == ofDisk)
+    #expect(
+      wait(of: pinning, in: cluster)?.detail
+        == "the disk of /data/store is full; free space on it, imgctl export, or imgctl unpin")
     cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000)
     #expect(cluster.finished().counts(pinning)?.done == 1)
   }
@@ -139,7 +140,8 @@ import Testing
     #expect(assumed?.neededByteCount == Int64(100_000 * 8_192))
     #expect(assumed?.budgetByteCount == cluster.scheduler.limits.storeBudgetByteCount)
     let limited = StoreReport(
-      budgetByteCount: 400 << 20, diskByteCount: 50_000, pinnedByteCount: 0, pinningJobs: [])
+      directory: "/data/store", budgetByteCount: 400 << 20, diskByteCount: 50_000,
+      pinnedByteCount: 0, pinningJobs: [])
     cluster.handle(.fromWorker(WorkerID(rawValue: 1), .store(limited)))
     #expect(cluster.scheduler.status(of: small)?.storeShortage?.effectiveByteCount == 50_000)
   }

@@ -245,7 +245,8 @@ enum GoldenMessages {
       "end_decoder": .endDecoder(decoder),
       "store": .store(
         StoreReport(
-          budgetByteCount: 419_430_400, diskByteCount: 104_857_600, pinnedByteCount: 8_192,
+          directory: "/data/store", budgetByteCount: 419_430_400, diskByteCount: 104_857_600,
+          pinnedByteCount: 8_192,
           pinningJobs: [JobID(rawValue: 7)])),
       "sandboxed": .sandboxed(WorkerSandbox(worker: SandboxReport(), decoder: sandbox)),
     ]

@@ -124,8 +124,10 @@ package struct ShortageText: Sendable {
 
   /// That the disk makes the store smaller than its budget.
   static func ofDisk(_ diskByteCount: Int64, budget budgetByteCount: Int64) -> String {
-    "the disk has room for \(HumanText.size(diskByteCount)) of the store's budget of "
-      + HumanText.size(budgetByteCount)
+    let budget = HumanText.size(budgetByteCount)
+    return diskByteCount == 0
+      ? "the disk is full; the store's budget is \(budget)"
+      : "the disk has room for \(HumanText.size(diskByteCount)) of the store's budget of \(budget)"
   }
 
   /// For the bar, such as `needs 480.0 MiB of a store of 400.0 MiB`.
@@ -211,7 +213,7 @@ package struct WaitText: Sendable {
     case .recording: "outcomes are being written to the journal"
     case .reading: "the list is being read"
     case .storePinned:
-      wait.detail.map { "\($0) (free space on it, imgctl export, or imgctl unpin)" }
+      wait.detail
         ?? "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"

@@ -119,7 +119,7 @@ package struct FailureReport: Sendable {
         "\(details.pageCount) answers were web pages in place of pictures; if the network or the site wants a "
           + "login: log in, then imgctl retry \(job) --all")
     }
-    for group in groups where group.code == .proxyFailure {
+    for group in groups where [.proxyFailure, .storeFull].contains(group.code) {
       lines += Self.advice(of: group.message).map { ["\(group.code.rawValue): \($0)"] } ?? []
     }
     if let lineRemedy { lines.append(lineRemedy) }

@@ -341,6 +341,8 @@ extension SandboxReport: CustomStringConvertible {
 
 /// The size of the store and its limits, as a worker sees them.
 package struct StoreReport: Hashable, Sendable, Fielded {
+  /// Of the store's files.
+  package let directory: String
   /// The budget of the settings.
   package let budgetByteCount: Int64
   /// The limit of the disk; `nil` if it is above the budget.
@@ -354,8 +356,10 @@ package struct StoreReport: Hashable, Sendable, Fielded {
   package static let maximumJobCount = 1_024
 
   package init(
-    budgetByteCount: Int64, diskByteCount: Int64?, pinnedByteCount: Int64, pinningJobs: [JobID]
+    directory: String, budgetByteCount: Int64, diskByteCount: Int64?, pinnedByteCount: Int64,
+    pinningJobs: [JobID]
   ) {
+    self.directory = directory
     self.budgetByteCount = budgetByteCount
     self.diskByteCount = diskByteCount
     self.pinnedByteCount = pinnedByteCount
@@ -374,6 +378,13 @@ package struct StoreReport: Hashable, Sendable, Fielded {
     pinnedByteCount < Self.pinLimit(of: effectiveByteCount) / 20 * 19
   }
 
+  /// That the disk leaves no room for pins, and what makes some; `nil` if the budget is the limit.
+  package var shortageOfDisk: String? {
+    guard diskByteCount != nil else { return nil }
+    return "the disk of \(directory) is full; free space on it"
+      + (pinnedByteCount == 0 ? "" : ", imgctl export, or imgctl unpin")
+  }
+
   /// What a record of so many bytes takes in the store, about: whole pages of 4 KiB, with the URL and the
   /// header, or for a small one a part of a page that is shared.
   package static func footprint(ofRecord byteCount: Int64) -> Int64 {
@@ -383,6 +394,7 @@ package struct StoreReport: Hashable, Sendable, Fielded {
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    directory = try f.field("directory", value?.directory)
     budgetByteCount = try f.field("budget_bytes", value?.budgetByteCount)
     diskByteCount = try f.optional("disk_bytes", value?.diskByteCount)
     pinnedByteCount = try f.field("pinned_bytes", value?.pinnedByteCount)

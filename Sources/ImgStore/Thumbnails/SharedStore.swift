@@ -84,7 +84,9 @@ package final class SharedStore: Sendable {
     let budgetByteCount =
       if case .readWrite(let byteCount) = access { byteCount } else { Int64.max }
     return StoreReport(
-      budgetByteCount: budgetByteCount, diskByteCount: nil, pinnedByteCount: 0, pinningJobs: [])
+      directory: directory, budgetByteCount: budgetByteCount, diskByteCount: nil,
+      pinnedByteCount: 0,
+      pinningJobs: [])
   }
 
   private func perform<Result>(

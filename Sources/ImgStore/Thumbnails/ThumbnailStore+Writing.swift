@@ -102,7 +102,8 @@ extension ThumbnailStore {
   /// Runs `body`, which may pin records.
   ///
   /// - Throws: ``StoreError/Reason/pinned`` if it has pinned more than the budget permits beside what was
-  ///   pinned before, ``StoreError/Reason/tooLarge`` if it is more by itself.
+  ///   pinned before, or than a full disk leaves of it; ``StoreError/Reason/tooLarge`` if it is more than the
+  ///   budget of the settings by itself.
   private func withinPinLimit<Result>(
     _ transaction: borrowing Transaction, _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -110,10 +111,11 @@ extension ThumbnailStore {
     let result = try body()
     let after = try tables.pinTotals(transaction).byteCount
     guard after > before else { return result }
-    let limit = StoreReport.pinLimit(of: try budget.effectiveByteCount)
-    guard after > limit else { return result }
+    let budget = try budget
+    guard after > StoreReport.pinLimit(of: budget.effectiveByteCount) else { return result }
+    let isTooLarge = after - before > StoreReport.pinLimit(of: budget.configuredByteCount)
     throw StoreError(
-      after - before > limit ? .largerThanBudget : .pinned,
+      isTooLarge ? .largerThanBudget : .pinned,
       operation: "pin, beside \(before) pinned bytes")
   }
 

@@ -306,7 +306,8 @@ extension ThumbnailStore {
     try environment.read { transaction throws(StoreError) in
       let size = try size(transaction)
       return StoreReport(
-        budgetByteCount: size.budgetByteCount, diskByteCount: size.diskByteCount,
+        directory: environment.directory, budgetByteCount: size.budgetByteCount,
+        diskByteCount: size.diskByteCount,
         pinnedByteCount: try tables.pinTotals(transaction).byteCount,
         pinningJobs: try tables.pinningJobs(limit: StoreReport.maximumJobCount, transaction))
     }

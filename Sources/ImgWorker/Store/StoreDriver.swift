@@ -375,7 +375,7 @@ struct StoreWriter: Sendable {
     case .unreadable(let put, let error):
       removeChunks(of: put)
       inbox.post(Input(.stored(put.lease, .failed(Failure(unreadableBody: error)))))
-    case .refused(let put, let error) where error.reason == .pinned && put.isPinned:
+    case .refused(let put, let error) where error.endsWithRoom && put.isPinned:
       removeChunks(of: put)
       inbox.post(Input(.unpinned([put.lease])))
     case .refused(let put, let error): refuse(put, because: error)
@@ -417,7 +417,7 @@ struct StoreWriter: Sendable {
         removeChunks(of: put)
         return try end(of: rest, at: now)
       }
-      guard error.reason == .pinned, put.isPinned else { throw error }
+      guard error.endsWithRoom, put.isPinned else { throw error }
       _ = try? store([put.withoutPins], at: now)
       return .unpinned([put.lease])
     }
