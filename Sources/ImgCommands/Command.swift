@@ -97,6 +97,7 @@ package enum Invocation: Sendable {
     of type: any Command.Type, _ arguments: [String], environment: [String: String],
     userID: UInt32
   ) throws(UsageError) -> Invocation {
+    try CommandTable.requireNoQuality(in: arguments, of: type.grammar)
     let reader = try ArgumentReader(
       type.prepared(arguments), for: type.grammar,
       advice: { CommandTable.advice(on: $0, in: type.description.name) })

@@ -99,6 +99,21 @@ extension CommandTable {
     ]
   }()
 
+  /// Other programs have `-q 80` for the quality.
+  ///
+  /// - Throws: ``UsageError`` with what to type in its place, for a command that has a quality.
+  static func requireNoQuality(
+    in arguments: [String], of command: CommandDescription
+  ) throws(UsageError) {
+    guard command.options.contains(where: { $0.flag == "--quality" }) else { return }
+    for (index, word) in arguments.enumerated() where word.hasPrefix("-q") {
+      let attached = word.dropFirst(word.hasPrefix("-q=") ? 3 : 2)
+      let number = attached.isEmpty ? arguments.dropFirst(index + 1).first : String(attached)
+      guard let quality = number.flatMap({ Int($0) }), (1...100).contains(quality) else { continue }
+      throw UsageError("-q is --quiet; for the quality: --quality \(quality)")
+    }
+  }
+
   /// What to type in place of commands that other programs have.
   static func advice(on command: String) -> String? {
     switch command {

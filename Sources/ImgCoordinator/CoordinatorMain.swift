@@ -53,12 +53,12 @@ package enum CoordinatorMain {
     }
     for directory in settings.allowedDirectories {
       try rethrowing(try OpenDirectory(directory)) { (error: SystemError) in
-        StartError("--allow-directory: \(directory) cannot be opened: \(error)")
+        StartError("--allow-directory: \(directory) cannot be opened: \(error.reason)")
       }
     }
     guard let file = settings.authorityFile else { return }
     let bytes = try rethrowing(try FileIO.contents(of: file, upTo: 1 << 24)) {
-      (error: SystemError) in StartError("--ca-file: \(file) cannot be read: \(error)")
+      (error: SystemError) in StartError("--ca-file: \(file) cannot be read: \(error.reason)")
     }
     // A label of RFC 7468, or one of OpenSSL's.
     let labels = ["", "TRUSTED ", "X509 "].map { "-----BEGIN \($0)CERTIFICATE-----" }

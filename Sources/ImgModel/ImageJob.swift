@@ -54,6 +54,8 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   public let state: State
   /// What is made from each URL.
   package private(set) var request: ThumbnailRequest
+  /// When what is made from each URL expires.
+  package let expiry: Expiry
   /// Which of several jobs comes first.
   public let priority: Priority
   /// See ``RequestOptions/hostRatePerMinute``.
@@ -113,6 +115,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     job = record.id
     name = record.name
     request = record.options.request
+    expiry = record.options.expiry
     priority = Priority(rawValue: record.options.priority) ?? .normal
     hostRatePerMinute = record.options.hostRatePerMinute
     attempts = record.options.attempts
@@ -196,6 +199,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   /// The members of its JSON object. Those of the request are beside the others.
   public init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     request = try ThumbnailRequest(&f, value?.request)
+    expiry = try Expiry(&f, value?.expiry)
     attempts = try f.optional("attempts", value?.attempts)
     fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
     storedByteCount = try f.field("bytes_stored", value?.storedByteCount)

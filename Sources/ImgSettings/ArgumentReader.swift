@@ -128,7 +128,7 @@ package struct ArgumentReader: Sendable {
     if operandTexts.count > operands.count, operands.last?.count.isUnbounded != true {
       throw UsageError(
         "unexpected argument \(Spelling.quoted(operandTexts[operands.count])): "
-          + description.synopsis)
+          + (description.surplusAdvice ?? description.synopsis))
     }
   }
 }

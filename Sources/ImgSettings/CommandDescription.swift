@@ -21,10 +21,13 @@ package struct CommandDescription: Sendable {
   /// Paragraphs below the options.
   package let notes: [String]
   package let examples: [Example]
+  /// What to type for more operands than the command takes; `nil` for nothing.
+  let surplusAdvice: String?
 
   package init(
     name: String, summary: String, operands: [OperandDescription] = [],
-    options: [OptionDescription] = [], notes: [String] = [], examples: [Example] = []
+    options: [OptionDescription] = [], notes: [String] = [], examples: [Example] = [],
+    surplusAdvice: String? = nil
   ) {
     self.name = name
     self.summary = summary
@@ -32,13 +35,14 @@ package struct CommandDescription: Sendable {
     self.options = options
     self.notes = notes
     self.examples = examples
+    self.surplusAdvice = surplusAdvice
   }
 
   /// The same command with further options.
   package func adding(_ further: [OptionDescription]) -> CommandDescription {
     CommandDescription(
       name: name, summary: summary, operands: operands, options: options + further, notes: notes,
-      examples: examples)
+      examples: examples, surplusAdvice: surplusAdvice)
   }
 
   /// One line that shows how to write the command.

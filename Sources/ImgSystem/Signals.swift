@@ -75,14 +75,13 @@ package final class SignalSource: Sendable {
 
 /// The signals that ask a process to end.
 package enum Termination {
-  private static let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM]
-
-  /// Runs an action before SIGHUP, SIGINT, SIGQUIT or SIGTERM ends the process, for as long as the process runs.
+  /// Runs an action before a signal ends the process, for as long as the process runs.
   /// Call it once, before any other thread starts, see ``SignalSource``.
   ///
   /// - Parameter action: runs on a thread of its own, so it may take locks and call the system as it
   ///   likes. The signal ends the process when it returns.
   package static func prepare(
+    for signals: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM],
     _ action: @escaping @Sendable () -> Void
   ) throws(SystemError) {
     let source = try SignalSource(signals)

@@ -97,10 +97,15 @@ package struct SystemError: Error, Hashable, Sendable {
 extension SystemError: CustomStringConvertible {
   /// For example `connect: Connection refused (ECONNREFUSED)`.
   package var description: String {
+    "\(operation): \(reason)"
+  }
+
+  /// For a sentence that names the operation, such as `Connection refused (ECONNREFUSED)`.
+  package var reason: String {
     guard let text = unsafe img_error_text(code), let name = unsafe img_error_name(code) else {
-      return "\(operation): error \(code)"
+      return "error \(code)"
     }
-    return unsafe "\(operation): \(String(cString: text)) (\(String(cString: name)))"
+    return unsafe "\(String(cString: text)) (\(String(cString: name)))"
   }
 }
 

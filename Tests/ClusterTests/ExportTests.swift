@@ -26,9 +26,7 @@ import Testing
     #expect(result.exitCode == 0)
     #expect(
       result.messages
-        == "job \(job): \(list.doneCount) of \(list.doneCount) thumbnails are stored\n"
-        + "exported \(list.doneCount) thumbnails to \(directory), none for "
-        + "\(list.failures.count) URLs; manifest.jsonl lists all\n"
+        == "exported \(list.doneCount) thumbnails to \(directory); manifest.jsonl lists all\n"
         + "\(list.failures.count) failed: imgctl failures \(job), or \(directory)/failures.csv\n")
   }
 
@@ -70,7 +68,7 @@ import Testing
     #expect(
       without.messages == """
         job 1: 0 of 3 thumbnails are stored
-        exported 0 thumbnails to \(directory), none for 2 URLs; manifest.jsonl lists all
+        exported 0 thumbnails to \(directory); manifest.jsonl lists all
         1 file of an earlier export stayed
         1 file differs from the recorded SHA-256 and stays: 0000002.jpg
         2 thumbnails no longer stored; to fetch them again: imgctl export 1 \(directory) --fetch
@@ -163,7 +161,7 @@ import Testing
     #expect(
       result.messages == """
         job 1: 0 of 3 thumbnails are stored
-        exported 0 thumbnails to \(directory), none for 4 URLs; manifest.jsonl lists all
+        exported 0 thumbnails to \(directory); manifest.jsonl lists all
         3 thumbnails no longer stored; to fetch them again: imgctl export 1 \(directory) --fetch
         1 failed: imgctl failures 1, or \(directory)/failures.csv
 
@@ -217,7 +215,6 @@ import Testing
     #expect(again.exitCode == 0)
     #expect(
       again.messages == """
-        job 1: 1 of 1 original is stored
         exported 0 originals to \(directory); manifest.jsonl lists all
         1 original in the store is not the exported one; the exported file stays: 0000000.jpg; to write what is \
         stored now: imgctl export 1 \(directory)-1
@@ -336,9 +333,27 @@ import Testing
     try FileIO.replaceRegular(path: stale, with: [1])
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     origin.release(["/p/0"])
-    let rest = try cluster.json("export", "1", directory, "--fetch")
-    #expect([rest.exported, rest.present] == [1, 2])
+    let rest = try cluster.imgctl("export", "1", directory, "--fetch")
+    #expect(rest.messages.contains("exported 1 thumbnail to \(directory); "))
+    #expect(
+      rest.messages.contains(
+        "removed job 2 of an earlier export to this directory that was killed\n")
+        == (signal == SIGKILL), "\(rest.messages)")
+    #expect(try cluster.imgctl("list", "--json").lines.count == 1)
     #expect(!FileIO.isFile(stale))
+  }
+
+  @Test func `what an export fetches again expires as what the job has made`() throws {
+    let list = try cluster.list(origin.pictures(2))
+    let options = ["--expire-after", "90d", "--expire-on-access", list]
+    #expect(try cluster.begin(["submit", "--wait"] + options).wait().exitCode == 0)
+    let lifetime = 90 * 86_400_000
+    #expect(try cluster.json("status", "1").expire_after_ms.int == lifetime)
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "1", directory, "--fetch").exitCode == 0)
+    let records = try cluster.imgctl("cache", "ls", "--json").lines
+    #expect(try records.map { try record($0[...]).lifetime_ms.int } == [lifetime, lifetime])
   }
 
   private func manifestLines(in directory: String) throws -> [Substring] {

@@ -392,16 +392,17 @@ enum CoordinatorSocket {
 
   /// Neither lstat(2) nor connect(2) to a path fails with EPERM on its own account (unix(7)).
   private static func error(_ error: SystemError, at path: String) -> ClientError {
-    let reason = error.description
     switch error.code {
     // This process can open nothing. The coordinator may run.
     case EMFILE, ENFILE: return .connection(.system(error))
     case EPERM:
       let owner = owner(nearest: UnixSocket.directory(of: path))
       let isForeign = ![0, ThisProcess.userID].contains(owner)
-      return .untrusted(socketPath: path, ownerID: isForeign ? owner : nil, reason: reason)
-    case EACCES: return .denied(socketPath: path, ownerID: owner(nearest: path), reason: reason)
-    default: return .unreachable(socketPath: path, reason: reason)
+      return .untrusted(
+        socketPath: path, ownerID: isForeign ? owner : nil, reason: error.description)
+    case EACCES:
+      return .denied(socketPath: path, ownerID: owner(nearest: path), reason: error.reason)
+    default: return .unreachable(socketPath: path, reason: error.reason)
     }
   }
 

@@ -51,20 +51,20 @@ package enum ClientError: Error, CustomStringConvertible {
   private var reason: String {
     switch self {
     case .unreachable(let socketPath, let reason):
-      "no coordinator answers at \(socketPath) (\(reason))"
+      "no coordinator answers at \(socketPath): \(reason)"
     case .denied(let socketPath, let ownerID, let reason):
-      "the control socket \(socketPath) belongs to user \(ownerID), and no other user may connect "
-        + "(\(reason))"
+      "the control socket \(socketPath) belongs to user \(ownerID), and no other user may connect: "
+        + reason
     case .untrusted(let socketPath, _, let reason):
       "the control socket \(socketPath) is not safe, and nothing was sent (\(reason))"
     case .notListening(let socketPath, let dataDirectory, let processID, let reason):
-      "no coordinator answers at \(socketPath) (\(reason)), but process \(processID) owns the data "
-        + "directory \(dataDirectory)"
+      "no coordinator answers at \(socketPath), but process \(processID) owns the data directory "
+        + "\(dataDirectory): \(reason)"
     case .listensElsewhere(let processID, let socketPath, let dataDirectory):
       "the data directory \(dataDirectory) belongs to a coordinator (process \(processID)) that "
         + "listens at \(socketPath)"
     case .notAutostarted(let socketPath, let reason):
-      "no coordinator answers at \(socketPath) (\(reason)), and commands start none there"
+      "no coordinator answers at \(socketPath), and commands start none there: \(reason)"
     case .otherStore(let socketPath, let theirs, let ours, _):
       "the coordinator at \(socketPath) keeps \(theirs), not \(ours)"
     case .notStarted(let reason): "the coordinator did not start: \(reason)"

@@ -1,6 +1,7 @@
 import ImgClient
 package import ImgModel
 package import ImgSettings
+import ImgSystem
 import Synchronization
 
 /// `imgctl export`: writes a job's thumbnails as files.
@@ -68,18 +69,21 @@ package struct ExportCommand: Command {
     var missing: MissingResults?
     if isFetching, case .coordinator(let client) = jobs {
       missing = MissingResults(
-        of: status, over: client, try context.runningCoordinator(),
+        of: status, to: directory, over: client, try context.runningCoordinator(),
         readingFiles: context.fileReader(of:)
       ) {
         if !isJSON { context.note($0) }
       }
+      try missing?.removeRemains()
     }
     var names = ExportNames()
     try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
     let export = try JobExport(
       of: status, to: directory, from: context.store, named: names, making: missing,
       sayingAtSignal: isJSON ? nil : context.completedNote("interrupted; to go on: \(command)\n"))
-    if export.keep != .none, !isJSON { context.note(try stock(of: export, status, jobs)) }
+    if export.keep != .none, !isJSON, let stock = try stock(of: export, status, jobs) {
+      context.note(stock)
+    }
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     removePins(of: export, in: context)
@@ -112,14 +116,15 @@ package struct ExportCommand: Command {
     }
   }
 
-  /// What there is to export, which is told before anything is written.
+  /// How much there is to export, which is told before anything is written; `nil` if it is all.
   private func stock(
     of export: JobExport, _ status: ImageJob, _ jobs: JobSource
-  ) throws -> String {
+  ) throws -> String? {
     var storedCount = 0
     try jobs.results(of: job, isFailedOnly: false) { line in
       if try export.isStored(line) { storedCount += 1 }
     }
+    guard storedCount < status.done else { return nil }
     return "job \(job): \(storedCount) of \(HumanText.count(status.done, of: export.noun)) "
       + (storedCount == 1 || status.done == 1 ? "is stored\n" : "are stored\n")
   }
@@ -139,6 +144,8 @@ final class MissingResults {
   private let readFiles: (JobID) throws -> JobFileReader
   private let report: (String) -> Void
   private let part: PartJob
+  /// Of its jobs, so that the same export knows what one has left that was killed.
+  private let name: String
   /// The number of lines of the next part.
   private var partCount = MissingResults.firstPartCount
   private var notes = WaitNotes()
@@ -148,12 +155,13 @@ final class MissingResults {
   private static let interval = Duration.milliseconds(200)
 
   /// - Parameters:
+  ///   - directory: of the export.
   ///   - client: a connection on which no reply is awaited meanwhile.
   ///   - resultsClient: another one.
   ///   - readFiles: reads the local files of a job.
   ///   - report: is told for people what a job waits for.
   init(
-    of original: ImageJob, over client: Client, _ resultsClient: Client,
+    of original: ImageJob, to directory: String, over client: Client, _ resultsClient: Client,
     readingFiles readFiles: @escaping (JobID) throws -> JobFileReader,
     report: @escaping (String) -> Void
   ) {
@@ -163,6 +171,31 @@ final class MissingResults {
     self.readFiles = readFiles
     self.report = report
     part = PartJob(socketPath: client.socketPath)
+    name = "export of job \(original.job) to \(Self.shown(directory))"
+  }
+
+  /// An absolute path, which the name of a job has room for: of a long one, the end.
+  private static func shown(_ directory: String) -> String {
+    let path =
+      directory.hasPrefix("/")
+      ? directory : "\(ThisProcess.currentDirectory ?? "")/\(directory)"
+    guard path.utf8.count > 160 else { return path }
+    return "…" + String(String.UnicodeScalarView(path.unicodeScalars.suffix(40)))
+  }
+
+  /// Removes the jobs that the same export has left, because it was killed.
+  func removeRemains() throws {
+    var remains: [JobID] = []
+    try client.forEachJob { if $0.name == name, $0.pinPolicy == .none { remains.append($0.job) } }
+    for job in remains {
+      part.began(job)
+      part.remove()
+      part.ended()
+    }
+    guard !remains.isEmpty else { return }
+    report(
+      "removed \(remains.count == 1 ? "job" : "jobs") \(remains.map { "\($0)" }.joined(separator: ", ")) "
+        + "of an earlier export to this directory that was killed\n")
   }
 
   /// Removes the job that is under way, for a process that a signal ends.
@@ -236,16 +269,21 @@ final class MissingResults {
     return lost
   }
 
+  /// That of the original. What expires at a date in the past would be gone before it is written.
+  private var expiry: Expiry {
+    original.expiry.date.map { $0 <= .now } == true ? .standard : original.expiry
+  }
+
   private func submit(_ lines: [LineResult], namesFiles: Bool) throws -> JobID {
     var batcher = SubmissionBatcher()
     var batches = lines.compactMap { batcher.add($0.url) }
     if let last = batcher.finish() { batches.append(last) }
     var rest = batches[...]
     let options = RequestOptions(
-      original.request, priority: original.priority.rawValue,
+      original.request, expiry: expiry, priority: original.priority.rawValue,
       hostRatePerMinute: original.hostRatePerMinute, attempts: original.attempts)
     return try client.submit(
-      name: "export of job \(original.job)", options: options, namesFiles: namesFiles
+      name: name, options: options, namesFiles: namesFiles
     ) {
       rest.popFirst()
     }.job

@@ -230,7 +230,10 @@ package struct GetCommand: Command {
       try destination.deliver(
         made.bytes, made.facts.thumbnail, report, of: [source], isVerbose: isVerbose, in: context)
     case .nothing(let failure, let timings):
-      if isJSON { try context.output.write(json: report) }
+      if isJSON {
+        try context.output.write(json: report)
+        return .someFailed
+      }
       let advice = Self.advice(on: failure, timings).map { "; \($0)" } ?? ""
       let text = context.text(of: failure)
       context.report(error: "\(HumanText.source(source)): \(text)\(advice)")
@@ -274,8 +277,7 @@ package struct GetCommand: Command {
   /// What can be done where the failure itself does not say so.
   private static func advice(on failure: Failure, _ timings: Timings?) -> String? {
     if isRemembered(failure, timings) { return "--cache-policy reload asks now" }
-    guard CertificateAdvice.concerns(failure.code, failure.detail) else { return nil }
-    return "\(CertificateAdvice.restart); \(CertificateAdvice.condition)"
+    return CertificateAdvice.text(on: failure)
   }
 
   /// Whether the origin said earlier that there is no such picture, and was not asked for this request.

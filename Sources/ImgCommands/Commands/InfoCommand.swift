@@ -68,7 +68,8 @@ package struct InfoCommand: Command {
       .init("imgctl info https://example.org/a.jpg", "Type, size, colours, camera."),
       .init("imgctl info holiday.heic --gps --json", "All facts of a file, with its place."),
       .init("imgctl info --list urls.txt", "One line for each URL."),
-    ])
+    ],
+    surplusAdvice: "info tells of one picture; imgctl info --list - reads several, one a line")
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     let picture = arguments.texts(of: Self.source).first
@@ -109,9 +110,11 @@ package struct InfoCommand: Command {
       } catch let failure as Failure {
         if isJSON {
           try context.output.write(json: JSONObject.picture(RequestedURL(source), failure))
+          return .someFailed
         }
+        let advice = CertificateAdvice.text(on: failure).map { "; \($0)" } ?? ""
         let text = context.text(of: failure)
-        context.report(error: "\(HumanText.source(source)): \(text)")
+        context.report(error: "\(HumanText.source(source)): \(text)\(advice)")
         return .someFailed
       }
     }
@@ -247,7 +250,7 @@ final class FactsFile {
 }
 
 /// `imgctl info --list`: submits the list as a job, and prints the facts of its lines as they come, one
-/// JSON object a line. Ctrl-C ends the output, not the job.
+/// JSON object a line. Ctrl-C and other signals end the output, not the job.
 struct FactsList {
   private let path: String
   private let options: RequestOptions
@@ -273,6 +276,12 @@ struct FactsList {
     let client = try context.coordinatorOfStore()
     let submitted = try list.submit(to: client, name: "info list", options: options)
     context.note("job \(submitted.job)\n")
+    let course =
+      "job \(submitted.job) continues; to print its facts: imgctl export \(submitted.job) DIR\n"
+    try Termination.prepare(for: [SIGHUP, SIGQUIT, SIGTERM]) {
+      [text = context.completedNote(course)] in
+      if let text { try? Output(descriptor: 2, capacity: 0).write(text) }
+    }
     // Replies to other requests would be lost on the connection that follows the job.
     let results = FinishedLines(of: submitted.job, from: try context.runningCoordinator())
     let signals = try SignalSource([SIGINT])
@@ -280,7 +289,7 @@ struct FactsList {
     let reader = list.namesFiles ? try context.fileReader(of: submitted.job) : nil
     defer { withExtendedLifetime(reader) {} }
     var notes = WaitNotes()
-    let status = try client.watch(submitted.job, every: Self.interval) { status in
+    let status = try follow(submitted.job, over: client, course) { status in
       if let wait = status.wait, let note = notes.note(on: wait, at: context.now) {
         context.note(note)
       }
@@ -289,11 +298,26 @@ struct FactsList {
       return signals.take().isEmpty
     }
     guard status.hasEnded else {
-      context.note(
-        "job \(status.job) continues; to print its facts: imgctl export \(status.job) DIR\n")
+      context.note(course)
       return .interrupted
     }
     return results.hasFailures ? .someFailed : status.exitCode
+  }
+
+  /// - Parameter course: is said if the reader of the output leaves before the job has ended.
+  private func follow(
+    _ job: JobID, over client: Client, _ course: String, _ body: (ImageJob) throws -> Bool
+  ) throws -> ImageJob {
+    var hasEnded = false
+    do {
+      return try client.watch(job, every: Self.interval) { status in
+        hasEnded = status.hasEnded
+        return try body(status)
+      }
+    } catch OutputError.readerLeft {
+      if !hasEnded { context.note(course) }
+      throw OutputError.readerLeft
+    }
   }
 
   private func print(_ entry: LineResult) throws -> Bool {

@@ -258,13 +258,21 @@ package struct JobListing {
     self.places = places
   }
 
-  package mutating func add(_ status: ImageJob) {
+  /// - Parameters:
+  ///   - told: waits that stand above the table. A job that waits for the same has no text.
+  ///   - tellsRemedy: whether the reason of a wait comes with what can be done about it.
+  package mutating func add(
+    _ status: ImageJob, besides told: [Wait] = [], tellsRemedy: Bool = true
+  ) {
     let cells = [
       "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
       "\(status.failed)", "\(status.retryable)", "\(status.cancelled)", "\(status.fromCache)",
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
     ]
-    let waiting = status.wait.map { places.completed(WaitText($0, at: now).text) } ?? ""
+    let wait = status.wait.flatMap { wait in
+      told.contains { $0.reason == wait.reason } ? nil : WaitText(wait, at: now)
+    }
+    let waiting = wait.map { places.completed(tellsRemedy ? $0.text : $0.cause) } ?? ""
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))
   }
 

@@ -74,14 +74,13 @@ package struct StatusCommand: Command {
   ) throws {
     if isJSON { return try context.output.write(json: status.withoutCookies) }
     var table = JobListing(at: context.now, places: context.places)
-    table.add(status)
+    let shortage = ShortageText(status, isOfService: context.settings.isOfService)
+    table.add(status, tellsRemedy: shortage == nil)
     let failures = FailureReport(status)
     try context.output.write(
       table.rendered(within: Output.columnCount)
         + failures.counts.map { Self.wrapped(context.completed($0)) + "\n" }.joined())
-    if let shortage = ShortageText(status, isOfService: context.settings.isOfService) {
-      context.note(shortage.warning)
-    }
+    if let shortage { context.note(shortage.warning) }
     if status.hasEnded { context.note(failures.remedies().map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
   }
@@ -313,7 +312,8 @@ struct ClusterScreen {
     let active = try client.activeJobs(atMost: Self.jobMaximum)
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now, places: context.places)
-    for status in active { table.add(status) }
+    let told = [cluster.wait].compactMap(\.self) + cluster.waitingHosts
+    for status in active { table.add(status, besides: told) }
     let others = cluster.activeJobs - active.count
     return "\n" + table.rendered(within: Output.columnCount)
       + (others > 0 ? context.completed("\(others) more: imgctl list\n") : "")

@@ -92,10 +92,8 @@ struct ExportReport: Encodable {
     let new =
       tally.writtenCount < tally.exportedCount && tally.exportedCount > 0
       ? ", \(tally.writtenCount) of them new" : ""
-    let none =
-      tally.missingCount > 0 ? ", none for \(HumanText.count(tally.missingCount, of: "URL"))" : ""
     return
-      "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new)\(none); "
+      "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new); "
       + "\(ExportManifest.name) lists all"
   }
 
@@ -175,6 +173,10 @@ struct ExportReport: Encodable {
       lines.append(
         "\(status.failed) failed: imgctl failures \(command.job), or "
           + "\(command.directory)/\(JobExport.failuresName)")
+    }
+    if status.cancelled > 0 {
+      lines.append(
+        "\(HumanText.count(status.cancelled, of: "URL")) cancelled: imgctl retry \(command.job)")
     }
     if status.finished < status.total {
       lines.append("the job has not ended: \(status.total - status.finished) URLs wait or run")

@@ -154,13 +154,13 @@ package struct ShortageText: Sendable {
   }
 
   private var remedies: [String] {
-    var remedies = ["imgctl export \(status.job) DIR, repeatedly while the job runs"]
-    if shortage.isOfDisk {
-      remedies.append("free space on the disk")
-    } else if isOfService {
-      remedies.append(ServiceAdvice.change("IMGCTL_STORE_BUDGET=\(sensibleBudget)"))
-    } else {
-      remedies.append("imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
+    let export = "imgctl export \(status.job) DIR, repeatedly while the job runs"
+    var remedies = shortage.isOfDisk ? ["free space on the disk", export] : [export]
+    if !shortage.isOfDisk {
+      remedies.append(
+        isOfService
+          ? ServiceAdvice.change("IMGCTL_STORE_BUDGET=\(sensibleBudget)")
+          : "imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
     }
     if status.pinPolicy != .none {
       remedies.append("imgctl unpin \(status.job), to keep only what comes last")
@@ -199,6 +199,13 @@ package struct WaitText: Sendable {
   /// A clause such as `example.org answered 503, next attempt in 0:42`.
   package var text: String {
     HumanText.printable(reason + end) + others
+  }
+
+  /// The same without what can be done about it, where that is told beside it: the first clause.
+  package var cause: String {
+    guard wait.kind == .storePinned else { return text }
+    let end = [" (", "; "].compactMap { text.firstRange(of: $0)?.lowerBound }.min()
+    return String(text[..<(end ?? text.endIndex)])
   }
 
   private var reason: String {

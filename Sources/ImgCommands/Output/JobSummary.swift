@@ -139,9 +139,10 @@ package struct FailureReport: Sendable {
           + "\(cancelled): imgctl retry \(job)")
     } else if retryableCount > 0 {
       let which =
-        status.failed == 1
-        ? "" : (retryableCount == status.failed ? "all" : "\(retryableCount)") + " of them "
-      lines.append("\(status.failed) failed, \(which)temporarily: imgctl retry \(job)")
+        retryableCount == status.failed
+        ? (status.failed == 1 ? "the failure is" : "all failures are")
+        : "\(retryableCount) of the failures \(retryableCount == 1 ? "is" : "are")"
+      lines.append("\(which) temporary: imgctl retry \(job)")
     }
     if status.failed > 0, !areFailuresListed {
       lines.append("list the failures: imgctl failures \(job)")
@@ -200,6 +201,11 @@ package struct FailureReport: Sendable {
 enum CertificateAdvice {
   static let restart = "to trust another authority: imgctl stop; imgctl start --ca-file FILE"
   static let condition = "the file replaces the authorities of the system"
+
+  /// For a picture that was loaded alone; `nil` for other failures.
+  static func text(on failure: Failure) -> String? {
+    concerns(failure.code, failure.detail) ? "\(restart); \(condition)" : nil
+  }
 
   /// Other failures of TLS are the server's.
   static func concerns(_ code: ImageError.Code, _ message: String) -> Bool {

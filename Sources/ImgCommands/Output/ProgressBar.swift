@@ -42,7 +42,8 @@ package struct ProgressBar: Sendable {
   /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
   /// The bar takes the remaining columns. The reason of a wait takes precedence over the bar.
   package func line(columns: Int) -> String {
-    var facts = [percentage, "\(status.finished)/\(status.total)"] + details
+    var facts =
+      [percentage, "\(status.finished)/\(status.total)"] + details(tellsShortage: true)
     func barRoom() -> Int {
       columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
     }
@@ -60,11 +61,13 @@ package struct ProgressBar: Sendable {
   /// The line for a log or a pipe.
   package var plainLine: String {
     let head = "job \(status.job): \(status.finished)/\(status.total)"
-    return ([head, percentage] + details).joined(separator: ", ")
+    return ([head, percentage] + details(tellsShortage: false)).joined(separator: ", ")
   }
 
   /// The facts behind the counts, the most important first.
-  private var details: [String] {
+  ///
+  /// - Parameter tellsShortage: a log has what the job needs of the store as a note before it.
+  private func details(tellsShortage: Bool) -> [String] {
     var details: [String] = []
     if [.scheduled, .paused, .cancelling].contains(status.state) {
       details.append(status.state.rawValue)
@@ -73,7 +76,7 @@ package struct ProgressBar: Sendable {
     if status.damaged > 0 { details.append("\(status.damaged) damaged") }
     if status.cancelled > 0 { details.append("\(status.cancelled) cancelled") }
     if let waitFact { details.append(waitFact) }
-    if let shortage = ShortageText(status) { details.append(shortage.fact) }
+    if tellsShortage, let shortage = ShortageText(status) { details.append(shortage.fact) }
     guard waitFact == nil else { return details }
     if let timeLeft { details.append(timeLeft) }
     if let rate = rates.imagesPerSecond, isMoving {
@@ -89,7 +92,8 @@ package struct ProgressBar: Sendable {
   /// Why the job waits; `nil` while it proceeds, and if its state already says so.
   private var waitFact: String? {
     guard status.state != .paused, let wait = wait.shown else { return nil }
-    return places.completed("waiting: " + WaitText(wait, at: now).text)
+    let text = WaitText(wait, at: now)
+    return places.completed("waiting: " + (status.storeShortage == nil ? text.text : text.cause))
   }
 
   /// Whether the recent rate predicts the rest of the job.

@@ -33,7 +33,7 @@ package enum CachePolicy: String, Hashable, Sendable, FieldValue, CaseIterable {
 }
 
 /// The expiry that one request asks for.
-package struct Expiry: Hashable, Sendable {
+package struct Expiry: Hashable, Sendable, Fielded {
   package enum Moment: Hashable, Sendable {
     /// The coordinator's default duration when the fetch starts, from the download on.
     case standard
@@ -59,6 +59,22 @@ package struct Expiry: Hashable, Sendable {
     case .at: precondition(!isSliding, "an expiry date cannot slide")
     }
     self.moment = moment
+    self.isSliding = isSliding
+  }
+
+  /// A duration, a date, or neither for the coordinator's default. They are beside the members of what has the expiry.
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let duration = try f.optional("expire_after_ms", value?.duration)
+    let date = try f.optional("expire_at", value?.date)
+    let isSliding = try f.field("expire_on_access", value?.isSliding)
+    guard duration.map(RequestOptions.expiryRange.contains) ?? true else {
+      throw f.invalid("expire_after_ms", "the expiry must be from 1 ms to 100 years")
+    }
+    guard date == nil || duration == nil && !isSliding else {
+      throw f.invalid(
+        "expire_at", "the expiry must be a duration or a date, and a date cannot slide")
+    }
+    moment = date.map { .at($0) } ?? duration.map { .after($0) } ?? .standard
     self.isSliding = isSliding
   }
 

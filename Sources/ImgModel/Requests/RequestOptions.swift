@@ -92,7 +92,7 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
     guard Self.delayRange.contains(delay) else {
       throw f.invalid("delay_ms", "the delay must be at most one day")
     }
-    expiry = try Self.expiry(&f, value?.expiry)
+    expiry = try Expiry(&f, value?.expiry)
     hostRatePerMinute = try f.field("host_rate_per_minute", value?.hostRatePerMinute, default: 0)
     guard LimitChange.hostRateRange.contains(hostRatePerMinute) else {
       throw f.invalid("host_rate_per_minute", "the rate is out of range")
@@ -112,24 +112,6 @@ package struct RequestOptions: Hashable, Sendable, Fielded {
     _ f: inout Fields, _ value: Self?
   ) throws(FieldError) -> Self {
     try f.remembered(f.memory?.options, value)
-  }
-
-  /// A duration, a date, or neither for the coordinator's default.
-  private static func expiry(
-    _ f: inout Fields, _ value: Expiry?
-  ) throws(FieldError) -> Expiry {
-    let duration = try f.optional("expire_after_ms", value?.duration)
-    let date = try f.optional("expire_at", value?.date)
-    let isSliding = try f.field("expire_on_access", value?.isSliding)
-    guard duration.map(expiryRange.contains) ?? true else {
-      throw f.invalid("expire_after_ms", "the expiry must be from 1 ms to 100 years")
-    }
-    guard date == nil || duration == nil && !isSliding else {
-      throw f.invalid(
-        "expire_at", "the expiry must be a duration or a date, and a date cannot slide")
-    }
-    if let date { return Expiry(.at(date)) }
-    return Expiry(duration.map { .after($0) } ?? .standard, isSliding: isSliding)
   }
 }
 

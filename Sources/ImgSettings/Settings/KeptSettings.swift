@@ -170,8 +170,10 @@ extension Setting {
     _ key: String, isNear word: String, orElse text: String
   ) throws(InvalidValue) -> Setting {
     if let setting = keepable.first(where: { $0.key == key }) { return setting }
+    let suggestion = Spelling.suggestion(for: word, among: keepable.map(\.key))
     throw InvalidValue(
-      "there is no setting \(text)" + Spelling.suggestion(for: word, among: keepable.map(\.key)))
+      "there is no setting \(text)"
+        + (suggestion.isEmpty ? "; imgctl config show --all lists them" : suggestion))
   }
 
   /// Reads a text as that of the variable is read.

@@ -290,7 +290,7 @@ package enum KeyFile {
       status = try FileStatus(of: file.rawValue)
       bytes = try FileIO.contents(of: file.rawValue, named: path, upTo: maximumByteCount)
     } catch {
-      throw UsageError("--key-file: \(path) cannot be read: \(error)")
+      throw UsageError("--key-file: \(path) cannot be read: \(error.reason)")
     }
     guard trustedUsers.contains(status.userID) else {
       throw UsageError(
