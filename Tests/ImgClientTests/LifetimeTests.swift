@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import ImgClient
@@ -176,6 +177,21 @@ struct DescriptorShortageTests {
     return before
   }
 
+  /// Makes libdispatch start each thread of its pool. While one that it asked for has not begun, it looks once a second
+  /// in /proc at the others, and ends a process that has no descriptor for that.
+  private static func startAllThreads() async {
+    let gates = (0..<ThisProcess.coreCount).map { _ in DispatchSemaphore(value: 0) }
+    await withTaskGroup { group in
+      for own in gates {
+        group.addTask {
+          // Blocks its thread until each of the others has one.
+          for gate in gates { gate.signal() }
+          for _ in gates { own.wait() }
+        }
+      }
+    }
+  }
+
   /// Another process runs out of descriptors, so that no other test does.
   @Test func `loads fail, hits do not, and loads go on when descriptors are there again`()
     async throws
@@ -190,6 +206,7 @@ struct DescriptorShortageTests {
       #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       let client = ImageClient(transport: try ClusterTransport(configuration), memoryCache: nil)
       #expect(try await client.image(for: "\(baseURL)/stored", size: 256).origin == .store)
+      await Self.startAllThreads()
       let limit = try Self.setLimit(nil)
       for _ in 1...2 {
         let error = await client.failure(of: ImageRequest(url: "\(baseURL)/a"))
@@ -220,6 +237,7 @@ struct DescriptorShortageTests {
       #expect(try await eventually { ProcessUse().timerCount == ProcessUse.fullTimerCount })
       var codes: [ImageError.Code?] = []
       for count in 0...6 {
+        await Self.startAllThreads()
         let limit = try Self.setLimit(64)
         var taken: [CInt] = []
         while case let copy = dup(0), copy >= 0 { taken.append(copy) }
