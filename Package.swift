@@ -622,6 +622,7 @@ let package = Package(
         "ImgCommands",
         "ImgDecode",
         "ImgFetch",
+        "ImgHTTP",
         "ImgModel",
         "ImgStore",
         "ImgSystem",

@@ -24,7 +24,7 @@ extension Bench {
     try cluster.stop()
   }
 
-  private func measureClientHits(
+  func measureClientHits(
     _ urls: [ImageURL], on cluster: Cluster, into report: inout Report
   ) throws {
     guard let reader = try StoreReader(directory: cluster.storeDirectory) else {

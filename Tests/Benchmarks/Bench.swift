@@ -236,6 +236,13 @@ struct Report {
         unit: unit, command: command, values: samples.values))
   }
 
+  func figure(named name: String) throws -> Figure {
+    guard let figure = figures.first(where: { $0.name == name }) else {
+      throw BenchError("\(name) was not measured")
+    }
+    return figure
+  }
+
   mutating func add(_ cost: ListCost) {
     listCosts.append(cost)
   }

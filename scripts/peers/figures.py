@@ -12,9 +12,10 @@ class Figure:
     own: list
     beside: str
     other: list
-    target: str
     command: str
-    # What is compared with the target: a ratio, or for short times the difference.
+    # What is compared with a bound is a ratio, or for short times the difference.
+    at_least: float = None
+    at_most: float = None
     is_difference: bool = False
 
     def row(self):
@@ -29,6 +30,13 @@ class Figure:
             "target": self.target, "command": self.command,
         }
 
+    @property
+    def target(self):
+        sign, unit = ("+", f" {self.unit}") if self.is_difference else ("", "")
+        if self.at_least is not None:
+            return f"at least {self.at_least:{sign}.2f}{unit}"
+        return "-" if self.at_most is None else f"at most {self.at_most:{sign}.2f}{unit}"
+
 
 @dataclasses.dataclass
 class MissingFigure:
@@ -42,6 +50,11 @@ class MissingFigure:
 
 def rounded(number):
     return round(number) if number >= 100 else round(number, 2)
+
+
+def write(figures, path):
+    """Every value of every figure, as a JSON array."""
+    path.write_text(json.dumps([dataclasses.asdict(figure) for figure in figures]))
 
 
 def show(figures, note, is_json):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measures the gateway beside nginx, the library and img2dataset. Called by scripts/bench --gateway.
+"""Measures the gateway beside nginx, the library and img2dataset. Called by scripts/bench.
 
-usage: gateway.py --programs DIR --peer-programs DIR --urls FILE --work DIR --rounds N --seconds N [--json]
+usage: gateway.py --programs DIR --peer-programs DIR --urls FILE --work DIR --rounds N --seconds N
+                  [--json | --output FILE]
 
 What is compared runs in turn, round for round, each on all processors with its client beside it. A row has the
 medians of its rounds; a ratio is the median of the ratios of the rounds.
@@ -21,7 +22,7 @@ import time
 import urllib.parse
 
 import misses
-from figures import Figure, show
+from figures import Figure, show, write
 from wrk import Wrk
 
 CONNECTIONS = (1, 16, 64, 256)
@@ -72,10 +73,10 @@ def hits(wrk, ports, paths, connections, options):
     ours, theirs = ([side[index] for side in rounds] for index in (0, 1))
     yield Figure(
         name, "/s", [side.rate for side in ours], "nginx", [side.rate for side in theirs],
-        "at least 0.70", command)
+        command, at_least=0.8)
     yield Figure(
-        f"{name}, p99", "us", [side.late for side in ours], "nginx",
-        [side.late for side in theirs], "at most 2.00", command)
+        f"{name}, p99", "µs", [side.late for side in ours], "nginx",
+        [side.late for side in theirs], command, at_most=2)
 
 
 def counted(count, noun):
@@ -153,6 +154,7 @@ def main():
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--seconds", type=int, required=True)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
     work, programs = options.work, options.programs
     os.environ |= {
@@ -171,9 +173,13 @@ def main():
             figures = measure_hits(options, wrk, ports, paths)
             note = note_of(work, gateway)
             figures += misses.measure(options, wrk, port, nginx_port, urls)
-        show(figures, note, options.json)
+        if options.output:
+            write(figures, options.output)
+        else:
+            show(figures, note, options.json)
     finally:
         stop(gateway)
+        subprocess.run([programs / "imgctl", "stop", "--quiet"], check=False)
 
 
 main()

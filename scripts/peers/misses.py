@@ -108,11 +108,11 @@ def single(options, port, nginx_port, urls):
         library.stdin.close()
     commands = "GET /image : imgbench load-process"
     yield Figure(
-        "misses, 1 connection", "ms", ours, "the library", theirs, "at most +0.20 ms", commands,
+        "misses, 1 connection", "ms", ours, "the library", theirs, commands, at_most=0.2,
         is_difference=True)
     loads_and_files = [load + file for load, file in zip(theirs, files)]
     yield Figure(
-        "misses, 1 connection", "ms", ours, "the library and a file of nginx", loads_and_files, "-",
+        "misses, 1 connection", "ms", ours, "the library and a file of nginx", loads_and_files,
         f"{commands} and GET /0", is_difference=True)
 
 
@@ -164,11 +164,11 @@ def many(options, wrk, port, urls):
             peers.append(img2dataset(options, new_urls(urls, LIST_RATE * options.seconds)))
     name, command = f"misses, {CONNECTIONS} connections", wrk.command(CONNECTIONS, options.seconds)
     yield Figure(
-        name, "/s", ours, "imgctl submit", lists, "-", f"{command} : imgctl submit --wait --format jpeg LIST")
+        name, "/s", ours, "imgctl submit", lists, f"{command} : imgctl submit --wait --format jpeg LIST")
     if has_peer:
         yield Figure(
-            name, "/s", ours, "img2dataset, while it runs", peers, "at least 1.00",
-            f"{command} : img2dataset {' '.join(IMG2DATASET)}")
+            name, "/s", ours, "img2dataset, while it runs", peers,
+            f"{command} : img2dataset {' '.join(IMG2DATASET)}", at_least=1)
     else:
         yield MissingFigure(f"{name}, beside img2dataset", "img2dataset is not installed")
 

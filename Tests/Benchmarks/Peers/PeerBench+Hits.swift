@@ -9,8 +9,52 @@ extension PeerBench {
   private static let storedCount = 1_000_000
   private static let pipelinedCount = 100_000
 
+  private static let lineCount = 200_000
+
   func hitsFigures() throws -> [PeerFigure] {
-    try mapFigures() + socketFigures()
+    try listFigures() + socketFigures()
+  }
+
+  /// Lists whose lines are all stored, so that a line is looked up, found and recorded.
+  private func listFigures() throws -> [PeerFigure] {
+    let list = try LongList(
+      .stored, lineCount: bench.options.scaled(Self.lineCount),
+      path: bench.options.workDirectory + "/hits")
+    let cluster = try bench.start("hits")
+    defer { try? cluster.stop() }
+    try bench.fillStore(of: cluster, try list.urls.map(ImageURL.init(parsing:)))
+    var (rates, costs): ([Double], [Double]) = ([], [])
+    for round in 1...bench.options.rounds {
+      try bench.note("a list of hits, round \(round) of \(bench.options.rounds)")
+      let coordinator = try cluster.client().coordinatorProcessID
+      let before = try ProcessorTime.seconds(of: coordinator)
+      let duration = try cluster.run(["submit", "--wait", list.path])
+      let after = try ProcessorTime.seconds(of: coordinator)
+      rates.append(Double(list.lineCount) / duration.inSeconds)
+      costs.append((after - before) / Double(list.lineCount) * 1e6)
+    }
+    let command = "imgctl submit --wait LIST (\(list.lineCount) URLs, all stored)"
+    return [
+      PeerFigure(.hits, "list", "/s", own: rates, target: .atLeast(200_000), command: command),
+      PeerFigure(
+        .hits, "coordinator, a line", "µs", own: costs, target: .atMost(5), command: command),
+    ]
+  }
+
+  /// Hits without a coordinator, in the process that wants them.
+  func libraryFigures() throws -> [PeerFigure] {
+    var report = Report()
+    let cluster = try bench.start("library")
+    defer { try? cluster.stop() }
+    let urls = try bench.hitURLs()
+    try bench.fillStore(of: cluster, urls)
+    try bench.measureClientHits(urls, on: cluster, into: &report)
+    let rates = try report.figure(named: "hits by 1 task")
+    return [
+      PeerFigure(
+        .library, "hit by a task", "µs", own: rates.values.map { 1e6 / $0 }, target: .atMost(5),
+        command: "\(rates.command), one after the other")
+    ] + (try mapFigures())
   }
 
   private func mapFigures() throws -> [PeerFigure] {
@@ -21,7 +65,7 @@ extension PeerBench {
     let trial = try bench.hitTrial(of: count, .small, in: directory).trial
     return [
       PeerFigure(
-        .hits, "in process, median", "µs", own: [trial.median], target: .atMost(2),
+        .library, "thumbnail of the map, median", "µs", own: [trial.median], target: .atMost(2),
         command: "ThumbnailStore.withThumbnail, \(count) thumbnails")
     ]
   }

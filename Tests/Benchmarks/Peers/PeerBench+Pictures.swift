@@ -33,7 +33,7 @@ extension PeerBench {
   func largeFigures() throws -> [PeerFigure] {
     let list = try largeList(urlCount: bench.options.scaled(Self.largeURLCount))
     let count = list.urls.count
-    let rounds = try rounds(of: list) { try scaledDecodeSeconds(list) }
+    let rounds = try rounds(of: list) { try libjpegSeconds(.pixels, list) }
     let pictures = "\(list.pictureCount) pictures"
     var figures = [
       figureBesideLimit(
@@ -49,15 +49,24 @@ extension PeerBench {
     return figures
   }
 
-  private func scaledDecodeSeconds(_ list: PictureList) throws -> Double {
+  /// How long libjpeg-turbo takes for as many pictures as the list has URLs, from memory.
+  private func libjpegSeconds(_ work: LibjpegWork, _ list: PictureList) throws -> Double {
     let output = try runScript(
-      "scaled-decode.py",
-      ["\(list.urls.count)", "\(ThisProcess.coreCount)", list.directory])
+      "libjpeg.py",
+      [work.rawValue, "\(list.urls.count)", "\(ThisProcess.coreCount)", list.directory])
     let text = String(decoding: output, as: UTF8.self)
     guard let seconds = Double(text.filter { $0 != "\n" }) else {
-      throw BenchError("scaled-decode.py wrote \(text)")
+      throw BenchError("libjpeg.py wrote \(text)")
     }
     return seconds
+  }
+
+  /// What libjpeg-turbo does alone.
+  private enum LibjpegWork: String {
+    /// A scaled decode to pixels.
+    case pixels
+    /// A scaled decode to planes, and the encoding of a thumbnail from planes.
+    case thumbnail
   }
 }
 
@@ -77,11 +86,35 @@ extension PeerBench {
       urlCount: bench.options.scaled(Self.smallURLCount))
     return try figures(
       .web, list, decoding, besidePeer: .atLeast(2.4), besideDecoding: .atLeast(0.8))
-      + profileFigures(cuts)
+      + [decoderFigure(list, decoding)]
+  }
+
+  /// The decoder alone beside the library that it cannot do without.
+  private func decoderFigure(_ list: PictureList, _ decoding: BareDecoding) throws -> PeerFigure {
+    let count = list.urls.count
+    func own() throws -> Double {
+      try decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
+    }
+    var seconds: (own: [Double], libjpeg: [Double]) = ([], [])
+    for round in 1...bench.options.rounds {
+      try bench.note("the decoder alone, round \(round) of \(bench.options.rounds)")
+      if round.isMultiple(of: 2) { seconds.libjpeg.append(try libjpegSeconds(.thumbnail, list)) }
+      seconds.own.append(try own())
+      if !round.isMultiple(of: 2) { seconds.libjpeg.append(try libjpegSeconds(.thumbnail, list)) }
+    }
+    return PeerFigure(
+      .web, "decode, resize, encode from memory", "ms",
+      own: seconds.own.map { $0 / Double(count) * 1_000 },
+      beside: "libjpeg-turbo's decode and encode alone",
+      seconds.libjpeg.map { $0 / Double(count) * 1_000 }, target: .atMost(1.4),
+      command:
+        "one process, \(ThisProcess.coreCount) threads : tjDecompressToYUV2 and tjCompressFromYUV (\(count))"
+    )
   }
 
   /// What a profile costs: the same pictures without one, with sRGB's, and with one that is converted.
-  private func profileFigures(_ cuts: PhotographCuts) throws -> [PeerFigure] {
+  func profileFigures() throws -> [PeerFigure] {
+    let cuts = try PhotographCuts()
     let decodings = try PhotographCuts.Colours.allCases.map { colours in
       let directory = "\(bench.options.workDirectory)/pictures-\(colours)"
       try cuts.writeSmall(count: Self.profiledPictureCount, in: colours, to: directory)
@@ -100,10 +133,10 @@ extension PeerBench {
     let command = "decode, resize, encode in one thread from memory, \(count) pictures"
     return [
       PeerFigure(
-        .web, "with a profile of sRGB", "ms", own: sRGB, beside: "without a profile", plain,
+        .profiles, "with a profile of sRGB", "ms", own: sRGB, beside: "without a profile", plain,
         target: .atMost(1.02), command: command),
       PeerFigure(
-        .web, "more for Display P3", "ms", own: zip(wide, plain).map { $0 - $1 },
+        .profiles, "more for Display P3", "ms", own: zip(wide, plain).map { $0 - $1 },
         target: .atMost(0.25), command: command),
     ]
   }

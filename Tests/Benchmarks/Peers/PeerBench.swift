@@ -35,15 +35,20 @@ struct PeerBench {
 
   private func figures(of row: PeerRow) throws -> [PeerFigure] {
     switch row {
+    case .profiles: try profileFigures()
     case .small: try smallFigures()
     case .web: try webFigures()
-    case .large: try largeFigures()
-    case .formats: try formatFigures()
-    case .costs: try costFigures()
+    case .coordinator: try coordinatorFigures()
     case .hits: try hitsFigures()
     case .latency: try latencyFigures()
-    case .quality: try qualityFigures()
     case .transfers: try transferFigures()
+    case .large: try largeFigures()
+    case .formats: try formatFigures()
+    case .networks: try networkFigures()
+    case .gateway: try gatewayFigures()
+    case .library: try libraryFigures()
+    case .quality: try qualityFigures()
+    case .scale: try scaleFigures()
     case .facts: try factsFigures()
     case .sizes: try sizesFigures()
     case .animations: try animationFigures()
@@ -97,20 +102,26 @@ struct PeerOptions {
 
 /// A row of the table that shows imgctl beside its peers and limits.
 enum PeerRow: String, CaseIterable, Encodable {
-  case small, web, large, formats, costs, hits, latency, quality, transfers, facts, sizes,
-    animations
+  case profiles, small, web, coordinator, hits, latency, transfers, large, formats, networks,
+    gateway, library,
+    quality, scale, facts, sizes, animations
 
   var title: String {
     switch self {
+    case .profiles: "colour profiles"
     case .small: "small photographs"
     case .web: "with profiles and 4:4:4"
-    case .large: "large photographs"
-    case .formats: "other formats"
-    case .costs: "cost of a picture"
+    case .coordinator: "coordinator"
     case .hits: "hits"
     case .latency: "latency under load"
+    case .transfers: "worker and transfers"
+    case .large: "large photographs"
+    case .formats: "other formats"
+    case .networks: "slow networks"
+    case .gateway: "gateway"
+    case .library: "library"
     case .quality: "quality"
-    case .transfers: "transfers and scale"
+    case .scale: "length of a list"
     case .facts: "facts of a list"
     case .sizes: "several sizes"
     case .animations: "animations"

@@ -56,7 +56,7 @@ extension PeerBench {
     }
     let count = Double(urlCount)
     let own = rounds.map { count / $0.own.seconds }
-    let command = "\(Self.submit(urlCount)) : \(Img2dataset.command)"
+    let command = "\(Self.submit(urlCount)) : \(Img2dataset.command())"
     return [
       PeerFigure(
         row, name, "/s", own: own, beside: "img2dataset, while it runs",
@@ -241,21 +241,32 @@ struct Img2dataset {
   let imgctl: Imgctl
 
   private static let processCount = 2
+  static let connectionCount = 64
   /// Its processes take a shard each at a time, so there are several for each.
   private static let shardCount = 8
 
   /// `keep_ratio_largest` fits a picture into the box, as imgctl does; `keep_ratio` would make its
   /// smaller side as long as the box and so its pictures larger.
-  private static let settings = [
-    "--processes_count", "\(processCount)", "--thread_count", "32", "--output_format", "files",
-    "--image_size", "256", "--resize_mode", "keep_ratio_largest", "--encode_quality", "80",
-    "--resize_only_if_bigger", "True",
-  ]
-  /// The command as people would type it.
-  static let command = "img2dataset \(settings.joined(separator: " "))"
+  private static func settings(connectionCount: Int) -> [String] {
+    [
+      "--processes_count", "\(processCount)", "--thread_count",
+      "\(connectionCount / processCount)", "--output_format", "files", "--image_size", "256",
+      "--resize_mode", "keep_ratio_largest", "--encode_quality", "80", "--resize_only_if_bigger",
+      "True",
+    ]
+  }
 
-  /// - Parameter output: a directory for its thumbnails, which is replaced.
-  func run(_ list: String, lineCount: Int, output: String) throws -> Pass {
+  /// The command as people would type it.
+  static func command(connectionCount: Int = Self.connectionCount) -> String {
+    "img2dataset \(settings(connectionCount: connectionCount).joined(separator: " "))"
+  }
+
+  /// - Parameters:
+  ///   - output: a directory for its thumbnails, which is replaced.
+  ///   - connectionCount: how many pictures all its threads fetch at once.
+  func run(
+    _ list: String, lineCount: Int, output: String, connectionCount: Int = Self.connectionCount
+  ) throws -> Pass {
     // Its libraries leave directories behind.
     let temporary = imgctl.workDirectory + "/img2dataset-temporary"
     try? FileManager.default.removeItem(atPath: output)
@@ -265,7 +276,8 @@ struct Img2dataset {
       program: "/usr/bin/env",
       ["NO_ALBUMENTATIONS_UPDATE=1", "TMPDIR=\(temporary)", path]
         + ["--url_list", list, "--output_folder", output]
-        + ["--number_sample_per_shard", "\(shardLineCount)"] + Self.settings)
+        + ["--number_sample_per_shard", "\(shardLineCount)"]
+        + Self.settings(connectionCount: connectionCount))
     let shards = try Self.shards(in: output)
     guard let start = shards.map(\.startTime).min(), let end = shards.map(\.endTime).max() else {
       throw BenchError("img2dataset wrote no statistics below \(output)")
