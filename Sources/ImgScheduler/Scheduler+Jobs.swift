@@ -145,10 +145,14 @@ extension Scheduler {
     holdPinningJobs()
     for lease in unpinned {
       fetches.stopJoining(ofLease: lease, by: worker)
+      let isFetched = fetches.leases[lease].map { $0.purpose != .lookup } ?? false
       guard let item = fetches.end(lease, of: worker, in: &workers, at: now.instant) else {
         continue
       }
-      remove(from: item) { $0.isPinning }
+      for waiter in remove(from: item, where: \.isPinning) {
+        guard isFetched, case .line(let job, let index) = waiter.who else { continue }
+        jobs.change(job) { $0.noteFetched(index) }
+      }
       awaitLookup(item)
     }
   }

@@ -123,7 +123,8 @@ extension Scheduler {
   mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
     let isFirst = jobs.beginRecording(of: id, at: now.wall)
     if isFirst { effects.append(.journal(.start(id, at: now.wall))) }
-    effects.append(.journal(.record(id, index: index, outcome)))
+    let counted = jobs.change(id) { $0.counted(outcome, of: index) }
+    effects.append(.journal(.record(id, index: index, counted)))
   }
 
   mutating func journaled(_ operation: JournalOperation) {

@@ -75,6 +75,7 @@ import Testing
     #expect(wait(of: job, in: cluster) == Wait(.storePinned))
     cluster.reportStore(pinned: 50 * 10_000, of: 1_000_000)
     #expect(cluster.finished().counts(job)?.done == 3)
+    #expect(cluster.counts(job)?.fromCache == 0, "the job has fetched all of them")
     #expect(cluster.retention(url(2))?.pins == [job])
     #expect(cluster.fetchStarts.count == 3)
   }

@@ -21,6 +21,8 @@ package struct ActiveJob {
   package private(set) var backlogs: [String: HostBacklog] = [:]
   /// Lines that one host may have waiting once it has any.
   private(set) var backlogMaximum: Int
+  /// Lines that were fetched for the job and could not be pinned. A look-up may find them later.
+  private var fetchedLines: Set<Int> = []
   /// Lines with a worker.
   private(set) var leasedCount = 0
   /// Lines whose outcome is on its way into the journal.
@@ -128,6 +130,17 @@ package struct ActiveJob {
   mutating func withdraw(_ change: ImageJobChange) {
     if change == .cancel { isEnding = false }
     isPaused = record.state == .paused
+  }
+
+  /// A line was fetched, and goes back to the list because its thumbnail cannot be pinned.
+  mutating func noteFetched(_ index: Int) { fetchedLines.insert(index) }
+
+  /// The outcome of a line for the journal. What the job has fetched itself does not come from the store.
+  mutating func counted(_ outcome: Outcome, of index: Int) -> Outcome {
+    guard fetchedLines.remove(index) != nil,
+      case .done(let thumbnail, fromCache: true, let byteCount) = outcome
+    else { return outcome }
+    return .done(thumbnail, fromCache: false, bytesFetched: byteCount)
   }
 
   /// A line has left the queue; the job's first one starts the job.
