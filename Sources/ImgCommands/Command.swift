@@ -14,7 +14,7 @@ package enum CommandMain {
     let output = Output(descriptor: 1)
     let messages = Output(descriptor: 2, capacity: 0)
     let isJSON = OptionDescription.isJSONWanted(in: arguments)
-    let places = TypedPlaces(in: arguments)
+    let places = TypedPlaces(in: arguments, environment: ThisProcess.environment)
     let code: ExitCode
     do {
       code = try run(arguments, output: output, messages: messages, isJSON: isJSON, places: places)

@@ -240,8 +240,12 @@ package struct CommandContext {
     }
     let option = Setting.dataDirectory.option
     let name = source == .variable ? option.environmentVariable : option.flag
-    return
-      "no coordinator runs, and no data directory is at \(settings.dataDirectory); check \(name)"
+    guard (try? FileStatus(following: settings.dataDirectory))?.isDirectory == true else {
+      return
+        "no coordinator runs, and no data directory is at \(settings.dataDirectory); check \(name)"
+    }
+    return "no coordinator runs, and \(settings.dataDirectory) has no jobs yet"
+      + (settings.isOfService ? "" : "; check \(name)")
   }
 
   /// Whether the data directory has one, or this user may not see that.
@@ -260,7 +264,7 @@ package struct CommandContext {
   ///   named and no data directory.
   func coordinator(of jobs: [JobID]) throws -> sending Client {
     if let client = try coordinatorIfRunning() { return client }
-    guard settings.startsCoordinator else { return try coordinator() }
+    guard settings.startsCoordinator || hasJournal && readsJournal else { return try coordinator() }
     guard !settings.isNamed(.dataDirectory) || hasJournal else {
       throw UsageError("imgctl: \(absence)")
     }

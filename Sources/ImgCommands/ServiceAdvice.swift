@@ -36,6 +36,24 @@ extension CommandContext {
       + ServiceAdvice.change("IMGCTL_ALLOW_NETWORK=CIDR")
   }
 
+  /// What the remedies for the failures of a job depend on.
+  ///
+  /// - Parameter status: of the job.
+  func remedyTerms(for status: ImageJob) -> RemedyTerms {
+    RemedyTerms(
+      isOfService: settings.isOfService,
+      permittedNetworks: status.failures.contains { $0.code == .blockedAddress }
+        ? permittedNetworks : [])
+  }
+
+  /// Those of the running coordinator, or of the next one that a command starts.
+  private var permittedNetworks: [NetworkRange] {
+    if let cluster = try? runningCoordinator().answer(.status) {
+      return (try? Settings(runningAs: cluster).allowedNetworks) ?? []
+    }
+    return settings.isOfService ? [] : (try? completedSettings().allowedNetworks) ?? []
+  }
+
   /// How a job goes on that is in the journal of a coordinator that has gone.
   func adviceToGoOn(with job: JobID) -> String {
     let start = settings.startsCoordinator ? "" : "systemctl start imgcoordinator, then "
@@ -54,7 +72,8 @@ extension CommandContext {
 
   /// Where the journal of these settings is.
   var placeOfJournal: JournalPlace {
-    if (try? FileStatus(at: settings.lockPath)) == nil { return .copy }
+    if let original = LastCache.originalOfCopy(settings) { return .copy(of: original) }
+    if (try? FileStatus(at: settings.lockPath)) == nil { return .copy(of: nil) }
     return settings.startsCoordinator ? .personal : .service
   }
 

@@ -67,14 +67,15 @@ final class ClientTable {
         expel(
           idle, .unavailable,
           "it was idle, and another client needs its place; connect again, or allow more than "
-            + "\(ledger.clientMaximum) clients: imgctl start --clients N")
+            + "\(ledger.clientMaximum) clients: --clients N of imgctl start, or IMGCTL_CLIENTS of a service"
+        )
       }
       return true
     case .full:
       turnAway(
         client, .unavailable,
         "\(ledger.clientMaximum) clients are connected already; close some, or allow more: "
-          + "imgctl stop, then imgctl start --clients N")
+          + "imgctl stop, then imgctl start --clients N (of a service: IMGCTL_CLIENTS)")
       return false
     }
   }

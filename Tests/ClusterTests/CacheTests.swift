@@ -155,6 +155,22 @@ import Testing
     #expect(try statistics().entries == 2)
   }
 
+  @Test func `the status of a job counts what is no longer stored, also without a coordinator`()
+    throws
+  {
+    let job = try cluster.run(origin.pictures(3)).job
+    #expect(try cluster.json("status", "\(job)").no_longer_stored == 0)
+    #expect(try cluster.imgctl("cache", "rm", origin.url("/p/1")).exitCode == 0)
+    let sentence =
+      "1 of 3 thumbnails is no longer stored; to fetch it again: imgctl export \(job) DIR --fetch\n"
+    for command in ["status", "wait"] {
+      #expect(try cluster.imgctl(command, "\(job)").messages.contains(sentence), "\(command)")
+    }
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(try cluster.json("status", "\(job)").no_longer_stored == 1)
+    #expect(try cluster.imgctl("wait", "\(job)").messages.contains(sentence))
+  }
+
   @Test func `compact shrinks the file during a job, and idle workers close the old file`() throws {
     #expect(try cluster.run(origin.pictures(60)).done == 60)
     origin.hold("/held")

@@ -256,6 +256,30 @@ import Testing
     }
   }
 
+  @Test func `what is read without a coordinator is known for a copy, or for that of a service`()
+    throws
+  {
+    let (cluster, _) = try cluster()
+    let job = try cluster.submit(["http://192.0.2.1/a"], "--delay", "1h")
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let copy = cluster.directory.file("copy")
+    try FileManager.default.copyItem(atPath: cluster.dataDirectory, toPath: copy)
+    let listed = try cluster.imgctl("list", "--data-dir", copy)
+    #expect(
+      listed.messages.contains("this is a copy of \(cluster.dataDirectory): start no coordinator"))
+    #expect(try cluster.imgctl("list").messages.contains("imgctl start continues it"))
+
+    let service = [
+      "--socket", "/run/imgctl-none/control.sock", "--data-dir", cluster.dataDirectory,
+    ]
+    for command in ["remove", "cancel"] {
+      let unknown = try cluster.begin([command, "99"] + service).wait()
+      #expect(unknown.messages.contains("there is no job 99"), "\(unknown.messages)")
+      let known = try cluster.begin([command, "\(job)"] + service).wait()
+      #expect(known.exitCode == 3 && known.messages.contains("systemctl start imgcoordinator"))
+    }
+  }
+
   @Test func `a socket of another coordinator stays while that one runs`() throws {
     let (cluster, directory) = try cluster()
     let first = try cluster.runningCoordinator()

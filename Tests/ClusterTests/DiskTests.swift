@@ -246,7 +246,7 @@ struct TightDiskTests {
     let long = (0..<30_000).map { origin.url("/none/\($0)/" + String(repeating: "x", count: 150)) }
     let refused = try cluster.imgctl("submit", try cluster.list(long))
     #expect(refused.exitCode == 3)
-    #expect(refused.messages.contains("the list cannot be written: the journal in "))
+    #expect(refused.messages.contains("the list cannot be written: the disk of the journal in "))
     #expect(refused.messages.contains("free space on it, such as with imgctl remove --older-than"))
 
     #expect(try cluster.imgctl(besides: coordinator, "cache", "reset").exitCode == 0)

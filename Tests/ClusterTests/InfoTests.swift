@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import ImgModel
 import TestCluster
 import TestFiles
@@ -182,6 +183,23 @@ import Testing
     let url = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='40' height='30'/>"
     let report = try info(url)
     #expect(report.format == "svg" && report.width == 40 && report.bytes_fetched == .null)
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM])
+  func `a list that a signal ends says how its job goes on`(signal: CInt) throws {
+    origin.serve("/held", .body(picture, delivery: .hold))
+    let path = try cluster.directory.write(
+      Array([origin.baseURL + "/a.jpg", origin.baseURL + "/held"].joined(separator: "\n").utf8),
+      to: "list")
+    let run = try cluster.begin(["info", "--list", path])
+    try #require(try eventually { try !run.lines().isEmpty })
+    run.signal(signal)
+    let end = try run.wait()
+    #expect(end.exitCode == (signal == SIGINT ? 130 : nil))
+    #expect(
+      end.messages.hasSuffix("job 1 continues; to print its facts: imgctl export 1 DIR\n"))
+    origin.release("/held")
+    #expect(try cluster.finished(JobID(rawValue: 1)).finished == 2)
   }
 
   @Test func `a list gives one line for each URL, and costs a few KiB each`() throws {

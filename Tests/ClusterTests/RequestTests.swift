@@ -38,10 +38,12 @@ import Testing
     let result = try cluster.imgctl("get", origin.url(path), "--timeout", "1", "--json")
     #expect(result.exitCode == 1)
     #expect(result.output.contains(#""code":"timeout""#), "\(result.output)")
-    #expect(result.messages.contains("longer than its timeout of 1.0 seconds"))
+    #expect(result.output.contains("longer than its timeout of 1.0 seconds"))
+    #expect(result.messages.isEmpty, "the object says it")
     let facts = try cluster.imgctl("info", origin.url(path), "--timeout", "50ms", "--json")
     #expect(facts.exitCode == 1)
     #expect(facts.output.contains(#""code":"timeout""#), "\(facts.output)")
+    #expect(facts.messages.isEmpty)
     origin.release([path])
     #expect(try patient.wait().exitCode == 0)
   }

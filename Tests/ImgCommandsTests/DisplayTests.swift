@@ -272,7 +272,7 @@ import Testing
     let both = WaitingJobs([waiting, status(.queued, isDelayed: true)])
     #expect(both.note(.personal) == "2 jobs have 33 waiting URLs; imgctl start continues them\n")
     #expect(both.note(.service).hasSuffix("; systemctl start imgcoordinator continues them\n"))
-    #expect(both.note(.copy).contains("a copy: start no coordinator"))
+    #expect(both.note(.copy(of: "/d")).contains("a copy of /d: start no coordinator"))
     #expect(WaitingJobs([status(.paused)]).note(.personal).isEmpty)
   }
 

@@ -261,6 +261,21 @@ import Testing
         line, environment: ["IMGCTL_DATA_DIR": place], in: directory)
       #expect(variable.contains(sentence + "IMGCTL_DATA_DIR\n"), "\(variable)")
       #expect(!FileManager.default.fileExists(atPath: place))
+      let empty = try messages("--data-dir DIR \(line)", in: directory)
+      #expect(
+        empty.contains("no coordinator runs, and \(directory) has no jobs yet; check --data-dir\n"))
+    }
+  }
+
+  @Test(arguments: ["cache rm http://h/a.jpg", "cache reset"])
+  func `a removal in a named directory that has no store is refused`(line: String) throws {
+    let testDirectory = TestDirectory()
+    try withExtendedLifetime(testDirectory) {
+      let directory = testDirectory.path
+      let said = try messages("\(line) --data-dir DIR --cache-dir DIR/wrong", in: directory)
+      #expect(
+        said.contains(
+          "imgctl \(line.split(separator: " h")[0]): no store is in \(directory)/wrong; check"))
     }
   }
 
@@ -310,6 +325,15 @@ import Testing
   ) {
     let places = TypedPlaces(in: line.split(separator: " ").map(String.init))
     #expect(places.completed(text) == completed)
+  }
+
+  @Test func `an advised command is that of the script that names itself`() {
+    let script = ["IMGCTL_COMMAND": "imgctl-service"]
+    let places = TypedPlaces(in: ["list"], environment: script)
+    #expect(places.completed("see imgctl list") == "see imgctl-service list")
+    #expect(places.completed("imgctl: no such job") == "imgctl: no such job")
+    let typed = TypedPlaces(in: ["list", "--socket", "s"], environment: script)
+    #expect(typed.completed("see imgctl list") == "see imgctl-service --socket s list")
   }
 
   @Test(arguments: [

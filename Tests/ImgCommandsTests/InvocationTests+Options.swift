@@ -432,6 +432,22 @@ extension InvocationTests {
     #expect(arguments.joined(separator: " ") == prepared)
   }
 
+  @Test(arguments: [
+    ("get a.jpg -q 80", "imgctl get: -q is --quiet; for the quality: --quality 80"),
+    ("-q submit list.txt -q80", "imgctl submit: -q is --quiet; for the quality: --quality 80"),
+    (
+      "info a.jpg b.jpg",
+      "imgctl info: unexpected argument \"b.jpg\": info tells of one picture; imgctl info --list - reads several, "
+        + "one a line"
+    ),
+  ])
+  func `what is meant otherwise is answered with what to type`(line: String, sentence: String) {
+    #expect(throws: UsageError(sentence)) {
+      try Invocation(
+        arguments: line.split(separator: " ").map(String.init), environment: [:], userID: 1)
+    }
+  }
+
   @Test func `a colour has a name of CSS, in any case`() throws {
     let get = try command("get http://h/ --background Orange", as: GetCommand.self)
     #expect(get.options.variant.effects.background == RGBColour(red: 255, green: 165, blue: 0))

@@ -7,7 +7,9 @@ import Testing
 /// What the end of a job says of failures that have something in common.
 @Suite struct FailureSummaryTests {
   /// The summary of job 7, whose lines failed so.
-  private func summary(_ failures: [(url: String, Failure)]) -> String {
+  private func summary(
+    _ failures: [(url: String, Failure)], _ terms: RemedyTerms = .standard
+  ) -> String {
     var record = JobRecord(
       id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
       counts: JobCounts(total: failures.count), submittedAt: .distantPast)
@@ -16,7 +18,7 @@ import Testing
       record.count(.failed(failure))
       details.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
     }
-    return JobSummary(ImageJob(record), details: details).text
+    return JobSummary(ImageJob(record), details: details, terms: terms).text
   }
 
   private func page(_ number: Int) -> Failure {
@@ -45,8 +47,8 @@ import Testing
     let hosts = summary(["a", "b"].map { ("https://\($0).test/", certificate("self-signed")) })
     let remedy =
       "foreign certificates; if the network wants a login: log in; else to trust another authority: "
-      + "imgctl stop; imgctl start --ca-file FILE (the file replaces the authorities of the system); "
-      + "then imgctl retry 7 --all\n"
+      + "imgctl stop; imgctl start --ca-file FILE; imgctl retry 7 --all (the file replaces the authorities of the "
+      + "system)\n"
     #expect(hosts.contains(remedy))
     let notAsked = certificate("self-signed").ofLineNotAsked
     let all = summary(
@@ -95,7 +97,7 @@ import Testing
     #expect(!summary(failures + [("http://c.test/", busy("429"))]).contains("VPN"))
   }
 
-  @Test func `the advice for refused addresses names the smallest networks with them`() {
+  @Test func `the advice for refused addresses names the smallest networks with them`() throws {
     func refused(_ address: String) -> (String, Failure) {
       let detail =
         "\(address) is refused: private; to permit it: imgctl stop, then imgctl start "
@@ -110,6 +112,20 @@ import Testing
       several.contains(
         "permit these networks: imgctl stop; imgctl start --allow-network 10.0.0.0/28 "
           + "--allow-network 192.168.1.1/32 --allow-network fd00::1/128; imgctl retry 7 --all;"))
+
+    let permitted = try [NetworkRange(parsing: "10.0.0.0/8")]
+    func text(_ addresses: String..., isOfService: Bool = false) -> String {
+      let terms = RemedyTerms(isOfService: isOfService, permittedNetworks: permitted)
+      return summary(addresses.map(refused), terms)
+    }
+    #expect(
+      text("10.0.0.9").contains("the refused addresses are permitted now: imgctl retry 7 --all\n"))
+    #expect(
+      text("10.0.0.9", "192.168.1.1").contains("imgctl start --allow-network 192.168.1.1/32;"))
+    #expect(
+      text("fd00::1", "192.168.1.1", isOfService: true).contains(
+        "set IMGCTL_ALLOW_NETWORK=192.168.1.1/32,fd00::1/128 in /etc/default/imgctl, beside what it has there; "
+          + "systemctl restart imgcoordinator; imgctl retry 7 --all\n"))
   }
 
   @Test func `advice is told apart from what has happened, and a list of failures is not advised`()

@@ -394,6 +394,12 @@ extension ProgressBar {
     for text in [table.rendered, bar.plainLine, bar.line(columns: 200)] {
       #expect(text.contains("(imgctl --data-dir d export, imgctl --data-dir d unpin, or"))
     }
+    var below = JobListing(at: WallTime(rawValue: 0))
+    below.add(job, besides: [Wait(.storePinned)])
+    #expect(!below.rendered.contains("pinned"), "the reason stands above the table")
+    var beside = JobListing(at: WallTime(rawValue: 0))
+    beside.add(job, tellsRemedy: false)
+    #expect(beside.rendered.hasSuffix("pinned thumbnails use up the store\n"))
   }
 
   @Test(arguments: [20, 40, 60, 72, 80, 120])

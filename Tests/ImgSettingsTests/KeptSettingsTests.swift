@@ -169,6 +169,10 @@ import Testing
       throws: InvalidValue(
         "there is no setting \"rate-per-hots\" to keep; did you mean rate-per-host?")
     ) { try Setting(keptAs: "rate-per-hots") }
+    #expect(
+      throws: InvalidValue(
+        "there is no setting \"xyz\" to keep; imgctl config show --all lists them")
+    ) { try Setting(keptAs: "xyz") }
     #expect(throws: InvalidValue.self) { try Setting(keptAs: "data-dir") }
   }
 }

@@ -1,5 +1,6 @@
 package import ImgModel
 package import ImgStore
+import ImgSystem
 import Synchronization
 
 /// The store of a data directory, as this process reads and changes it without the coordinator.
@@ -31,6 +32,9 @@ package struct LocalStore: Sendable {
     self.budgetByteCount = budgetByteCount
     self.report = report
   }
+
+  /// Whether something is in the place of the store, which may be damaged.
+  package var exists: Bool { (try? FileStatus(following: directory)) != nil }
 
   /// - Returns: `nil` if there is no store yet.
   func reader() throws(StoreError) -> StoreReader? {

@@ -315,7 +315,8 @@ package struct CacheRmCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
-    let removedCount = try context.namedStore(for: Self.description.name).removeRecords(of: names)
+    let removedCount = try context.namedStore(for: Self.description.name, isNeeded: true)
+      .removeRecords(of: names)
     // Last, so that a request that follows finds neither a record nor a remembered failure.
     context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())

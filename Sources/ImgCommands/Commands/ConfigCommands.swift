@@ -383,7 +383,10 @@ package struct LimitsCommand: Command {
       }
       throw UsageError(
         "\(setting.option.flag) cannot change while the coordinator runs: imgctl config set "
-          + "\(flag), then imgctl stop and imgctl start")
+          + "\(flag), then imgctl stop and imgctl start; of a service: "
+          + ServiceAdvice.change(
+            "\(setting.option.environmentVariable)=\(setting.option.placeholder == nil ? "yes" : value ?? "")"
+          ))
     }
     return arguments
   }

@@ -191,7 +191,8 @@ package struct FailuresCommand: Command {
     }
     let status = try jobs.status(of: job)
     if format != .json, status.hasEnded {
-      let remedies = FailureReport(status, details).remedies(areFailuresListed: true)
+      let remedies = FailureReport(status, details, context.remedyTerms(for: status))
+        .remedies(areFailuresListed: true)
       context.note(remedies.map { $0 + "\n" }.joined())
     }
     return .success

@@ -31,6 +31,7 @@ package struct StatusCommand: Command {
     notes: [
       "Starts no coordinator. If none runs, the command reads the status of a job from the "
         + "journal. Everything else ends with exit code 3.",
+      "Of a job of at most 100,000 URLs, it counts the thumbnails that are no longer stored.",
       "--watch goes on when the coordinator is restarted; if none answers for 10s, the exit code is 3.",
     ],
     examples: [
@@ -62,25 +63,35 @@ package struct StatusCommand: Command {
   private func showJob(_ job: JobID, in context: CommandContext) throws -> ExitCode {
     guard isWatching else {
       let jobs = try context.jobs()
-      try show(try jobs.status(of: job), isServed: jobs.isServed, in: context)
+      let status = try jobs.status(of: job)
+      let isCounted = status.total <= CommandContext.countedLineMaximum
+      let lostCount = isCounted ? context.lostCount(of: status, jobs) : nil
+      try show(status, lostCount: lostCount, isServed: jobs.isServed, in: context)
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
       job, continuing: try context.runningCoordinator(), readsFiles: false)
   }
 
+  /// - Parameter lostCount: how many of its thumbnails the store no longer has; `nil` if they were not counted.
   private func show(
-    _ status: ImageJob, isServed: Bool, in context: CommandContext
+    _ status: ImageJob, lostCount: Int?, isServed: Bool, in context: CommandContext
   ) throws {
-    if isJSON { return try context.output.write(json: status.withoutCookies) }
+    guard !isJSON else {
+      return try context.output.write(
+        json: JSONObject(["no_longer_stored": lostCount], beside: status.withoutCookies))
+    }
     var table = JobListing(at: context.now, places: context.places)
     let shortage = ShortageText(status, isOfService: context.settings.isOfService)
     table.add(status, tellsRemedy: shortage == nil)
-    let failures = FailureReport(status)
+    let failures = FailureReport(status, FailureDetails(), context.remedyTerms(for: status))
     try context.output.write(
       table.rendered(within: Output.columnCount)
         + failures.counts.map { Self.wrapped(context.completed($0)) + "\n" }.joined())
     if let shortage { context.note(shortage.warning) }
+    if let lost = lostCount.flatMap({ JobSummary.text(ofLost: $0, of: status) }) {
+      context.note(lost + "\n")
+    }
     if status.hasEnded { context.note(failures.remedies().map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
   }

@@ -7,15 +7,26 @@ import ImgSystem
 extension CommandContext {
   /// ``store`` for a command about the store itself.
   ///
+  /// - Parameter isNeeded: whether a named directory without a store is refused: a command that removes something would
+  ///   say nothing of a wrong name.
   /// - Throws: ``UsageError`` if the last coordinator of the data directory had its store elsewhere, and none is
   ///   named.
-  func namedStore(for command: String) throws(UsageError) -> LocalStore {
-    guard !settings.isNamed(.cacheDirectory),
-      let other = LastCache.otherDirectory(than: settings)
-    else { return store }
-    throw UsageError(
-      "\(command): the store of the last coordinator of \(settings.dataDirectory) is in \(other); name the store: "
-        + "--cache-dir \(other.shellWord), or --cache-dir \(settings.cacheDirectory.shellWord)")
+  func namedStore(
+    for command: String, isNeeded: Bool = false
+  ) throws(UsageError) -> LocalStore {
+    if !settings.isNamed(.cacheDirectory), let other = LastCache.otherDirectory(than: settings) {
+      throw UsageError(
+        "\(command): the store of the last coordinator of \(settings.dataDirectory) is in \(other); name the store: "
+          + "--cache-dir \(other.shellWord), or --cache-dir \(settings.cacheDirectory.shellWord)")
+    }
+    let typed = [Setting.cacheDirectory, .dataDirectory].first {
+      settings.sources[$0.option.flag] == .flag
+    }
+    if isNeeded, let typed, !store.exists {
+      throw UsageError(
+        "\(command): no store is in \(settings.cacheDirectory); check \(typed.option.flag)")
+    }
+    return store
   }
 }
 
@@ -72,7 +83,7 @@ package struct CacheResetCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let store = try context.namedStore(for: Self.description.name)
+    let store = try context.namedStore(for: Self.description.name, isNeeded: true)
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
       guard try store.removeFiles() else {

@@ -13,8 +13,6 @@ struct JobFollower {
   /// Whether people learn what became of each URL.
   private let isVerbose: Bool
 
-  /// A job that ended earlier has not ended while the command followed it.
-  private static let recentEnd = Duration.seconds(2)
   private static let redrawInterval = Duration.milliseconds(100)
   /// No coordinator answers any more, so the job waits in the journal.
   private static let lossCodes: Set<ImageError.Code> = [
@@ -45,22 +43,22 @@ struct JobFollower {
     defer { withExtendedLifetime(reader) {} }
     let updates = try JobUpdateReader(jobs.updates(of: job.rawValue))
     var looks = ClusterLooks(in: context)
-    let last: ImageJob?
+    let end: End
     do {
-      last =
+      end =
         try isJSON
         ? print(updates, reader, signals, &looks)
         : show(updates, reader, signals, &looks, isVerbose ? LineNotes(of: job, in: context) : nil)
     } catch let error as ImageError where Self.lossCodes.contains(error.code) {
       throw error.advising(context.adviceToGoOn(with: job))
     }
-    return conclude(job, last, limitNote: looks.note)
+    return conclude(job, end, limitNote: looks.note)
   }
 
   /// Prints the summary of a job that has ended, for which no coordinator is needed.
   func reportEnd(of status: ImageJob) throws -> ExitCode {
     if isJSON { try context.output.write(json: FollowedJob(status, limitNote: nil)) }
-    return conclude(status.job, status)
+    return conclude(status.job, End(last: status, isEarlier: true))
   }
 
   /// Prints an object for each change that the coordinator reports, at most ten a second.
@@ -70,7 +68,7 @@ struct JobFollower {
   private func print(
     _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
     _ looks: inout ClusterLooks
-  ) throws -> ImageJob? {
+  ) throws -> End {
     var printed: ImageJob?
     return try forEachState(updates, reader, signals) { status in
       looks.take(status)
@@ -88,7 +86,7 @@ struct JobFollower {
   private func show(
     _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
     _ looks: inout ClusterLooks, _ lines: LineNotes?
-  ) throws -> ImageJob? {
+  ) throws -> End {
     let start = ContinuousClock.now
     let isOnTerminal = Terminal.obeysControls(2)
     var bar: ProgressBar?
@@ -143,29 +141,38 @@ struct JobFollower {
   /// Calls `body` with each update, and again with the last one while none comes.
   ///
   /// - Parameter reader: of the job's local files, whose end by an error ends this, too.
-  /// - Returns: the last state; not an end after Ctrl-C, and `nil` if that came before the first update.
   private func forEachState(
     _ updates: JobUpdateReader, _ reader: JobFileReader?, _ signals: SignalSource,
     _ body: (ImageJob) throws -> Void
-  ) throws -> ImageJob? {
-    var last: ImageJob?
+  ) throws -> End {
+    var end = End(last: nil, isEarlier: false)
     repeat {
       _ = try reader?.waitForEnd(until: .now)
-      last = try updates.next(until: .now + Self.redrawInterval) ?? last
-      if let last { try body(last) }
-    } while last?.hasEnded != true && signals.take().isEmpty
-    return last
+      if let next = try updates.next(until: .now + Self.redrawInterval) {
+        end = End(last: next, isEarlier: end.last == nil && next.hasEnded)
+      }
+      if let last = end.last { try body(last) }
+    } while end.last?.hasEnded != true && signals.take().isEmpty
+    return end
+  }
+
+  /// How the display of a job ends.
+  private struct End {
+    /// The last state; not an end after Ctrl-C, and `nil` if that came before the first update.
+    let last: ImageJob?
+    /// Whether the job had ended before.
+    let isEarlier: Bool
   }
 
   /// Prints the summary, with the commands to type next.
   ///
   /// - Parameter limitNote: see ``TransferLimitWatch/note``.
   private func conclude(
-    _ job: JobID, _ status: ImageJob?, limitNote: String? = nil
+    _ job: JobID, _ end: End, limitNote: String? = nil
   ) -> ExitCode {
-    guard let status, status.hasEnded else {
+    guard let status = end.last, status.hasEnded else {
       if !isJSON {
-        let course = status?.state == .paused ? "stays paused" : "continues"
+        let course = end.last?.state == .paused ? "stays paused" : "continues"
         context.note(
           "job \(job) \(course); to follow it: imgctl wait \(job); to end it: imgctl cancel \(job)\n"
         )
@@ -173,10 +180,12 @@ struct JobFollower {
       return .interrupted
     }
     if !isJSON {
-      let size = storeSize(of: status)
+      let jobs = context.silentJobs
+      let size = jobs.flatMap { storeSize(of: status, $0) }
       let summary = JobSummary(
-        status, details: failureDetails(of: status), limitNote: limitNote,
-        lostCount: size.map { lostCount(of: status, in: $0) } ?? 0,
+        status, details: failureDetails(of: status, jobs), terms: context.remedyTerms(for: status),
+        limitNote: limitNote,
+        lostCount: jobs.flatMap { lostCount(of: status, $0, size, isEarlier: end.isEarlier) } ?? 0,
         diskNote: size?.diskByteCount.map {
           ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
         })
@@ -185,41 +194,68 @@ struct JobFollower {
     return status.exitCode
   }
 
-  /// The details of a job's failures, as far as the coordinator tells.
-  private func failureDetails(of status: ImageJob) -> FailureDetails {
+  /// The details of a job's failures, as far as the coordinator or the journal tells.
+  private func failureDetails(of status: ImageJob, _ jobs: JobSource?) -> FailureDetails {
     var details = FailureDetails()
     guard (1...FailureDetails.failureMaximum).contains(status.failed) else { return details }
-    try? context.runningCoordinator().results(of: status.job, isFailedOnly: true) {
-      details.add($0)
-    }
+    try? jobs?.results(of: status.job, isFailedOnly: true) { details.add($0) }
     return details
   }
 
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
   /// explain.
-  private func storeSize(of status: ImageJob) -> CacheSize? {
-    guard status.done > 0, status.request.keep != .none,
-      let client = try? context.runningCoordinator(),
-      (try? client.requireStore(in: context.settings.storeDirectory)) != nil,
+  private func storeSize(of status: ImageJob, _ jobs: JobSource) -> CacheSize? {
+    guard status.done > 0, context.hasStore(of: jobs),
       case .size(let size) = try? context.store.view()
     else { return nil }
     return size
   }
 
-  /// How many of a job's thumbnails the store no longer has.
-  private func lostCount(of status: ImageJob, in size: CacheSize) -> Int {
-    // A store that is half empty has not evicted anything lately. Of a job that has ended before, thumbnails may
+  /// How many of a job's thumbnails the store no longer has; `nil` if they are not counted.
+  private func lostCount(
+    of status: ImageJob, _ jobs: JobSource, _ size: CacheSize?, isEarlier: Bool
+  ) -> Int? {
+    // A store that is half empty has not evicted anything lately. Of a job that had ended before, thumbnails may
     // have expired, or were removed.
-    let isEarlier = status.endTime.map { $0.duration(to: context.now) > Self.recentEnd } ?? false
-    guard
-      size.occupiedByteCount > size.effectiveBudgetByteCount / 2
-        || isEarlier && status.done <= FailureDetails.failureMaximum
-    else { return 0 }
-    let results = LineResults(of: status.request, in: context.store)
+    let hasEvicted = size.map { $0.occupiedByteCount > $0.effectiveBudgetByteCount / 2 } ?? false
+    guard hasEvicted || isEarlier && status.total <= CommandContext.countedLineMaximum else {
+      return nil
+    }
+    return context.lostCount(of: status, jobs)
+  }
+}
+
+/// What a job has made and the store no longer has.
+extension CommandContext {
+  /// Longer jobs are not counted for a command that shows one at once: each line costs a look-up.
+  static let countedLineMaximum = 100_000
+
+  /// The jobs, for something that is told beside the result of a command; `nil` if they cannot be read.
+  fileprivate var silentJobs: JobSource? {
+    if let client = try? runningCoordinator() { return .coordinator(client) }
+    return readsJournal ? try? journalJobs() : nil
+  }
+
+  /// Whether the store of these settings is that of the jobs.
+  fileprivate func hasStore(of jobs: JobSource) -> Bool {
+    guard case .coordinator(let client) = jobs else {
+      return settings.isNamed(.cacheDirectory) || LastCache.otherDirectory(than: settings) == nil
+    }
+    return (try? client.requireStore(in: settings.storeDirectory)) != nil
+  }
+
+  /// How many of a job's thumbnails have expired, or were evicted or removed; `nil` if this process cannot tell.
+  func lostCount(of status: ImageJob, _ jobs: JobSource) -> Int? {
+    guard status.done > 0, status.request.keep != .none, hasStore(of: jobs) else { return nil }
+    let results = LineResults(of: status.request, in: store)
     var lostCount = 0
-    try? context.runningCoordinator().results(of: status.job, isFailedOnly: false) { line in
-      guard case .done = line.outcome else { return }
-      if try !results.isStored(line) { lostCount += 1 }
+    do {
+      try jobs.results(of: status.job, isFailedOnly: false) { line in
+        guard case .done = line.outcome else { return }
+        if try !results.isStored(line) { lostCount += 1 }
+      }
+    } catch {
+      return nil
     }
     return lostCount
   }

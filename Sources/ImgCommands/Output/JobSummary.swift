@@ -5,21 +5,24 @@ import ImgSettings
 package struct JobSummary: Sendable {
   private let status: ImageJob
   private let details: FailureDetails
+  private let terms: RemedyTerms
   private let limitNote: String?
   private let lostCount: Int
   private let diskNote: String?
 
   /// - Parameters:
   ///   - details: of its failures, as far as they are known.
+  ///   - terms: of its coordinator.
   ///   - limitNote: see ``TransferLimitWatch/note``.
   ///   - lostCount: how many of its thumbnails the store no longer has.
   ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
   package init(
-    _ status: ImageJob, details: FailureDetails = FailureDetails(), limitNote: String? = nil,
-    lostCount: Int = 0, diskNote: String? = nil
+    _ status: ImageJob, details: FailureDetails = FailureDetails(), terms: RemedyTerms = .standard,
+    limitNote: String? = nil, lostCount: Int = 0, diskNote: String? = nil
   ) {
     self.status = status
     self.details = details
+    self.terms = terms
     self.limitNote = limitNote
     self.lostCount = lostCount
     self.diskNote = diskNote
@@ -28,18 +31,21 @@ package struct JobSummary: Sendable {
   /// One line or more, each with a line feed.
   package var text: String {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
-    let report = FailureReport(status, details)
+    let report = FailureReport(status, details, terms)
     lines += report.counts
-    if lostCount > 0 {
-      lines.append(
-        "\(lostCount) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
-          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch \(lostCount == 1 ? "it" : "them") again: "
-          + "imgctl export \(status.job) DIR --fetch")
-    }
+    if let lost = Self.text(ofLost: lostCount, of: status) { lines.append(lost) }
     if let diskNote { lines.append(diskNote) }
     lines += report.remedies()
     if let limitNote { lines.append(limitNote) }
     return lines.map { $0 + "\n" }.joined()
+  }
+
+  /// - Returns: `nil` if nothing is lost.
+  static func text(ofLost count: Int, of status: ImageJob) -> String? {
+    guard count > 0 else { return nil }
+    return "\(count) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
+      + "\(count == 1 ? "is" : "are") no longer stored; to fetch \(count == 1 ? "it" : "them") again: "
+      + "imgctl export \(status.job) DIR --fetch"
   }
 
   private var facts: [String] {
@@ -56,17 +62,66 @@ package struct JobSummary: Sendable {
   }
 }
 
+/// What a remedy depends on beside the failures: the coordinator.
+package struct RemedyTerms: Sendable {
+  /// A coordinator that commands start.
+  package static let standard = RemedyTerms(isOfService: false, permittedNetworks: [])
+
+  /// Whether it is a service, see ``ServiceAdvice``.
+  let isOfService: Bool
+  /// The networks that it permits now.
+  let permittedNetworks: [NetworkRange]
+
+  package init(isOfService: Bool, permittedNetworks: [NetworkRange]) {
+    self.isOfService = isOfService
+    self.permittedNetworks = permittedNetworks
+  }
+
+  fileprivate func permits(_ address: NetworkRange) -> Bool {
+    permittedNetworks.contains {
+      $0.bytes.count == address.bytes.count && $0.prefixLength <= address.prefixLength
+        && $0.contains(address.bytes)
+    }
+  }
+
+  /// How the coordinator gets a setting.
+  ///
+  /// - Parameters:
+  ///   - values: of its option; placeholders if nothing better is known.
+  ///   - isReplaced: whether its kept values are replaced.
+  fileprivate func restart(
+    _ purpose: String, _ flag: String, _ values: [String], isReplaced: Bool = false, job: JobID
+  ) -> String {
+    let option = OptionDescription(flag, help: "")
+    guard !isOfService else {
+      return "to \(purpose): set \(option.environmentVariable)=\(values.joined(separator: ",")) in "
+        + "\(ServiceAdvice.file)\(isReplaced ? ", beside what it has there" : ""); "
+        + "\(ServiceAdvice.restart); imgctl retry \(job) --all"
+    }
+    let options = values.map { "\(flag) \($0)" }.joined(separator: " ")
+    return "to \(purpose): imgctl stop; imgctl start \(options); imgctl retry \(job) --all"
+      + (isReplaced
+        ? "; imgctl start replaces the kept ones, so give those that imgctl config show lists, too"
+        : "")
+  }
+}
+
 /// The failures of a job by their codes, and the commands that may cure them.
 package struct FailureReport: Sendable {
   private let status: ImageJob
   private let details: FailureDetails
+  private let terms: RemedyTerms
 
   /// The most frequent groups that are told one by one.
   private static let groupMaximum = 5
 
-  package init(_ status: ImageJob, _ details: FailureDetails = FailureDetails()) {
+  package init(
+    _ status: ImageJob, _ details: FailureDetails = FailureDetails(),
+    _ terms: RemedyTerms = .standard
+  ) {
     self.status = status
     self.details = details
+    self.terms = terms
   }
 
   private var groups: ArraySlice<ImageJobFailures> { status.failures.prefix(Self.groupMaximum) }
@@ -127,7 +182,7 @@ package struct FailureReport: Sendable {
       if let remedy = certificateRemedy(for: group) { lines.append(remedy) }
       let remedy =
         group.code == .blockedAddress
-        ? networkRemedy : group.code.remedy(for: status)
+        ? networkRemedy : group.code.remedy(for: status, terms)
       if let remedy, !lines.contains(remedy) {
         lines.append(remedy)
       }
@@ -155,12 +210,13 @@ package struct FailureReport: Sendable {
 
   /// What permits the networks that were refused.
   private var networkRemedy: String {
-    let networks = details.refusedNetworks
-    let options = networks.map { " --allow-network \($0.text)" }.joined()
-    return ImageError.Code.restart(
-      networks.count > 1 ? "permit these networks" : "permit this network",
-      networks.isEmpty ? "--allow-network CIDR" : String(options.dropFirst()), status.job)
-      + ImageError.Code.replacement
+    let networks = details.refusedNetworks { !terms.permits($0) }
+    if networks.isEmpty, !details.refusedNetworks({ _ in true }).isEmpty {
+      return "the refused addresses are permitted now: imgctl retry \(status.job) --all"
+    }
+    return terms.restart(
+      networks.count > 1 ? "permit these networks" : "permit this network", "--allow-network",
+      networks.isEmpty ? ["CIDR"] : networks.map(\.text), isReplaced: true, job: status.job)
   }
 
   /// What can be done if certificates are refused. A network that wants a login answers with its own for every host.
@@ -169,9 +225,8 @@ package struct FailureReport: Sendable {
     let login =
       details.hostCount(of: group) > 1
       ? "foreign certificates; if the network wants a login: log in; else " : ""
-    return
-      "\(login)\(CertificateAdvice.restart) (\(CertificateAdvice.condition)); then imgctl retry "
-      + "\(status.job) --all"
+    let restart = terms.restart("trust another authority", "--ca-file", ["FILE"], job: status.job)
+    return "\(login)\(restart) (\(CertificateAdvice.condition))"
   }
 
   /// The temporary failures, without those that another remedy repeats: URLs that were not requested because the
@@ -281,8 +336,10 @@ package struct FailureDetails: Sendable {
   }
 
   /// The smallest blocks with the addresses that were refused, one for each first byte.
-  var refusedNetworks: [NetworkRange] {
-    Dictionary(grouping: refusedAddresses) { [UInt8($0.bytes.count), $0.bytes[0]] }
+  ///
+  /// - Parameter isMeant: whether an address counts.
+  func refusedNetworks(_ isMeant: (NetworkRange) -> Bool) -> [NetworkRange] {
+    Dictionary(grouping: refusedAddresses.filter(isMeant)) { [UInt8($0.bytes.count), $0.bytes[0]] }
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
       .compactMap { NetworkRange.smallest(with: $0.value) }
   }
@@ -359,7 +416,8 @@ package struct WaitingJobs: Sendable {
       switch place {
       case .personal: "imgctl start continues \(object)"
       case .service: "systemctl start imgcoordinator continues \(object)"
-      case .copy: "this is a copy: start no coordinator here while the real one runs"
+      case .copy(let original):
+        "this is a copy\(original.map { " of \($0)" } ?? ""): start no coordinator here while the real one runs"
       }
     return "\(subject) \(HumanText.count(waitingCount, of: "waiting URL")); \(advice)\n"
   }
@@ -371,23 +429,26 @@ package enum JournalPlace: Sendable {
   case personal
   /// In that of a service.
   case service
-  /// In a directory that never had a coordinator.
-  case copy
+  /// In a copy of a data directory, of which it may say where that is.
+  case copy(of: String?)
 }
 
 extension ImageError.Code {
   /// How failures that a retry alone does not cure can be cured; `nil` where the list or its origins are at fault.
-  fileprivate func remedy(for status: ImageJob) -> String? {
-    let job = status.job
+  fileprivate func remedy(for status: ImageJob, _ terms: RemedyTerms) -> String? {
+    func restart(_ purpose: String, _ flag: String, _ value: String) -> String {
+      terms.restart(purpose, flag, [value], job: status.job)
+    }
     return switch self {
     case .blockedPath:
-      Self.restart("permit a directory", "--allow-directory DIR", job) + Self.replacement
+      terms.restart(
+        "permit a directory", "--allow-directory", ["DIR"], isReplaced: true, job: status.job)
         + "; imgctl submit PATH reads a file without that"
-    case .tooLarge: Self.restart("fetch larger pictures", "--max-body SIZE", job)
-    case .tooManyPixels: Self.restart("decode larger pictures", "--max-pixels N", job)
-    case .tooManyFrames: Self.restart("decode longer animations", "--max-frames N", job)
-    case .decodeTimeout: Self.restart("let decoders take longer", "--decode-timeout DURATION", job)
-    case .outOfMemory: Self.restart("give decoders more memory", "--decoder-memory SIZE", job)
+    case .tooLarge: restart("fetch larger pictures", "--max-body", "SIZE")
+    case .tooManyPixels: restart("decode larger pictures", "--max-pixels", "N")
+    case .tooManyFrames: restart("decode longer animations", "--max-frames", "N")
+    case .decodeTimeout: restart("let decoders take longer", "--decode-timeout", "DURATION")
+    case .outOfMemory: restart("give decoders more memory", "--decoder-memory", "SIZE")
     case .corruptImage where status.request.keep.isOriginalAlone:
       "to store damaged originals as they are: imgctl submit FILE --decode lazy"
     case .corruptImage:
@@ -397,13 +458,5 @@ extension ImageError.Code {
         + "--respect-robots in imgctl help submit"
     default: nil
     }
-  }
-
-  /// Of an option whose values are kept.
-  fileprivate static let replacement =
-    "; imgctl start replaces the kept ones, so give those that imgctl config show lists, too"
-
-  fileprivate static func restart(_ purpose: String, _ option: String, _ job: JobID) -> String {
-    "to \(purpose): imgctl stop; imgctl start \(option); imgctl retry \(job) --all"
   }
 }

@@ -127,7 +127,8 @@ package struct ErrorReport: Encodable {
 }
 
 /// The places that a command line names: its socket and directories, as they were typed. The commands that messages
-/// advise carry them, so that they reach the same coordinator. Those of variables are in the shell of the reader.
+/// advise carry them, so that they reach the same coordinator. Those of variables are in the shell of the reader, or in a
+/// script, which names itself by a variable: then the advised commands are those of the script.
 package struct TypedPlaces: Sendable {
   package static let none = TypedPlaces(in: [])
 
@@ -136,11 +137,20 @@ package struct TypedPlaces: Sendable {
     CommandTable.all.filter { $0.description.options.contains(Setting.dataDirectory.option) }
       .compactMap { $0.words.first })
 
+  /// The variable with the name of such a script.
+  package static let variable = "IMGCTL_COMMAND"
+  private static let program = "imgctl"
+
   /// Such as `--data-dir pictures`; empty if no place is named.
   private let flags: String
+  private let program: String
 
-  /// - Parameter arguments: without the program's name. Wrong options count as no places.
-  package init(in arguments: [String]) {
+  /// - Parameters:
+  ///   - arguments: without the program's name. Wrong options count as no places.
+  ///   - environment: may name a script.
+  package init(in arguments: [String], environment: [String: String] = [:]) {
+    let script = environment[Self.variable].flatMap { $0.isEmpty ? nil : $0.printable }
+    program = script ?? Self.program
     let grammar = OptionGrammar(CommandTable.options + [.help, .version])
     var typed: [String: String] = [:]
     var rest = arguments[...]
@@ -160,12 +170,14 @@ package struct TypedPlaces: Sendable {
   /// A message writes `imgctl` before a command that people can type. An error begins with that name and a colon.
   /// Elsewhere a message names the command by its own words, such as `submit`.
   package func completed(_ text: String) -> String {
-    guard !flags.isEmpty else { return text }
+    guard !flags.isEmpty || program != Self.program else { return text }
     var completed = ""
     let parts = text.split(separator: "imgctl ", omittingEmptySubsequences: false)
     for (index, part) in parts.enumerated() {
       if index > 0 {
-        completed += Self.isTyped(part, after: completed.last) ? "imgctl \(flags) " : "imgctl "
+        completed +=
+          Self.isTyped(part, after: completed.last)
+          ? "\(program) \(flags)\(flags.isEmpty ? "" : " ")" : "\(Self.program) "
       }
       completed += part
     }

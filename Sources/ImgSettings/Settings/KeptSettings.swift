@@ -297,10 +297,11 @@ extension Settings {
   }
 }
 
-/// The cache directory of the last coordinator of a data directory, which a file there names. So a command that
-/// names the data directory alone can say where the thumbnails are.
+/// The cache directory of the last coordinator of a data directory, which a file there names beside the data directory
+/// itself. So a command that names the data directory alone can say where the thumbnails are, and one that finds the
+/// file in a copy knows it for one.
 package enum LastCache {
-  private static let maximumByteCount = 4_096
+  private static let maximumByteCount = 8_192
 
   private static func path(in settings: Settings) -> String {
     "\(settings.dataDirectory)/cache-directory"
@@ -309,17 +310,32 @@ package enum LastCache {
   /// Writes the directory of a coordinator that starts. Settings are resolved.
   package static func note(_ settings: Settings) {
     // On a full disk, the next start says nothing.
-    try? FileIO.replace(path: path(in: settings), with: Array(settings.cacheDirectory.utf8))
+    let text = settings.cacheDirectory + "\0" + settings.dataDirectory
+    try? FileIO.replace(path: path(in: settings), with: Array(text.utf8))
+  }
+
+  /// What the file says; `nil` in the place of a directory that is not there.
+  private static func directories(in settings: Settings) -> [String?] {
+    let bytes = (try? FileIO.contents(of: path(in: settings), upTo: maximumByteCount)) ?? []
+    return bytes.split(separator: 0).map { bytes in
+      let directory = String(decoding: bytes, as: UTF8.self)
+      return (try? FileStatus(following: directory))?.isDirectory == true ? directory : nil
+    }
+  }
+
+  /// The data directory that this one is a copy of, if that is still there.
+  package static func originalOfCopy(_ settings: Settings) -> String? {
+    guard let original = directories(in: settings).dropFirst().first ?? nil,
+      let status = try? FileStatus(following: original),
+      (try? FileStatus(following: settings.dataDirectory))?.isSameFile(as: status) == false
+    else { return nil }
+    return original
   }
 
   /// The directory if it is there and is another than that of some settings; `nil` otherwise.
   package static func otherDirectory(than settings: Settings) -> String? {
-    guard
-      let bytes = try? FileIO.contents(of: path(in: settings), upTo: maximumByteCount)
-    else { return nil }
-    let directory = String(decoding: bytes, as: UTF8.self)
-    guard directory != settings.cacheDirectory,
-      let last = try? FileStatus(following: directory), last.isDirectory,
+    guard let directory = directories(in: settings).first ?? nil,
+      directory != settings.cacheDirectory, let last = try? FileStatus(following: directory),
       (try? FileStatus(following: settings.cacheDirectory))?.isSameFile(as: last) != true
     else { return nil }
     return directory

@@ -202,11 +202,11 @@ private struct OwnershipWalk {
 
   private func writable(_ status: FileStatus) -> SystemError {
     let mode = String(status.permissions, radix: 8)
-    // A directory such as /tmp is for all users.
+    // A directory such as /tmp is for all users, and has to stay so.
     let isShared = status.isSticky || status.userID != userID
     return refusal(
-      "use \(path), which other users may write (mode \(mode)); "
-        + (isShared ? "name one in a directory of your own" : "run chmod go-w \(path)"))
+      "use \(path), which other users may write (mode \(mode))"
+        + (isShared ? "" : "; run chmod go-w \(path)"))
   }
 
   private func refusal(_ operation: String, _ code: CInt = EPERM) -> SystemError {
