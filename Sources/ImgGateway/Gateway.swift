@@ -75,9 +75,8 @@ package final class Gateway: HTTPHandler {
   private func answer(to request: HTTPRequest, at route: Route?) -> HTTPAnswer {
     do throws(RequestRejection) {
       try hosts.check(request)
-      guard let route, servesGallery || !route.belongsToGallery else {
-        throw .nothingThere
-      }
+      guard let route else { throw .nothingThere }
+      guard servesGallery || !route.belongsToGallery else { throw .noGallery }
       if route.hasPictures, request.method == .other("OPTIONS") {
         return .response(.preflight(isShared: route == .image && servesOtherSites))
       }
@@ -147,6 +146,8 @@ package final class Gateway: HTTPHandler {
 
 extension RequestRejection {
   fileprivate static let nothingThere = notFound("the gateway has nothing at this path")
+  fileprivate static let noGallery = notFound(
+    "the gateway has no gallery: with --key-file, and for other machines, it needs --gallery yes")
 
   fileprivate static func wrongMethod(_ route: Route) -> RequestRejection {
     RequestRejection(

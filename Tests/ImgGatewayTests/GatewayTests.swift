@@ -93,7 +93,9 @@ struct GatewaySettingsTests {
     let path = try directory.write(
       Array("\u{FEFF}# new\n00112233445566ff 0a0b\r\n\n cafecafecafecafe\n".utf8), to: "keys",
       mode: 0o640)
-    let keys = try KeyFile.keys(in: path) { _ in }
+    var notes: [String] = []
+    let keys = try KeyFile.keys(in: path) { notes.append($0) }
+    #expect(notes.count == 1 && notes[0].contains("line 4 of \(path) has a key and no salt"))
     #expect(
       keys == [
         SigningKey(key: [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0xFF], salt: [0x0A, 0x0B]),

@@ -270,7 +270,10 @@ enum SourceAddress {
   /// - Throws: 400.
   static func url(_ text: String) throws(RequestRejection) -> ImageURL {
     try rethrowing(try ImageURL(parsing: text)) { (error: Failure) in
-      RequestRejection.invalidURL(error.detail)
+      // The gateway serves no files, and by itself no data: URLs.
+      let problem = error.detail.prefix { $0 != ";" }
+      return RequestRejection.invalidURL(
+        error.code == .unsupportedScheme ? "\(problem); use http or https" : error.detail)
     }
   }
 

@@ -303,11 +303,11 @@ package enum KeyFile {
     if status.isReadableByAll {
       note("--key-file: all users of this machine can read \(path); chmod 600 makes it private")
     }
-    return try keys(of: bytes, in: path)
+    return try keys(of: bytes, in: path, note: note)
   }
 
   private static func keys(
-    of bytes: [UInt8], in path: String
+    of bytes: [UInt8], in path: String, note: (String) -> Void
   ) throws(UsageError) -> [SigningKey] {
     var keys: [SigningKey] = []
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(byteOrderMark.count) : bytes[...]
@@ -318,6 +318,11 @@ package enum KeyFile {
       guard let first = words.first, !first.hasPrefix("#") else { continue }
       do throws(InvalidValue) {
         guard words.count <= 2 else { throw InvalidValue("has more than a key and a salt") }
+        if words.count == 1 {
+          note(
+            "--key-file: line \(index + 1) of \(path) has a key and no salt; signatures of its key are without one"
+          )
+        }
         keys.append(
           try SigningKey(
             hexadecimalKey: first, hexadecimalSalt: words.count == 2 ? words[1] : ""))

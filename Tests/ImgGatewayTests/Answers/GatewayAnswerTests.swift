@@ -123,6 +123,13 @@ import Testing
     }
   }
 
+  @Test func `a gateway without a gallery says so`() async throws {
+    let fixture = try GatewayFixture { $0.hasGallery = false }
+    let response = await fixture.response(.get, "/")
+    #expect(response.status == .notFound)
+    #expect(response.text.contains("no gallery") && response.text.contains("--gallery yes"))
+  }
+
   @Test(arguments: [16, 63]) func `a text that is no id names no picture`(count: Int) async throws {
     let id = String(repeating: "a", count: count)
     let response = try await GatewayFixture().response(.get, "/id/\(id)")

@@ -56,6 +56,11 @@ import Testing
     #expect(rejection.code == "blocked_origin")
   }
 
+  @Test func `a scheme that is not served is refused with those that are`() throws {
+    let rejection = try rejection("url=local:///a.jpg")
+    #expect(rejection.message == "the scheme local is not supported; use http or https")
+  }
+
   // MARK: - Options
 
   @Test func `without options a picture keeps its size and is not enlarged`() throws {
