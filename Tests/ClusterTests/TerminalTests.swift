@@ -66,6 +66,54 @@ import Testing
     #expect(end.text.contains("1 failed"))
     #expect(!end.text.contains("\u{1B}"))
   }
+
+  @Test func `status and list fit 80 columns`() throws {
+    let cluster = try Cluster()
+    let name = String(repeating: "a long name ", count: 6)
+    let job = try cluster.submit(
+      ["https://a-host-with-a-long-name.example.invalid/picture.jpg"], "--delay", "1h", "--name",
+      name)
+    for arguments in [["status"], ["status", "\(job)"], ["list"], ["limits"]] {
+      let shown = try PseudoTerminal().run(arguments, in: cluster)
+      #expect(shown.status == .exited(0))
+      let lines = shown.text.split(separator: "\r\n")
+      #expect(!lines.isEmpty && lines.allSatisfy { $0.count <= 80 }, "\(shown.text)")
+    }
+  }
+}
+
+/// What commands do in a pipe, and in a locale that knows ASCII alone.
+@Suite(.timeLimit(.minutes(20))) struct PipelineTests {
+  private func shell(_ script: String, in cluster: Cluster) throws -> ProgramResult {
+    let path = try Programs.path(of: "imgctl")
+    let run = try ProgramRun(
+      "/bin/bash", ["-c", "imgctl() { '\(path)' \"$@\"; }\n\(script)"],
+      environment: cluster.environment.merging(["LC_ALL": "C"]) { $1 }, in: cluster.directory)
+    return try run.wait()
+  }
+
+  @Test func `a command whose reader has left ends quietly`() throws {
+    let cluster = try Cluster()
+    let job = try cluster.run((1...20_000).map { "data:,\($0)" }).job
+    let result = try shell(
+      "imgctl failures \(job) | head -n 1; echo ${PIPESTATUS[0]}", in: cluster)
+    #expect(result.lines.count == 2 && result.lines.last == "0", "\(result.lines)")
+    #expect(result.messages.isEmpty, "\(result.messages)")
+  }
+
+  @Test func `a path with umlauts is read in the locale C`() throws {
+    let cluster = try Cluster()
+    let picture = "<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>"
+    let result = try shell(
+      """
+      cd "$HOME" && mkdir Bücher && echo "\(picture)" > Bücher/Äpfel.svg &&
+      imgctl submit Bücher --recursive --wait && imgctl export 1 Körbe &&
+      imgctl get Bücher/Äpfel.svg -o Öl.png && ls Körbe *.png
+      """, in: cluster)
+    #expect(result.exitCode == 0, "\(result.messages)")
+    #expect(result.lines.contains { $0.hasPrefix("Äpfel") }, "\(result.lines)")
+    #expect(result.lines.contains("Öl.png"), "\(result.lines)")
+  }
 }
 
 /// A terminal (pty(7)) that a program has for its standard streams.
