@@ -160,9 +160,9 @@ struct ProxyEnd {
     if failsTLS { return failure(.proxyFailure, certificateText) }
     switch code {
     case CURLE_OK: return nil
-    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: return failure(.proxyFailure, words)
+    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT: return unreachedFailure
     case CURLE_PROXY: return socksFailure
-    case CURLE_OPERATION_TIMEDOUT: return isConnected ? nil : failure(.proxyFailure, words)
+    case CURLE_OPERATION_TIMEDOUT: return isConnected ? nil : unreachedFailure
     default: break
     }
     guard proxy.isHTTP, status == nil else { return nil }
@@ -176,6 +176,11 @@ struct ProxyEnd {
   /// nothing through without other credentials, is like a missing route.
   var sign: NetworkSign? {
     wantsCredentials || failsTLS || !isConnected ? .unrouted : nil
+  }
+
+  private var unreachedFailure: Failure {
+    failure(
+      .proxyFailure, "\(words); for another one: imgctl stop, then imgctl start --proxy URL")
   }
 
   private var credentialsText: String {

@@ -261,6 +261,9 @@ extension Failure {
 
   /// What is said of a host behind its name if a URL was not requested because of the host's failures.
   package static let notAskedWords = "failed too often and was not asked again"
+
+  /// What a failure of a robots.txt begins with, before the origin.
+  package static let robotsWords = "the robots.txt of "
 }
 
 /// Web pages in place of pictures.
@@ -288,6 +291,16 @@ package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   case page
   /// The certificate that came is another host's, or of an issuer that is not known here.
   case foreignCertificate = "foreign_certificate"
+}
+
+/// What a transfer is at.
+package enum TransferPhase: String, CaseIterable, Sendable, FieldValue {
+  case resolving
+  /// The handshake of TLS belongs to it.
+  case connecting
+  case awaitingAnswer = "awaiting_answer"
+  /// The first byte of the answer has come.
+  case receiving
 }
 
 extension Failure: CustomStringConvertible {

@@ -160,7 +160,7 @@ extension Failure {
     guard code != .proxyFailure else { return self }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
-      detail: "the robots.txt of \(origin) cannot be fetched: \(detail)")
+      detail: "\(Failure.robotsWords)\(origin) cannot be fetched: \(detail)")
   }
 }
 
@@ -309,7 +309,7 @@ struct RobotsCache {
   private static func refusal(of url: ImageURL) -> Failure {
     Failure(
       stage: .fetch, code: .optedOut,
-      detail: "the robots.txt of \(url.origin) does not allow it")
+      detail: "\(Failure.robotsWords)\(url.origin) does not allow it")
   }
 }
 

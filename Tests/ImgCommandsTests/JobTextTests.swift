@@ -21,11 +21,7 @@ import Testing
     return JobSummary(ImageJob(record), details: details, terms: terms).text
   }
 
-  private func page(_ number: Int) -> Failure {
-    Failure(
-      stage: .decode, code: .notAnImage,
-      detail: Failure.pageDetail + (number == 1 ? "" : ", one of \(number) such pages of a.test"))
-  }
+  private let page = Failure(stage: .decode, code: .notAnImage, detail: Failure.pageDetail)
 
   private func certificate(_ detail: String) -> Failure {
     Failure(stage: .fetch, code: .tlsFailure, detail: "SSL certificate problem: \(detail)")
@@ -36,11 +32,20 @@ import Testing
   }
 
   @Test func `web pages in place of pictures, also of one host, are told as those of a login`() {
-    let text = summary((1...100).map { ("http://a.test/\($0)", page($0)) })
+    let text = summary((1...100).map { ("http://a.test/\($0)", page) })
     #expect(text.contains("100 not_an_image, all at a.test: the body is an HTML page\n"))
     #expect(text.contains("100 answers were web pages"))
     #expect(text.contains("wants a login: log in, then imgctl retry 7 --all\n"))
-    #expect(!summary([("http://a.test/1", page(1))]).contains("login"))
+    #expect(!summary([("http://a.test/1", page)]).contains("login"))
+  }
+
+  @Test func `a host is told once where its robots.txt cannot be fetched`() {
+    let failure = Failure(
+      stage: .fetch, code: .timeout,
+      detail: "\(Failure.robotsWords)https://a.test cannot be fetched: no answer")
+    let text = summary((1...2).map { ("https://a.test/\($0)", failure) })
+    let words = "timeout, temporary, all at a.test: the robots.txt cannot be fetched: no answer\n"
+    #expect(text.contains(words), "\(text)")
   }
 
   @Test func `foreign certificates of several hosts are told as those of a login`() {
@@ -72,7 +77,7 @@ import Testing
         (0..<each).map { ("http://\(host).test/\($0)", slow) }
       }
       return summary(failures).contains(
-        "\na slow line? imgctl limits --transfers 4; imgctl retry 7\n")
+        "\na slow line? imgctl limits --transfers 4\n")
     }
     #expect(isTold(hosts: 4, each: 3))
     #expect(!isTold(hosts: 1, each: 12), "it may be the host")

@@ -243,7 +243,7 @@ package struct FailureReport: Sendable {
   /// What can be done if the line of this machine is the reason: it is slow, or no name can be resolved.
   private var lineRemedy: String? {
     if details.isLineSlow {
-      return "a slow line? imgctl limits --transfers 4; imgctl retry \(status.job)"
+      return "a slow line? imgctl limits --transfers 4"
     }
     let isUnresolved =
       status.failed == status.total && status.failures.allSatisfy { $0.code == .dnsFailure }
@@ -301,7 +301,7 @@ package struct FailureDetails: Sendable {
   private static let reasonMaximum = 1_000
   private static let addressMaximum = 1_000
   /// What failures with one reason are told apart by.
-  private static let ownParts = [", the last of ", ", one of "]
+  private static let ownPart = ", the last of "
   /// So many transfers of so many hosts are not slow because of their hosts.
   private static let slowTransferMinimum = 10
   private static let slowHostMinimum = 3
@@ -347,11 +347,14 @@ package struct FailureDetails: Sendable {
   /// - Parameter host: of the URL, which is told beside the reasons.
   private static func reason(of message: String, host: String? = nil) -> String {
     let sentence = FailureReport.firstSentence(of: message)
-    let end = ownParts.compactMap { sentence.firstRange(of: $0)?.lowerBound }.min()
+    let end = sentence.firstRange(of: ownPart)?.lowerBound
     var reason = sentence[..<(end ?? sentence.endIndex)]
     guard let host else { return String(reason) }
     let (prefix, suffix) = ("\(host) \(Failure.notAskedWords): ", ": \(host)")
     if reason.hasPrefix(prefix) { reason = reason.dropFirst(prefix.count) }
+    if reason.hasPrefix(Failure.robotsWords) {
+      reason = "the robots.txt" + reason.dropFirst(Failure.robotsWords.count).drop { $0 != " " }
+    }
     return String(reason.hasSuffix(suffix) ? reason.dropLast(suffix.count) : reason)
   }
 

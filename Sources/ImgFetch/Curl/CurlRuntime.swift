@@ -134,13 +134,14 @@ extension CURLcode {
     self == CURLE_SSL_CONNECT_ERROR && words.contains("wrong version number")
   }
 
-  /// What libcurl says of the error, without a full stop, and without the name of its code behind that, which says
-  /// the same again.
+  /// What libcurl says of the error, without a full stop or a space at its end, and without the name of its code
+  /// behind that, which says the same again.
   func words(_ text: String?) -> String {
     guard let text else { return self.text }
     let name = ": \(self.text)"
     let words = text.hasSuffix(name) ? text.dropLast(name.count) : text[...]
-    return String(words.hasSuffix(".") ? words.dropLast() : words)
+    let last = words.lastIndex { $0 != " " && $0 != "." }
+    return last.map { String(words[...$0]) } ?? self.text
   }
 
   /// Whether the certificate is another host's, or of an unknown issuer. One that has expired is the host's own.
