@@ -131,6 +131,12 @@ package struct Fetches {
     for lease in transfer.leases { leases.exclude(held.time, from: lease, at: now) }
   }
 
+  /// A worker tells what a transfer is at.
+  mutating func notePhase(_ phased: PhasedTransfer, by worker: WorkerID) {
+    guard receiving(phased.transfer, by: worker) != nil else { return }
+    transfers.setPhase(phased.phase, phased.transfer)
+  }
+
   /// A host has answered a transfer.
   private mutating func noteAnswer(of transfer: LeasedTransfer, at now: Instant) {
     // The lease that began it has waited for longest.
@@ -157,6 +163,7 @@ package struct Fetches {
       let transfer = transfers[id], transfer.holdsSlot
     else { return [] }
     noteAnswer(of: transfer, at: now)
+    queue.noteArrival(id, at: now)
     transfers.end(id)
     queue.release(id, of: transfer.source, host: transfer.host, at: now)
     sources.forgetFailure(of: transfer.source)
@@ -265,6 +272,7 @@ package struct Fetches {
     var resumed: [WorkerID: [TransferID]] = [:]
     while let id = queue.nextRedirected(at: now) {
       let (transfer, redirectingHost) = transfers.resume(id)
+      transfers.setPhase(.receiving, id)
       queue.noteStart(of: transfer.source, host: transfer.host, at: now)
       queue.endRedirect(from: redirectingHost, at: now)
       for lease in transfer.leases { leases.enterStage(lease, at: now) }
@@ -363,11 +371,6 @@ package struct Fetches {
     return isRetried
   }
 
-  /// See ``TransferTable/notePage(of:_:)``.
-  mutating func notePage(of id: TransferID, _ count: () -> Int) -> Int? {
-    transfers.notePage(of: id, count)
-  }
-
   /// A transfer has failed because of the network: its source waits, without an attempt less.
   mutating func hold(_ id: TransferID, because failure: Failure, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
@@ -377,9 +380,29 @@ package struct Fetches {
     stopJoining(id)
   }
 
-  /// The probe of a host has failed: its source waits with the others of the host, without an attempt less. So
-  /// many probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
-  mutating func repeatProbe(_ id: TransferID, at now: Instant) {
+  /// A transfer has timed out. If the line is the reason, its source waits, without an attempt less, but not for
+  /// ever.
+  ///
+  /// - Parameter rate: bytes a second; `nil` if nothing was answered.
+  /// - Returns: whether the source is tried again.
+  mutating func repeatAfterTimeout(
+    _ id: TransferID, rate: Double?, begunAt: Instant, at now: Instant
+  ) -> Bool {
+    guard let transfer = transfers[id], transfer.holdsSlot, transfer.refusal == nil else {
+      return false
+    }
+    let timeout = CongestionWindow.Timeout(
+      group: HostGroup.name(of: transfer.host), begunAt: begunAt, rate: rate)
+    guard queue.timedOut(timeout, at: now), sources.takeSlowRepeat(of: transfer.source) else {
+      return false
+    }
+    repeatAttempt(id, at: now)
+    return true
+  }
+
+  /// The probe of a host has failed, or the line was too slow: its source waits with the others of the host, without
+  /// an attempt less. So many probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
+  mutating func repeatAttempt(_ id: TransferID, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
     sources.repeatAttempt(of: source, at: now)
     transfers.setVerdict(.retried, id)

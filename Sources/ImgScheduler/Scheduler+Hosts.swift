@@ -57,6 +57,20 @@ extension Scheduler {
       networks[route].endWait(at: now.instant)
       updateGate(of: route)
     }
+    reportSlowLine()
+  }
+
+  /// Says when the line of this machine is found to be slow, and when it is not any more.
+  private mutating func reportSlowLine() {
+    let words = slowLineWords
+    guard (words != nil) != isSlowLineReported else { return }
+    isSlowLineReported = words != nil
+    effects.append(.networkChanged(news: words ?? "the line is not taken for a slow one any more"))
+  }
+
+  /// See ``CongestionWindow``; `nil` if the line is not known to be slow.
+  var slowLineWords: String? {
+    slowLineTransfers.map { "a slow line: \($0) transfer\($0 == 1 ? "" : "s") at once" }
   }
 
   private mutating func updateGate(of route: NetworkRoute) {
@@ -70,11 +84,14 @@ extension Scheduler {
     reportOutage(of: route)
   }
 
-  /// Says when an outage begins and ends.
+  /// Says when an outage begins and ends. Workers forget the connections and addresses of the network before. Those of
+  /// a network that wants a login lead to its page.
   private mutating func reportOutage(of route: NetworkRoute) {
     let (before, outage) = (reportedOutages[route], networks[route].outage)
     reportedOutages[route] = outage
     guard before?.since != outage?.since || before?.kind != outage?.kind else { return }
+    for worker in workers.ids { effects.append(.send(.dropConnections, to: worker)) }
+    if outage == nil { fetches.queue.awaitAnswers(of: route, at: now.instant) }
     if let before {
       let end = networks[route].isAccepted(before.kind) ? "is no longer waited for" : "works again"
       let seconds = (now.instant - before.since).secondsRoundedUp
@@ -107,11 +124,15 @@ extension Scheduler {
     return "no host that is asked directly (NO_PROXY) can be resolved or connected to"
   }
 
-  /// A transfer has begun, which tries a host if that is due.
+  /// A transfer has begun, which tries a host if that is due: by a new connection, as the end of the outage would
+  /// not show on an older one.
   mutating func noteBegin(of transfer: TransferID, host: String, isForViewer: Bool) {
     let route = fetches.queue.route(to: host)
     guard !isForViewer, networks[route].isTrialDue(at: now.instant) else { return }
     networks[route].beginTrial(transfer, of: host)
+    if let worker = fetches.transfers[transfer]?.worker {
+      effects.append(.send(.dropConnections, to: worker))
+    }
     updateGate(of: route)
   }
 

@@ -19,10 +19,6 @@ extension Scheduler {
     let verdict = transferFailed(result, by: worker)
     transferFailedBehind(result, by: worker)
     let transfer = fetches.leases[result.lease]?.transfer.flatMap { fetches.transfers[$0] }
-    // One that is held or retried comes again.
-    let isFinal = verdict != .held && verdict != .retried
-    let pageNumber =
-      result.sign == .page && isFinal ? notePage(result.lease, by: worker) : nil
     guard let item = fetches.end(result.lease, of: worker, in: &workers, at: now.instant) else {
       return
     }
@@ -38,8 +34,7 @@ extension Scheduler {
         return
       }
       guard verdict == .retried, !work.item(item).waiters.isEmpty else {
-        var last = lastFailure(failure, of: work.item(item), by: transfer)
-        if let pageNumber { last = Self.pageFailure(last, pageNumber, of: work.item(item).host) }
+        let last = lastFailure(failure, of: work.item(item), by: transfer)
         return complete(item, with: .failed(last), timings: result.timings)
       }
       routeMiss(item)
@@ -313,7 +308,7 @@ extension Scheduler {
     _ result: FetchResults.Result, by worker: WorkerID
   ) -> RetryVerdict {
     guard let lease = fetches.leases[result.lease], lease.worker == worker else { return .final }
-    guard case .failed(let failure, _) = result.outcome else {
+    guard case .failed(let failure, let byteCount) = result.outcome else {
       if let id = lease.transfer, case .done = result.outcome, result.failureBehind == nil {
         noteNetwork(.response, of: id)
       }
@@ -338,6 +333,16 @@ extension Scheduler {
       fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
+    if failure.code == .timeout, failure.stage == .fetch, evidence == .none || evidence == .answer {
+      let time = max(now.instant - lease.since, .milliseconds(1)) / .seconds(1)
+      let isAnswered = failure.httpStatus != nil || byteCount > 0
+      if fetches.repeatAfterTimeout(
+        id, rate: isAnswered ? Double(byteCount) / time : nil, begunAt: lease.since,
+        at: now.instant)
+      {
+        return .retried
+      }
+    }
     guard failure.stage == .fetch else {
       // What the host sent is no picture, by its first bytes.
       fetches.noteEarlyAnswer(of: id, at: now.instant)
@@ -347,7 +352,7 @@ extension Scheduler {
     if isOfLease { return .final }
     defer { failWaiting(forDown: transfer.host) }
     if isProbe, failure.isRetryable, isForLines(transfer) {
-      fetches.repeatProbe(id, at: now.instant)
+      fetches.repeatAttempt(id, at: now.instant)
       return .retried
     }
     return RetryVerdict(
@@ -433,24 +438,6 @@ extension Scheduler {
       last.retryAt = timeline.wall(pause.until)
     }
     return last
-  }
-}
-
-/// Web pages in place of pictures. A host with pages for errors has many.
-extension Scheduler {
-  /// Counts a page once, however many leases live on its transfer.
-  ///
-  /// - Returns: how many URLs of its host had one, with this; `nil` if the answer is late.
-  private mutating func notePage(_ lease: LeaseID, by worker: WorkerID) -> Int? {
-    guard let held = fetches.leases[lease], held.worker == worker, let host = work[held.item]?.host
-    else { return nil }
-    return held.transfer.flatMap { fetches.notePage(of: $0) { pageCounts.note(host) } }
-  }
-
-  /// The failure of a URL that has a web page in place of a picture.
-  private static func pageFailure(_ failure: Failure, _ number: Int, of host: String) -> Failure {
-    number == 1
-      ? failure : failure.explained("\(failure.detail), one of \(number) such pages of \(host)")
   }
 }
 

@@ -90,7 +90,10 @@ extension Scheduler {
   ) -> Wait? {
     guard now - job.movedAt > Self.stallTime else { return nil }
     if let journalError { return Wait(.journal, detail: journalError) }
-    if job.leasedCount > 0 { return slowest(of: job, at: now, network: network) }
+    if job.leasedCount > 0 {
+      let wait = slowest(of: job, at: now, network: network)
+      return wait.isOfNetwork ? networkWait(of: job, network) ?? wait : wait
+    }
     if job.unrecordedCount > 0 || job.isEnding { return Wait(.recording) }
     if job.isPaused { return Wait(.paused) }
     if let wait = processWait() { return wait }
@@ -135,18 +138,31 @@ extension Scheduler {
   ) -> Wait {
     let host = fetches.queue.host(transfer.host)
     let begun = timeline.wall(since)
+    if transfer.state == .ended { return Wait(.decoding, host: transfer.host, since: begun) }
+    if let wait = network[fetches.queue.route(to: transfer.host)] { return wait }
     switch transfer.state {
-    case .ended: return Wait(.decoding, host: transfer.host, since: begun)
-    case .receiving:
-      if let wait = network[fetches.queue.route(to: transfer.host)] { return wait }
+    case .ended, .receiving:
       if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host) }
-      let isAskingRobots = host?.robotsProbe == transfer.source
-      return Wait(isAskingRobots ? .robots : .transferring, host: transfer.host, since: begun)
+      if let line = slowLineWait { return line }
+      return Wait(kind(of: transfer, at: host), host: transfer.host, since: begun)
     case .redirected, .refused:
       return host.flatMap { hostWait($0, transfer.host, urls: $0.urlCount, at: now) }
         ?? capacityWait(isResponsive: host?.isResponsive ?? false, at: now)
     }
   }
+
+  private func kind(of transfer: LeasedTransfer, at host: Host?) -> Wait.Kind {
+    let isAskingRobots = host?.robotsProbe == transfer.source
+    return switch transfer.phase {
+    case .resolving: .resolving
+    case .connecting: .connecting
+    case .awaitingAnswer: isAskingRobots ? .robots : .awaitingAnswer
+    case .receiving: isAskingRobots ? .robots : .transferring
+    }
+  }
+
+  /// That the line is slow, see ``CongestionWindow``; `nil` if it is not known to be.
+  private var slowLineWait: Wait? { slowLineWords.map { Wait(.slowLine, detail: $0) } }
 
   /// Why none of a job's lines at hand begins: what lets it go on soonest.
   private func waitInQueue(of job: ActiveJob, at now: Instant) -> Wait {
@@ -277,6 +293,7 @@ extension Scheduler {
     if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
     if case .full = fetches.queue.standing(of: host, at: now) {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
+      if host.isAnswerAwaited { return Wait(.awaitingAnswer, host: name, urls: urls) }
       if isHeld(host.heldAt, at: now) { return bandwidthWait(name, urls: urls) }
       return Wait(.hostFull, host: name, urls: urls)
     }
@@ -325,7 +342,8 @@ extension Scheduler {
   /// Why a transfer that could start at its host does not.
   private func capacityWait(isResponsive: Bool, at now: Instant) -> Wait {
     guard fetches.queue.hasSlot else {
-      return isHeld(fetches.queue.heldAt, at: now) ? bandwidthWait() : Wait(.transfersFull)
+      if isHeld(fetches.queue.heldAt, at: now) { return bandwidthWait() }
+      return slowLineWait ?? Wait(.transfersFull)
     }
     let share = transferShare
     guard workers.contains(where: { $0.takesFetches(share: share) }) else {
@@ -388,6 +406,8 @@ extension Scheduler {
   package var leaseCount: Int { fetches.leases.count }
   package var lateAnswerCount: Int { fetches.leases.lateAnswerCount }
   package var transferCount: Int { fetches.queue.underWay }
+  /// See ``ClusterStatus/slowLineTransfers``.
+  package var slowLineTransfers: Int? { fetches.queue.slowLineLimit }
   /// What a worker told last of the size of the store; `nil` before.
   package var storeReport: StoreReport? { store.report }
   /// How often a worker has told it.

@@ -204,6 +204,7 @@ extension Scheduler {
       fetches.noteHeld(held, by: worker, at: now.instant)
       if isDraining { cancelHeld(held.transfer, by: worker) }
     }
+    for phased in updates.phases { fetches.notePhase(phased, by: worker) }
     for host in updates.extraRequests { fetches.queue.takeToken(of: host, at: now.instant) }
     for answer in updates.robotsFetched { noteAnswer(answer) }
     for lease in updates.robotsKnown {

@@ -48,7 +48,8 @@ package struct Scheduler: ~Copyable {
   let hasDirectHosts: Bool
   /// The outages whose beginning was told.
   var reportedOutages = ByRoute<NetworkHealth.Outage?>(nil)
-  var pageCounts = PageCounts()
+  /// Whether it was told that the line is slow.
+  var isSlowLineReported = false
   package internal(set) var clientFetches = ClientFetchTable()
   package internal(set) var fileReads = FileReadTable()
   var phase = Phase.working

@@ -40,7 +40,8 @@ struct TransferDriver {
           (
             id,
             TransferMeasure(
-              receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp, heldTime: $0.heldTime)
+              receivedByteCount: $0.byteCount, isHeldUp: $0.isHeldUp, heldTime: $0.heldTime,
+              phase: $0.phase)
           )
         }
       })

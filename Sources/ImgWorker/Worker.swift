@@ -179,6 +179,7 @@ final class Worker {
     let received = try channel.receive()
     for delivery in received.deliveries {
       if case .decoderExited(let exit) = delivery.message { decodeThread.decoderExited(exit) }
+      if case .dropConnections = delivery.message { transfers.pool.dropConnections() }
       try feed(
         Input(
           event(of: delivery.message), with: delivery.file.map(Input.Payload.file) ?? .none))

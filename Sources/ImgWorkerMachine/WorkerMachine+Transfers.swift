@@ -402,7 +402,11 @@ extension WorkerMachine {
       if let time = transfers.update(id, { $0.pace.takeHeldTime(measure) }) {
         report.held.append(HeldTransfer(id, for: time))
       }
-      guard transfers.update(id, { $0.pace.update(measure, at: now) }) else { continue }
+      let isChanged = transfers.update(id, { $0.pace.update(measure, at: now) })
+      if let phase = transfers.update(id, { $0.pace.takePhase(measure) }) {
+        report.phases.append(PhasedTransfer(id, phase))
+      }
+      guard isChanged else { continue }
       if transfers[id].pace.isSlow { report.slow.append(id) } else { report.fast.append(id) }
     }
   }
@@ -416,8 +420,13 @@ package struct TransferMeasure: Hashable, Sendable {
   package let isHeldUp: Bool
   /// For how long the limits of bandwidth have held it so far.
   package let heldTime: Duration
+  package let phase: TransferPhase
 
-  package init(receivedByteCount: Int, isHeldUp: Bool, heldTime: Duration = .zero) {
+  package init(
+    receivedByteCount: Int, isHeldUp: Bool, heldTime: Duration = .zero,
+    phase: TransferPhase = .receiving
+  ) {
+    self.phase = phase
     self.receivedByteCount = receivedByteCount
     self.isHeldUp = isHeldUp
     self.heldTime = heldTime
@@ -444,6 +453,7 @@ struct TransferPace {
   /// The time for which it was held, at the last measure.
   private var heldTime = Duration.zero
   private var reportedHeldTime = Duration.zero
+  private var reportedPhase = TransferPhase.receiving
 
   /// - Parameter start: when it got its slots.
   init(from start: Instant) {
@@ -453,6 +463,7 @@ struct TransferPace {
   /// It has other slots from now on.
   mutating func restart(at now: Instant) {
     isSlow = false
+    reportedPhase = .receiving
     spanStart = now
   }
 
@@ -468,6 +479,14 @@ struct TransferPace {
     spanStart = now
     byteCountAtStart = measure.receivedByteCount
     return isSlow != wasSlow
+  }
+
+  /// - Returns: what it is at, if it is slow and is at something else than was told before, or if it is no more at what
+  ///   was told.
+  mutating func takePhase(_ measure: TransferMeasure) -> TransferPhase? {
+    guard measure.phase != reportedPhase, isSlow || reportedPhase != .receiving else { return nil }
+    reportedPhase = measure.phase
+    return measure.phase
   }
 
   /// - Returns: for how much longer it was held than was told before; `nil` while that is little.

@@ -128,7 +128,7 @@ package struct WorkerMachine {
     case .unpin(let jobs): effects.append(.unpin(jobs))
     case .drain: isDraining = true
     // The driver's.
-    case .welcome, .decoderExited: break
+    case .welcome, .decoderExited, .dropConnections: break
     }
   }
 
@@ -183,6 +183,7 @@ struct WorkerReport {
   var slow: [TransferID] = []
   var fast: [TransferID] = []
   var held: [HeldTransfer] = []
+  var phases: [PhasedTransfer] = []
   var crawlDelays: [CrawlDelay] = []
   var redirections: [Redirection] = []
   var progress: [LeaseProgress] = []
@@ -204,7 +205,8 @@ struct WorkerReport {
   private var saysNothingOfTransfers: Bool {
     extraRequests.isEmpty && robotsKnown.isEmpty && robotsFetched.isEmpty && slow.isEmpty
       && fast.isEmpty
-      && held.isEmpty && crawlDelays.isEmpty && redirections.isEmpty && progress.isEmpty
+      && held.isEmpty && phases.isEmpty && crawlDelays.isEmpty && redirections.isEmpty
+      && progress.isEmpty
   }
 
   private var saysNothingOfEndedTransfers: Bool {
@@ -232,6 +234,7 @@ struct WorkerReport {
     updates.slow += slow
     updates.fast += fast
     updates.held += held
+    updates.phases += phases
     updates.crawlDelays += crawlDelays
     if !updates.isEmpty { effects.append(.send(.hostUpdates(updates))) }
     if !redirections.isEmpty { effects.append(.send(.redirected(redirections))) }

@@ -114,7 +114,7 @@ struct NullWorker {
             directory: "/data/store", budgetByteCount: 1 << 30, diskByteCount: nil,
             pinnedByteCount: 0, pinningJobs: []))
       ]
-    case .decodeUpload, .followRedirects, .updates, .decoderExited, .drain:
+    case .decodeUpload, .followRedirects, .updates, .decoderExited, .dropConnections, .drain:
       return []
     }
   }

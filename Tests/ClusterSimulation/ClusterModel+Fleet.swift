@@ -70,6 +70,7 @@ extension ClusterModel {
     switch message {
     case .welcome, .sweep, .unpin, .decoderExited:
       fail("the driver sends \(message), not the scheduler")
+    case .dropConnections: connectionDropCount += 1
     case .lookup(let batch):
       if batch.request.bypassesStore { fail("a look-up of what bypasses the store") }
       lookupStarts += batch.items.map(\.url)
@@ -129,7 +130,7 @@ extension ClusterModel {
       if workers[id]?.isDraining == true { fail("told to drain twice") }
       workers[id]?.isDraining = true
     // A model makes no previews and reports no progress; a real machine does.
-    case .welcome, .updates, .sweep, .unpin, .decoderExited: break
+    case .welcome, .updates, .sweep, .unpin, .decoderExited, .dropConnections: break
     }
   }
 
@@ -349,7 +350,8 @@ extension CoordinatorMessage {
     case .lookup(let batch), .fetch(let batch), .attach(let batch), .decode(let batch):
       batch.items.map(\.lease)
     case .decodeUpload(let upload): [upload.lease]
-    case .welcome, .followRedirects, .updates, .cancel, .sweep, .unpin, .decoderExited, .drain:
+    case .welcome, .followRedirects, .updates, .cancel, .sweep, .unpin, .decoderExited,
+      .dropConnections, .drain:
       []
     }
   }

@@ -409,7 +409,8 @@ extension ClusterModel {
     let queue = scheduler.fetches.queue
     for source in waitingSources {
       let host = queue.host(source.key.host)
-      let isOneAtATime = host.map { $0.health.isTripped && !$0.health.isProbeWanted } ?? false
+      let isOneAtATime =
+        host.map { $0.health.isTripped && !$0.health.isProbeWanted || $0.isAnswerAwaited } ?? false
       let urgency = scheduler.waitingItems(of: source).map(\.urgency).min()
       let isForViewer = urgency.map { $0.viewer > 0 } ?? false
       let limit = isOneAtATime ? 1 : queue.limitPerHost(isForViewer: isForViewer)

@@ -90,6 +90,8 @@ final class ClusterModel {
   var storeErrors: [String] = []
   /// What was said of the network.
   var networkNews: [String] = []
+  /// How often a worker was told to drop its connections.
+  var connectionDropCount = 0
   var endedJobs: [JobID: JobRecord] = [:]
   /// Jobs of which a change is on its way into the journal.
   var changingJobs: Set<JobID> = []

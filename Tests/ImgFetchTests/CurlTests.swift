@@ -58,6 +58,17 @@ struct NameServicesTests {
     #expect(code.failureCode(isAnswered: true) == expected.within)
   }
 
+  @Test(arguments: [
+    "OpenSSL SSL_connect: reset in connection to a.test:443 ", "It is over.",
+    "Malformed: \(CURLE_RECV_ERROR.text)",
+  ])
+  func `what libcurl says ends without a space, a full stop and the name of its code`(
+    text: String
+  ) {
+    let words = CURLE_RECV_ERROR.words(text)
+    #expect(text.hasPrefix(words) && [":443", "over", "ormed"].contains { words.hasSuffix($0) })
+  }
+
   @Test func `a broken chunk is told from a broken connection`() {
     let words = "Malformed encoding found in chunked-encoding"
     #expect(CURLE_RECV_ERROR.failureCode(isAnswered: true, words: words) == .invalidResponse)
@@ -94,6 +105,19 @@ struct NameServicesTests {
       #expect(ends.filter { $0.body != nil }.count == 8)
     }
     #expect(origin.totals().connectionsOpened == 8)
+  }
+
+  @Test func `connections and addresses that are dropped are not used again`() throws {
+    let origin = TestOrigin { _, _ in .body([1]) }
+    let fetcher = try Fetcher()
+    FakeResolver.serve("dropped.test", ["127.0.0.1"])
+    let url = "http://dropped.test:\(origin.port)/"
+    for _ in 1...2 { #expect(try fetcher.fetch(url).body != nil) }
+    #expect(origin.totals().connectionsOpened == 1)
+    fetcher.pool.dropConnections()
+    #expect(try fetcher.fetch(url).body != nil)
+    #expect(origin.totals().connectionsOpened == 2)
+    #expect(FakeResolver.queryCount(of: "dropped.test") == 2)
   }
 }
 

@@ -309,13 +309,6 @@ import Testing
     #expect(network.outage == nil)
   }
 
-  @Test func `pages are counted for so many hosts only`() {
-    var counts = PageCounts()
-    for number in 0..<2_000 { #expect(counts.note("host\(number)") == 1) }
-    #expect(counts.hostCount == PageCounts.maximumHostCount)
-    #expect(counts.note("host1999") == 2)
-  }
-
   @Test func `a failed transfer shows what its sign or its code says`() {
     func failure(_ code: Failure.Code, status: Int? = nil) -> Failure {
       Failure(stage: .fetch, code: code, httpStatus: status, detail: "")

@@ -47,6 +47,93 @@ import Testing
   }
 }
 
+@Suite struct CongestionWindowTests {
+  private let begin = Instant.now
+  private var window = CongestionWindow()
+
+  /// Transfers that have run for 20 s time out, one of each of so many groups.
+  ///
+  /// - Returns: whether the last is taken for one that the line was too slow for.
+  @discardableResult
+  private mutating func timeOut(
+    groups: Int, at seconds: Int, rate: Double? = 300, underWay: Int = 64, fastCount: Int = 0
+  ) -> Bool {
+    let now = begin + .seconds(seconds)
+    var isOfLine = false
+    for number in 0..<groups {
+      isOfLine = window.noteTimeout(
+        .init(group: "group\(number)", begunAt: now - .seconds(20), rate: rate),
+        .init(maximum: 64, underWay: underWay, fastCount: fastCount), at: now)
+    }
+    return isOfLine
+  }
+
+  private mutating func end(_ count: Int, isFast: Bool, isFull: Bool = true, at seconds: Int) {
+    for _ in 0..<count {
+      window.noteEnd(isFast: isFast, isFull: isFull, upTo: 64, at: begin + .seconds(seconds))
+    }
+  }
+
+  @Test mutating func `time-outs of three groups halve it, once for all that was under way`() {
+    #expect(!timeOut(groups: 2, at: 20) && window.limit == nil)
+    #expect(timeOut(groups: 3, at: 20) && window.limit == 32)
+    #expect(timeOut(groups: 12, at: 22) && window.limit == 32, "begun before")
+    #expect(timeOut(groups: 3, at: 41, underWay: 32) && window.limit == 16)
+    #expect(window.limit(upTo: 8) == 8)
+  }
+
+  @Test mutating func `transfers that were not answered do not halve it`() {
+    timeOut(groups: 12, at: 20, rate: nil)
+    #expect(window.limit == nil)
+    timeOut(groups: 3, at: 20)
+    #expect(timeOut(groups: 1, at: 21, rate: nil), "but they may be its victims")
+  }
+
+  @Test mutating func `slow hosts do not halve it as long as more transfers are fast`() {
+    end(20, isFast: true, at: 15)
+    #expect(!timeOut(groups: 20, at: 20) && window.limit == nil)
+    timeOut(groups: 3, at: 120)
+    #expect(window.limit == 32, "those of long ago do not count")
+  }
+
+  @Test mutating func `transfers that are fast and not over count as well`() {
+    #expect(!timeOut(groups: 8, at: 20, fastCount: 8) && window.limit == nil)
+    #expect(timeOut(groups: 1, at: 20, fastCount: 8) && window.limit == 32)
+  }
+
+  @Test mutating func `it opens if transfers stall that have the whole line`() {
+    for (seconds, size) in [(20, 64), (50, 32), (80, 16), (110, 8)] {
+      timeOut(groups: 3, at: seconds, underWay: size)
+      #expect(window.limit == size / 2)
+    }
+    timeOut(groups: 3, at: 140, rate: 4_000, underWay: 4)
+    #expect(window.limit == CongestionWindow.minimum, "they do not stall, but are too long")
+    #expect(!timeOut(groups: 3, at: 170, underWay: 4) && window.limit == nil)
+    timeOut(groups: 12, at: 200)
+    #expect(window.limit == nil, "for a while")
+    timeOut(groups: 12, at: 170 + 601)
+    #expect(window.limit == 32)
+  }
+
+  @Test mutating func `it grows by one with each window of transfers that end well`() {
+    timeOut(groups: 3, at: 20)
+    end(100, isFast: false, isFull: false, at: 21)
+    #expect(window.limit == 32, "it was not the limit")
+    end(33, isFast: false, at: 22)
+    #expect(window.limit == 33)
+    end(2_000, isFast: false, at: 23)
+    #expect(window.limit == nil)
+  }
+
+  @Test mutating func `it opens after ten minutes without a time-out`() {
+    timeOut(groups: 3, at: 20)
+    window.forget(at: begin + .seconds(620))
+    #expect(window.limit == 32)
+    window.forget(at: begin + .seconds(621))
+    #expect(window.limit == nil)
+  }
+}
+
 @Suite struct HostIndexTests {
   private let now = Instant.now
   private var index = HostIndex()

@@ -176,6 +176,7 @@ enum GoldenMessages {
       "follow_redirects": .followRedirects([TransferID(startedBy: lease)]),
       "sweep": .sweep(expiredAt: WallTime(rawValue: 1_700_000_000_123)),
       "unpin": .unpin([JobID(rawValue: 7)]),
+      "drop_connections": .dropConnections,
       "decoder_exited": .decoderExited(DecoderExit(decoder: decoder, end: .exited(1))),
       "decoder_exited_killed": .decoderExited(DecoderExit(decoder: decoder, end: .signalled(11))),
       "decoder_exited_not_started": .decoderExited(
@@ -208,6 +209,7 @@ enum GoldenMessages {
           ],
           slow: [TransferID(startedBy: lease)], fast: [TransferID(rawValue: 18)],
           held: [HeldTransfer(TransferID(rawValue: 18), for: .milliseconds(1_500))],
+          phases: [PhasedTransfer(TransferID(rawValue: 18), .connecting)],
           crawlDelays: [CrawlDelay(of: "example.com", .seconds(10))])),
       "redirected": .redirected(
         [

@@ -340,6 +340,21 @@ extension Outcome {
     #expect(!update(measure(11, held: .milliseconds(200)), at: .seconds(11)))
   }
 
+  @Test func `what a slow transfer is at is told, until it receives`() {
+    let begin = Instant.now
+    var pace = TransferPace(from: begin)
+    func phase(_ phase: TransferPhase, _ byteCount: Int, at time: Duration) -> TransferPhase? {
+      let measure = TransferMeasure(receivedByteCount: byteCount, isHeldUp: false, phase: phase)
+      _ = pace.update(measure, at: begin + time)
+      return pace.takePhase(measure)
+    }
+    #expect(phase(.resolving, 0, at: .milliseconds(100)) == nil, "it is not slow yet")
+    #expect(phase(.resolving, 0, at: .seconds(1)) == .resolving)
+    #expect(phase(.resolving, 0, at: .seconds(2)) == nil)
+    #expect(phase(.awaitingAnswer, 0, at: .seconds(3)) == .awaitingAnswer)
+    #expect(phase(.receiving, 1_000_000, at: .seconds(4)) == .receiving)
+  }
+
   @Test func `the time for which a transfer was held is told in parts, and each part once`() {
     var pace = TransferPace(from: .now)
     #expect(pace.takeHeldTime(measure(0, held: .milliseconds(499))) == nil)

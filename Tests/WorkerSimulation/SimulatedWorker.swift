@@ -66,7 +66,7 @@ package final class SimulatedWorker {
       leases.formUnion(batch.items.map(\.lease))
     case .decodeUpload(let upload): leases.insert(upload.lease)
     case .welcome, .followRedirects, .updates, .cancel, .sweep, .unpin, .decoderExited,
-      .drain:
+      .dropConnections, .drain:
       break
     }
     feed(.received(message), at: now)

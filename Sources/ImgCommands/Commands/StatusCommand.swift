@@ -66,7 +66,9 @@ package struct StatusCommand: Command {
       let status = try jobs.status(of: job)
       let isCounted = status.total <= CommandContext.countedLineMaximum
       let lostCount = isCounted ? context.lostCount(of: status, jobs) : nil
-      try show(status, lostCount: lostCount, isServed: jobs.isServed, in: context)
+      try show(
+        status, FailureDetails(of: status, in: jobs), lostCount: lostCount,
+        isServed: jobs.isServed, in: context)
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
@@ -75,7 +77,8 @@ package struct StatusCommand: Command {
 
   /// - Parameter lostCount: how many of its thumbnails the store no longer has; `nil` if they were not counted.
   private func show(
-    _ status: ImageJob, lostCount: Int?, isServed: Bool, in context: CommandContext
+    _ status: ImageJob, _ details: FailureDetails, lostCount: Int?, isServed: Bool,
+    in context: CommandContext
   ) throws {
     guard !isJSON else {
       return try context.output.write(
@@ -84,7 +87,7 @@ package struct StatusCommand: Command {
     var table = JobListing(at: context.now, places: context.places)
     let shortage = ShortageText(status, isOfService: context.settings.isOfService)
     table.add(status, tellsRemedy: shortage == nil)
-    let failures = FailureReport(status, FailureDetails(), context.remedyTerms(for: status))
+    let failures = FailureReport(status, details, context.remedyTerms(for: status))
     try context.output.write(
       table.rendered(within: Output.columnCount)
         + failures.counts.map { Self.wrapped(context.completed($0)) + "\n" }.joined())
@@ -219,7 +222,8 @@ struct ClusterScreen {
     facts.addRow(["memory", Self.text(of: status.memory, status.limits)])
     let proxies = status.settings.proxies.texts
     if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
-    facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)"])
+    let line = status.slowLineTransfers.map { "; a slow line: \($0) at once" } ?? ""
+    facts.addRow(["transfers", "\(status.transfers) of \(status.limits.transfers)\(line)"])
     facts.addRow(["active", "jobs: \(status.activeJobs), viewers: \(status.viewers)"])
     facts.addRow([
       "discarded", "late pictures: \(status.discardedLate), late results: \(status.lateAnswers)",

@@ -224,6 +224,7 @@ package struct WaitText: Sendable {
         ?? "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"
+    case .slowLine: wait.detail ?? "a slow line"
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
     case .offline: offlineReason(wait.detail ?? "no host can be resolved or connected to")
@@ -233,7 +234,7 @@ package struct WaitText: Sendable {
     case .captive: "many hosts answer with web pages (a login page of the network?)\(course)"
     case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"
     case .retryAfter, .hostFailing, .robots, .hostRate, .crawlDelay, .hostFull, .backoff,
-      .transferring, .decoding:
+      .resolving, .connecting, .awaitingAnswer, .transferring, .decoding:
       hostReason(wait.host ?? "the host")
     }
   }
@@ -253,6 +254,9 @@ package struct WaitText: Sendable {
     case .hostRate: "\(host) has reached --rate-per-host"
     case .crawlDelay: wait.detail ?? "\(host) asks for time between requests"
     case .hostFull: "\(host) has reached --transfers-per-host"
+    case .resolving: "the address of \(host) is being looked up"
+    case .connecting: "a connection to \(host) is being established"
+    case .awaitingAnswer: "\(host) has not answered yet"
     case .transferring: "a transfer from \(host) is running"
     case .decoding: "a picture of \(host) is being decoded"
     default: host

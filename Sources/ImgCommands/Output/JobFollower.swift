@@ -196,10 +196,7 @@ struct JobFollower {
 
   /// The details of a job's failures, as far as the coordinator or the journal tells.
   private func failureDetails(of status: ImageJob, _ jobs: JobSource?) -> FailureDetails {
-    var details = FailureDetails()
-    guard (1...FailureDetails.failureMaximum).contains(status.failed) else { return details }
-    try? jobs?.results(of: status.job, isFailedOnly: true) { details.add($0) }
-    return details
+    jobs.map { FailureDetails(of: status, in: $0) } ?? FailureDetails()
   }
 
   /// The size of the store that a job has used; `nil` if this process cannot read it, which other commands
@@ -258,6 +255,15 @@ extension CommandContext {
       return nil
     }
     return lostCount
+  }
+}
+
+extension FailureDetails {
+  /// Those of a job, as far as they can be read.
+  init(of status: ImageJob, in jobs: JobSource) {
+    self.init()
+    guard (1...Self.failureMaximum).contains(status.failed) else { return }
+    try? jobs.results(of: status.job, isFailedOnly: true) { add($0) }
   }
 }
 
@@ -446,7 +452,9 @@ package struct TransferLimitWatch: Sendable {
   package mutating func add(_ cluster: ClusterStatus, _ job: ImageJob) {
     limits = cluster.limits
     lookCount += 1
-    isLineSlow = job.failures.contains { Failure.isTooSlow($0.code, $0.message) }
+    isLineSlow =
+      cluster.slowLineTransfers != nil
+      || job.failures.contains { Failure.isTooSlow($0.code, $0.message) }
     let ready = cluster.workers.count { $0.state == .ready }
     let decoding = cluster.workers.reduce(0) { $0 + $1.decoding }
     if cluster.transfers >= slotCount, job.queued > 0, decoding < ready { limitedCount += 1 }

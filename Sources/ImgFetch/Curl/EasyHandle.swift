@@ -154,6 +154,14 @@ final class EasyHandle {
 }
 
 extension EasyHandle {
+  /// What the transfer is at. A connection that is used again needs no look-up.
+  var phase: TransferPhase {
+    func isReached(_ info: CURLINFO) -> Bool { number(info).map { $0 > 0 } ?? false }
+    if isReached(CURLINFO_STARTTRANSFER_TIME_T) { return .receiving }
+    if isReached(CURLINFO_PRETRANSFER_TIME_T) { return .awaitingAnswer }
+    return isReached(CURLINFO_NAMELOOKUP_TIME_T) ? .connecting : .resolving
+  }
+
   /// What the parts of the transfer took. libcurl's clocks all begin with the transfer
   /// (curl_easy_getinfo(3), "TIMES"); they show 0 for what was not reached.
   var timings: Timings {
@@ -340,6 +348,7 @@ extension EasyHandle {
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
     try set(CURLOPT_NOSIGNAL, 1)
     try set(CURLOPT_FRESH_CONNECT, request.usesFreshConnection ? 1 : 0)
+    try set(CURLOPT_DNS_CACHE_TIMEOUT, context.sockets.addressSeconds(at: .now))
     // In HTTP/2 libcurl 7.88 reads frames without content, such as empty DATA frames, in a loop
     // that ends only when nothing more comes (cf_h2_recv in its http2.c), not even at the
     // transfer's time limit. A connection serves one transfer at a time here, so HTTP/2 would save

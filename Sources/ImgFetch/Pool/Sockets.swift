@@ -6,7 +6,7 @@ internal import ImgSystem
 /// before a request which connection it takes, but not its socket.
 ///
 /// The number of a closed socket is used again for another, so there are never more entries than
-/// numbers of open descriptors.
+/// numbers of open descriptors. The connections that were dropped are not among them, so that libcurl takes others.
 final class ConnectionSockets {
   /// The two ends of a connection.
   struct Ends: Hashable {
@@ -18,6 +18,23 @@ final class ConnectionSockets {
 
   private var sockets: [Ends: CInt] = [:]
   private var ends: [CInt: Ends] = [:]
+  private var droppedAt: ContinuousClock.Instant?
+
+  /// As long as libcurl keeps an answer of name servers by itself (CURLOPT_DNS_CACHE_TIMEOUT(3)).
+  private static let addressSeconds = 60
+
+  /// No connection that is open now is used again, and no address that is known now.
+  func drop(at now: ContinuousClock.Instant) {
+    sockets = [:]
+    ends = [:]
+    droppedAt = now
+  }
+
+  /// For how many seconds an answer of name servers holds, so that none holds from before the drop.
+  func addressSeconds(at now: ContinuousClock.Instant) -> Int {
+    let passed = droppedAt.map { Int((now - $0).components.seconds) }
+    return min(passed ?? Self.addressSeconds, Self.addressSeconds)
+  }
 
   /// A connection is established on one of the sockets that were opened for it.
   func note(_ connection: Ends, among opened: [CInt]) {

@@ -172,12 +172,18 @@ package final class TransferPool {
   package func progress(of id: TransferID) -> ImageProgress? { running[id]?.progress }
 
   /// How many bytes of all responses have arrived for a transfer under way, whether it is paused until
-  /// there is room for more, and for how long the limits of bandwidth have held it; `nil` for any other.
+  /// there is room for more, for how long the limits of bandwidth have held it, and what it is at; `nil` for any
+  /// other.
   package func arrival(
     of id: TransferID
-  ) -> (byteCount: Int, isHeldUp: Bool, heldTime: Duration)? {
-    running[id].map { ($0.arrivedByteCount, context.budgets.isWaiting(id), $0.heldTime) }
+  ) -> (byteCount: Int, isHeldUp: Bool, heldTime: Duration, phase: TransferPhase)? {
+    running[id].map {
+      ($0.arrivedByteCount, context.budgets.isWaiting(id), $0.heldTime, $0.easy.phase)
+    }
   }
+
+  /// The network may be another one: no connection that is open now is used again, and no address that is known now.
+  package func dropConnections() { context.sockets.drop(at: .now) }
 
   /// Ends a transfer at once. Nothing of it comes out of ``takeFinished()`` afterwards. Ignores a
   /// number that is not known any more.

@@ -126,6 +126,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
   package let memory: Memory
   /// The transfers in progress, at most `limits.transfers`.
   package let transfers: Int
+  /// How many may be in progress at once because the line of this machine is slow; `nil` for `limits.transfers`.
+  package let slowLineTransfers: Int?
   /// The jobs that have not ended.
   package let activeJobs: Int
   /// The `get` requests that wait.
@@ -150,7 +152,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     state: State, processID: Int32, version: String, startedAt: WallTime, socketPath: String,
     dataDirectory: String, cacheDirectory: String, storeName: String, workers: [Worker],
     sandboxes: Sandboxes = Sandboxes(), memory: Memory = Memory(), transfers: Int,
-    activeJobs: Int, viewers: Int, lateAnswers: Int, discardedLate: Int, journalError: String?,
+    slowLineTransfers: Int? = nil, activeJobs: Int, viewers: Int, lateAnswers: Int,
+    discardedLate: Int, journalError: String?,
     storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits,
     settings: CoordinatorSettings
   ) {
@@ -166,6 +169,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     self.sandboxes = sandboxes
     self.memory = memory
     self.transfers = transfers
+    self.slowLineTransfers = slowLineTransfers
     self.activeJobs = activeJobs
     self.viewers = viewers
     self.lateAnswers = lateAnswers
@@ -190,6 +194,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     processID = try f.field("pid", value?.processID)
     sandboxes = try f.field("sandbox", value?.sandboxes)
     settings = try f.field("settings", value?.settings)
+    slowLineTransfers = try f.optional("slow_line_transfers", value?.slowLineTransfers)
     socketPath = try f.field("socket", value?.socketPath)
     startedAt = try f.field("started_at", value?.startedAt)
     state = try f.field("state", value?.state)

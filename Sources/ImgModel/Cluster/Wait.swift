@@ -43,6 +43,9 @@ package struct Wait: Hashable, Sendable, Fielded {
     case localFiles = "local_files"
     /// All transfer slots of the cluster are in use.
     case transfersFull = "transfers_full"
+    /// The line of this machine is slow, so fewer transfers run at once than the limits permit. ``Wait/detail`` says
+    /// how many.
+    case slowLine = "slow_line"
     /// No worker has credits left.
     case workersBusy = "workers_busy"
     /// More urgent work comes first.
@@ -51,6 +54,12 @@ package struct Wait: Hashable, Sendable, Fielded {
     case reading
     /// Workers look URLs up in the store.
     case lookingUp = "looking_up"
+    /// The address of the host is looked up.
+    case resolving
+    /// A connection to the host is established.
+    case connecting
+    /// The host has got a request, and not answered yet.
+    case awaitingAnswer = "awaiting_answer"
     /// Responses are in progress.
     case transferring
     case decoding
@@ -104,11 +113,13 @@ package struct Wait: Hashable, Sendable, Fielded {
     kind != other?.kind || host != other?.host || until != other?.until
   }
 
-  /// What stays the same while the time of the next attempt changes, or the host with which the network is tried.
+  /// What stays the same while the time of the next attempt changes, the host with which the network is tried, or the
+  /// number of transfers at once on a slow line.
   package var reason: [String] {
     [
-      kind.rawValue, isOfNetwork ? "" : host ?? "", detail ?? "", code?.rawValue ?? "",
-      "\(httpStatus ?? 0)", "\(attempt ?? 0)",
+      kind.rawValue, isOfNetwork ? "" : host ?? "",
+      kind == .captive || kind == .slowLine ? "" : detail ?? "",
+      code?.rawValue ?? "", "\(httpStatus ?? 0)", "\(attempt ?? 0)",
     ]
   }
 

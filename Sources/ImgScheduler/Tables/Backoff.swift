@@ -45,6 +45,27 @@ struct RetryQueue {
   }
 }
 
+/// Attempts that do not count.
+extension Source {
+  /// How often a source is held while the network is only suspected. A host that is silent while others answer is not
+  /// asked for ever.
+  static let suspectedHoldMaximum = 2
+  /// How often an attempt is repeated because the line is slow: more often than the window of ``CongestionWindow``
+  /// halves until it is at its minimum.
+  static let slowRepeatMaximum = 10
+
+  mutating func takeSuspectedHold(_ suspicion: Int) -> Bool {
+    if suspectedHolds.suspicion != suspicion { suspectedHolds = (suspicion, 0) }
+    suspectedHolds.count += 1
+    return suspectedHolds.count <= Self.suspectedHoldMaximum
+  }
+
+  mutating func takeSlowRepeat() -> Bool {
+    slowRepeatCount += 1
+    return slowRepeatCount <= Self.slowRepeatMaximum
+  }
+}
+
 extension Failure {
   /// Whether the host is the reason, and neither the URL nor this program: no connection came about, nothing
   /// came in time, or the host says that it cannot answer now. Other errors are about what was requested:

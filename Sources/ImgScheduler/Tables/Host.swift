@@ -30,6 +30,8 @@ package struct Host {
   package internal(set) var isResponsive = false
   /// When the limits of bandwidth were last known to hold one of its transfers; `nil` for never.
   var heldAt: Instant?
+  /// Whether one transfer alone asks whether it answers, because an outage of the network has just ended.
+  package internal(set) var isAnswerAwaited = false
   /// The origins at the host whose robots.txt was probed.
   private var probedOrigins: Set<String> = []
   /// The source whose transfer fetches this origin's robots.txt. No other transfer starts at the host
@@ -294,6 +296,7 @@ package struct Host {
     health.answered()
     probe = nil
     heldOrigin = nil
+    isAnswerAwaited = false
     guard !failureCounts.isEmpty else { return }
     failureCounts = [:]
     for index in origins.indices { origins[index].waiting.forgetFailures() }
@@ -312,6 +315,7 @@ package struct Host {
   ) -> Bool {
     let isProbe = probe == source || health.isProbe(begunAt: begunAt)
     if probe == source { probe = nil }
+    isAnswerAwaited = false
     health.failed(failure, begunAt: begunAt, at: now)
     // Of a host that is down no line is left.
     if health.downBecause == nil {
@@ -366,7 +370,7 @@ package struct Host {
 /// 10.2.3, RFC 6585 section 4). The probe starts when that time has come.
 ///
 /// A probe that fails shows something of the host, not of its URL. If only lines wait for the URL, the probe is
-/// no attempt of theirs: see ``Fetches/repeatProbe(_:at:)``.
+/// no attempt of theirs: see ``Fetches/repeatAttempt(_:at:)``.
 ///
 /// The failures of all ports and schemes of the host count, because what does not answer is mostly the
 /// machine.

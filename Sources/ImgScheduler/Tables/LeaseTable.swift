@@ -174,10 +174,10 @@ package struct LeasedTransfer {
   /// Every lease that lives on it, each of another variant.
   package fileprivate(set) var leases: [LeaseID]
   package fileprivate(set) var state: State
+  /// What it is at, as far as its worker tells.
+  package fileprivate(set) var phase = TransferPhase.receiving
   /// What its failure means for its URL; `nil` while it has not failed.
   package fileprivate(set) var verdict: RetryVerdict?
-  /// Of a web page in place of a picture, see ``PageCounts``; `nil` while none has come.
-  fileprivate var pageNumber: Int?
   /// Why it is being ended in favour of others, see ``SlowTransfers``; `nil` if it is not.
   fileprivate var displacement: Failure?
   /// Whether its failure is known to its host's health.
@@ -364,17 +364,9 @@ package struct TransferTable {
     }
   }
 
-  /// A web page came in place of the picture.
-  ///
-  /// - Parameter count: gives the page its number, once.
-  /// - Returns: the number; `nil` when the transfer is over.
-  mutating func notePage(of id: TransferID, _ count: () -> Int) -> Int? {
-    guard transfers.contains(id) else { return nil }
-    return change(id) { transfer in
-      let number = transfer.pageNumber ?? count()
-      transfer.pageNumber = number
-      return number
-    }
+  /// - Precondition: the transfer is not over.
+  mutating func setPhase(_ phase: TransferPhase, _ id: TransferID) {
+    change(id) { $0.phase = phase }
   }
 
   /// - Precondition: the transfer is not over.

@@ -217,27 +217,6 @@ package struct NetworkHealth: Equatable {
   }
 }
 
-/// How many URLs had pages in place of pictures, by host: error pages that claim success are worth a word.
-package struct PageCounts {
-  private var counts: [String: Int] = [:]
-  private var byAge = PriorityQueue<String, UInt64>()
-  private var lastNumber: UInt64 = 0
-
-  /// Hosts that are remembered; beyond it the one goes whose last page is oldest.
-  package static let maximumHostCount = 1_024
-
-  package var hostCount: Int { counts.count }
-
-  /// - Returns: how many pages the host has sent, with this one.
-  mutating func note(_ host: String) -> Int {
-    lastNumber += 1
-    counts[host, default: 0] += 1
-    byAge.set(host, to: lastNumber)
-    if hostCount > Self.maximumHostCount, let oldest = byAge.removeFirst() { counts[oldest] = nil }
-    return counts[host] ?? 1
-  }
-}
-
 extension NetworkEvidence {
   /// What a failed transfer shows.
   init(_ failure: Failure, _ sign: NetworkSign?) {

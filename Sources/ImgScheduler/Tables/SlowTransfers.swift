@@ -36,6 +36,7 @@ struct SlowTransfers {
 
   /// Transfers under way that hold no slot of the cluster.
   var asideCount: Int { aside.count + ending.count }
+  var count: Int { entries.count }
   /// Slow transfers that hold slots.
   var slotCount: Int { withSlots.count }
 
@@ -141,7 +142,9 @@ extension Scheduler {
 /// slow hosts would hold all slots in the end, and the fast ones would be served at their pace. Viewers of
 /// hosts that are slow do not take them either.
 struct TransferSlots {
-  private var limit: Int
+  /// Without a slow line.
+  private var maximum: Int
+  private(set) var congestion = CongestionWindow()
   /// Transfers of one host.
   private var limitPerHost: Int
   /// Whether limits of bandwidth may hold transfers for long.
@@ -153,7 +156,7 @@ struct TransferSlots {
   private var otherUnderWay = 0
 
   init(_ limits: Limits) {
-    limit = limits.transfers
+    maximum = limits.transfers
     limitPerHost = limits.transfersPerHost
     isBandwidthLimited = limits.isBandwidthLimited
     asideMaximum = limits.slowTransfers
@@ -161,11 +164,13 @@ struct TransferSlots {
 
   /// From now on these limits hold; what is under way beyond them comes to its end.
   mutating func apply(_ limits: Limits) {
-    limit = limits.transfers
+    maximum = limits.transfers
     limitPerHost = limits.transfersPerHost
     isBandwidthLimited = limits.isBandwidthLimited
     asideMaximum = limits.slowTransfers
   }
+
+  private var limit: Int { congestion.limit(upTo: maximum) }
 
   var isAnyFree: Bool { underWay < limit }
 
@@ -209,5 +214,158 @@ struct TransferSlots {
   /// A host with transfers under way has become responsive, or ceased to be.
   mutating func reclassify(_ count: Int, isResponsive: Bool) {
     otherUnderWay += isResponsive ? -count : count
+  }
+
+  /// See ``CongestionWindow/noteTimeout(_:_:at:)``.
+  ///
+  /// - Parameters:
+  ///   - underWay: all transfers, those without slots too.
+  ///   - slowCount: the slow ones of them.
+  mutating func noteTimeout(
+    _ timeout: CongestionWindow.Timeout, underWay: Int, slowCount: Int, at now: Instant
+  ) -> Bool {
+    let load = CongestionWindow.Load(
+      maximum: maximum, underWay: underWay, fastCount: underWay - slowCount)
+    return congestion.noteTimeout(timeout, load, at: now)
+  }
+
+  /// A transfer with a slot has ended well.
+  mutating func noteEnd(isFast: Bool, at now: Instant) {
+    congestion.noteEnd(isFast: isFast, isFull: !isAnyFree, upTo: maximum, at: now)
+  }
+
+  mutating func forgetCongestion(at now: Instant) { congestion.forget(at: now) }
+}
+
+/// How many transfers may be under way at once on a line that is too slow for more: the congestion window of
+/// RFC 5681, which counts transfers in place of segments.
+///
+/// All transfers share the line of this machine. Where each gets so little that it times out, fewer are as fast
+/// together, and end well. The window halves if transfers from several groups of hosts time out in the middle of
+/// their answers, and grows by one with each window of transfers that end well:
+///
+///     open ── time-outs of several groups, more than there are fast transfers ──► half of what is under way
+///      ▲                                                                           │       ▲
+///      └── grown to the limit, or no time-out for a while ─────────────────────────┤       │ time-outs of several
+///      └── transfers stall that have the whole line (for a while nothing counts) ──┘       └─ groups since then
+///
+/// A few slow hosts are not a slow line: others are fast meanwhile. Where slow hosts are alone, the window shrinks
+/// until so few transfers share the line that it cannot be the reason.
+struct CongestionWindow: Equatable {
+  /// A transfer that has timed out.
+  struct Timeout {
+    let group: String
+    let begunAt: Instant
+    /// Bytes a second; `nil` if nothing was answered.
+    let rate: Double?
+  }
+
+  /// What was under way when it did.
+  struct Load {
+    let maximum: Int
+    let underWay: Int
+    /// Those that were not slow.
+    let fastCount: Int
+  }
+
+  /// What was seen in some time.
+  private struct Span: Equatable {
+    let start: Instant
+    /// The groups whose transfers have timed out, and those of them that have stalled.
+    var groups: Set<String> = []
+    var stalledGroups: Set<String> = []
+    var timeoutCount = 0
+    /// Transfers that ended well and were not slow.
+    var fastCount = 0
+  }
+
+  /// `nil` while the line is not known to be slow.
+  private var size: Double?
+  private var changedAt: Instant?
+  private var timedOutAt: Instant?
+  /// Until when no time-out counts.
+  private var ignoredUntil: Instant?
+  private var spans: [Span] = []
+
+  /// So many groups of hosts do not become slow together by chance.
+  static let groupCount = NetworkHealth.groupCount
+  /// So few transfers do not stall because of each other on any line that is of use.
+  static let minimum = 4
+  /// A transfer below this rate stalls, as libcurl is told.
+  static let stalledRate = 1_024.0
+  /// Transfers that begin together time out within this time. What was seen is forgotten after twice as long.
+  static let spanLength = Duration.seconds(30)
+  /// After so long without a time-out the line is taken for another one.
+  static let memory = Duration.seconds(600)
+
+  init() {}
+
+  /// How many transfers may be under way at once; `nil` for as many as without a slow line.
+  var limit: Int? { size.map { Int($0) } }
+
+  func limit(upTo maximum: Int) -> Int { min(limit ?? maximum, maximum) }
+
+  /// - Returns: whether the line is the reason, as far as is known.
+  mutating func noteTimeout(_ timeout: Timeout, _ load: Load, at now: Instant) -> Bool {
+    if let ignoredUntil, now < ignoredUntil { return false }
+    timedOutAt = now
+    // What was under way when the window halved says nothing of the time since.
+    if let changedAt, timeout.begunAt < changedAt { return size != nil }
+    var span = takeSpan(at: now)
+    if let rate = timeout.rate {
+      span.timeoutCount += 1
+      span.groups.insert(timeout.group)
+      if rate < Self.stalledRate { span.stalledGroups.insert(timeout.group) }
+    }
+    spans.append(span)
+    let fastCount = spans.reduce(load.fastCount) { $0 + $1.fastCount }
+    guard spans.reduce(0, { $0 + $1.timeoutCount }) > fastCount else { return false }
+    if count(\.groups) >= Self.groupCount { shrink(load, at: now) }
+    return size != nil
+  }
+
+  private func count(_ groups: KeyPath<Span, Set<String>>) -> Int {
+    spans.reduce(into: Set()) { $0.formUnion($1[keyPath: groups]) }.count
+  }
+
+  private mutating func shrink(_ load: Load, at now: Instant) {
+    let current = min(limit(upTo: load.maximum), load.underWay)
+    if current <= Self.minimum, count(\.stalledGroups) >= Self.groupCount {
+      if size != nil { ignoredUntil = now + Self.memory }
+      size = nil
+    } else {
+      size = Double(max(current / 2, min(Self.minimum, load.maximum)))
+    }
+    changedAt = now
+    spans = []
+  }
+
+  /// A transfer has ended well.
+  ///
+  /// - Parameters:
+  ///   - isFast: whether it was not slow.
+  ///   - isFull: whether no other could begin beside it.
+  ///   - maximum: without a slow line.
+  mutating func noteEnd(isFast: Bool, isFull: Bool, upTo maximum: Int, at now: Instant) {
+    if isFast {
+      var span = takeSpan(at: now)
+      span.fastCount += 1
+      spans.append(span)
+    }
+    guard let size, isFull else { return }
+    let grown = size + 1 / size
+    self.size = grown < Double(maximum) ? grown : nil
+  }
+
+  /// Takes the span of a moment. Of the earlier ones the last remains, if it has just ended.
+  private mutating func takeSpan(at now: Instant) -> Span {
+    spans.removeAll { now - $0.start > Self.spanLength * 2 }
+    if let last = spans.last, now - last.start <= Self.spanLength { return spans.removeLast() }
+    return Span(start: now)
+  }
+
+  /// Opens the window if there was no time-out for long.
+  mutating func forget(at now: Instant) {
+    if let timedOutAt, now - timedOutAt > Self.memory { self = CongestionWindow() }
   }
 }

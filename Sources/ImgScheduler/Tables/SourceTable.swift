@@ -143,6 +143,8 @@ package struct Source {
   var lastFailure: Failure?
   /// How often it was held because the network was suspected, and when: see ``NetworkHealth/suspicion``.
   var suspectedHolds = (suspicion: 0, count: 0)
+  /// How often an attempt was repeated because the line is slow.
+  var slowRepeatCount = 0
   /// When the first of them failed.
   var firstFailedAt: Instant?
   /// When it may be queued again; `nil` when it may be now.
@@ -304,20 +306,15 @@ package struct SourceTable {
     }
   }
 
-  /// How often a source is held while the network is only suspected. A host that is silent while others answer is not
-  /// asked for ever.
-  static let suspectedHoldMaximum = 2
-
   /// Whether the source may be held once more because the network is suspected.
   ///
   /// - Precondition: the source has not ended.
   mutating func takeSuspectedHold(of id: SourceID, suspicion: Int) -> Bool {
-    change(id) { source in
-      if source.suspectedHolds.suspicion != suspicion { source.suspectedHolds = (suspicion, 0) }
-      source.suspectedHolds.count += 1
-      return source.suspectedHolds.count <= Self.suspectedHoldMaximum
-    }
+    change(id) { $0.takeSuspectedHold(suspicion) }
   }
+
+  /// The same for an attempt that is repeated because the line is slow.
+  mutating func takeSlowRepeat(of id: SourceID) -> Bool { change(id) { $0.takeSlowRepeat() } }
 
   /// A transfer of the source has failed because of the network: it is tried again, however often, when that works.
   /// The time of its attempts begins again.
@@ -334,7 +331,8 @@ package struct SourceTable {
     }
   }
 
-  /// A transfer of the source has failed that was the probe of its host. That was no attempt of the source.
+  /// A transfer of the source has failed that was the probe of its host, or for which the line was too slow. That was
+  /// no attempt of the source.
   ///
   /// - Precondition: the source has not ended.
   mutating func repeatAttempt(of id: SourceID, at now: Instant) {

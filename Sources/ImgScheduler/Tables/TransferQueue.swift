@@ -96,6 +96,21 @@ package struct TransferQueue {
     slots.limitPerHost(isForViewer: isForViewer)
   }
 
+  /// How many transfers may be under way at once because the line is slow; `nil` if it is not known to be.
+  package var slowLineLimit: Int? { slots.congestion.limit }
+
+  /// A transfer of a host has timed out.
+  ///
+  /// - Returns: whether the line of this machine is the reason, as far as is known.
+  mutating func timedOut(_ timeout: CongestionWindow.Timeout, at now: Instant) -> Bool {
+    slots.noteTimeout(timeout, underWay: underWay, slowCount: slow.count, at: now)
+  }
+
+  /// The last byte of a transfer that holds its slots is in.
+  mutating func noteArrival(_ transfer: TransferID, at now: Instant) {
+    slots.noteEnd(isFast: !slow.contains(transfer), at: now)
+  }
+
   func hasSlot(for pace: HostPace, _ urgency: Urgency) -> Bool {
     slots.isAnyFree(for: pace, urgency)
   }
@@ -119,6 +134,7 @@ package struct TransferQueue {
 
   /// Lets the hosts go on whose cooldown is over.
   mutating func wake(at now: Instant) {
+    slots.forgetCongestion(at: now)
     while let host = index.takeDue(at: now) { update(host, at: now) }
   }
 
@@ -339,6 +355,15 @@ package struct TransferQueue {
     guard let id = ids[host] else { return }
     setResponsive(now - begunAt <= Self.responsiveTime, id)
     change(id, at: now) { $0.answered() }
+  }
+
+  /// An outage has ended: of the lines of each host one alone shows whether it answers, before the others follow.
+  mutating func awaitAnswers(of route: NetworkRoute, at now: Instant) {
+    for (_, id) in ids.sorted(by: { $0.key < $1.key }) {
+      change(id, at: now) { host in
+        if host.route == route { host.isAnswerAwaited = host.urlCount > 0 || host.underWay > 0 }
+      }
+    }
   }
 
   /// A transfer of a source has failed because of the network.

@@ -160,7 +160,8 @@ extension TransferQueue {
       return .remembered(until: until)
     }
     if host.robotsProbe != nil { return .full }
-    let isOneAtATime = host.health.isTripped && !host.health.isProbeWanted
+    let isOneAtATime =
+      host.health.isTripped && !host.health.isProbeWanted || host.isAnswerAwaited
     let isForViewer = host.mostUrgent(at: now).map { $0.viewer > 0 } ?? false
     let limit = isOneAtATime ? 1 : limitPerHost(isForViewer: isForViewer)
     let redirectingCount = host.hasRedirected(at: now) ? 0 : host.redirectingCount

@@ -38,6 +38,9 @@ package indirect enum CoordinatorMessage: Hashable, WireMessage {
   /// These jobs pin nothing any more: remove their pins from the store, in small steps between other work.
   /// The worker answers with `store` when it has.
   case unpin([JobID])
+  /// The network of this machine may be another one: use no connection again that is open now, and no address that is
+  /// known now.
+  case dropConnections
   /// A decoder of this worker has ended, or could not be started.
   case decoderExited(DecoderExit)
   /// Finish all leases, then exit.
@@ -65,6 +68,7 @@ extension CoordinatorMessage {
     case .sweep(let moment): try f.message("sweep", "expired_at", moment)
     case .unpin(let jobs): try f.message("unpin", "jobs", jobs)
     case .decoderExited(let payload): try f.message("decoder_exited", payload)
+    case .dropConnections: f.message("drop_connections")
     case .drain: f.message("drain")
     }
   }
@@ -85,6 +89,7 @@ extension CoordinatorMessage {
     case "sweep": .sweep(expiredAt: try f.member("expired_at"))
     case "unpin": .unpin(try f.member("jobs"))
     case "decoder_exited": .decoderExited(try f.payload())
+    case "drop_connections": .dropConnections
     case "drain": .drain
     default: nil
     }

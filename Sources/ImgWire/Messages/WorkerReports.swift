@@ -95,13 +95,15 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
   package var fast: [TransferID] = []
   /// For how much longer transfers were held than was told before.
   package var held: [HeldTransfer] = []
+  /// What transfers are at that are slow, or were so far.
+  package var phases: [PhasedTransfer] = []
   /// What the robots.txt of hosts asks for, each time a transfer starts there that respects it.
   package var crawlDelays: [CrawlDelay] = []
 
   package init(
     cooldowns: [HostCooldown] = [], extraRequests: [String] = [], robotsKnown: [LeaseID] = [],
     robotsFetched: [RobotsFetch] = [], slow: [TransferID] = [], fast: [TransferID] = [],
-    held: [HeldTransfer] = [],
+    held: [HeldTransfer] = [], phases: [PhasedTransfer] = [],
     crawlDelays: [CrawlDelay] = []
   ) {
     self.cooldowns = cooldowns
@@ -111,13 +113,14 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     self.slow = slow
     self.fast = fast
     self.held = held
+    self.phases = phases
     self.crawlDelays = crawlDelays
   }
 
   package var isEmpty: Bool {
     cooldowns.isEmpty && extraRequests.isEmpty && robotsKnown.isEmpty && robotsFetched.isEmpty
       && slow.isEmpty
-      && fast.isEmpty && held.isEmpty && crawlDelays.isEmpty
+      && fast.isEmpty && held.isEmpty && phases.isEmpty && crawlDelays.isEmpty
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
@@ -126,6 +129,7 @@ package struct HostUpdates: Hashable, Sendable, Fielded {
     extraRequests = try f.field("extra_requests", value?.extraRequests)
     fast = try f.field("fast", value?.fast)
     held = try f.field("held", value?.held)
+    phases = try f.field("phases", value?.phases)
     robotsFetched = try f.field("robots_fetched", value?.robotsFetched)
     robotsKnown = try f.field("robots_known", value?.robotsKnown)
     slow = try f.field("slow", value?.slow)
@@ -163,6 +167,22 @@ package struct HeldTransfer: Hashable, Sendable, Fielded {
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     time = try f.field("held_ms", value?.time)
+    transfer = try f.field("transfer", value?.transfer)
+  }
+}
+
+/// What a transfer is at. The coordinator takes one of which it is not told to be receiving.
+package struct PhasedTransfer: Hashable, Sendable, Fielded {
+  package let transfer: TransferID
+  package let phase: TransferPhase
+
+  package init(_ transfer: TransferID, _ phase: TransferPhase) {
+    self.transfer = transfer
+    self.phase = phase
+  }
+
+  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    phase = try f.field("phase", value?.phase)
     transfer = try f.field("transfer", value?.transfer)
   }
 }
