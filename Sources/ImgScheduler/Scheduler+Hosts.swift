@@ -111,8 +111,7 @@ extension Scheduler {
 
   private static func loginWords(_ outage: NetworkHealth.Outage) -> String {
     outage.isOfCertificates
-      ? "many hosts answer with foreign certificates; the network may want a login first, or an authority is "
-        + "missing (--ca-file)"
+      ? "many hosts answer with foreign certificates; the network may want a login first, or an authority is missing"
       : "many hosts answer with web pages; the network may want a login first"
   }
 

@@ -107,6 +107,14 @@ extension ProgressBar {
     #expect(bar.plainLine.contains("0:50 left, 10.0 img/s"))
   }
 
+  @Test(arguments: [Wait.Kind.transferring, .slowLine, .bandwidth])
+  func `the time of slow transfers counts for the rate`(kind: Wait.Kind) {
+    var bar = ProgressBar(status(done: 10), at: .zero)
+    bar.update(status(done: 10, wait: Wait(kind, host: "h")), at: .seconds(4))
+    bar.update(status(done: 20), at: .seconds(5))
+    #expect(bar.plainLine.contains("8:10 left, 2.0 img/s"))
+  }
+
   @Test func `the time left is that of --rate-per-host if all URLs are of one host`() {
     for (moreHosts, time) in [(nil, "16:29"), (1, "8:14")] as [(Int?, String)] {
       let wait = Wait(.hostRate, host: "h", moreHosts: moreHosts, until: WallTime(rawValue: 0))

@@ -259,6 +259,8 @@ import Testing
     #expect(note(.silence(isUnrouted: true, proxyFailure: "refused"), of: "a"))
     #expect(network.outage?.kind == .offline)
     #expect(network.outage?.detail == "refused")
+    #expect(note(.silence(isUnrouted: true, proxyFailure: "407"), of: "a"))
+    #expect(network.outage?.detail == "407", "the one that was asked last")
     #expect(!note(.response, of: "b"))
     #expect(network.outage == nil)
   }

@@ -33,8 +33,8 @@ package struct ProgressBar: Sendable {
     self.now = now
     wait.update(status.wait, at: now)
     if let wait = status.wait { isOfOneHost = wait.kind == .hostRate && wait.moreHosts == nil }
-    // The time of a wait says nothing of the rate after it.
-    if wait.shown != nil { rates = RecentRates() }
+    // The time of a wait says nothing of the rate after it, unless bytes arrive meanwhile.
+    if let shown = wait.shown, !shown.isOfArrivals { rates = RecentRates() }
     rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
     remaining.update(estimate, at: elapsed)
   }
@@ -224,6 +224,9 @@ package struct SteadyWait: Sendable {
 extension Wait {
   /// Whether it is for one host among others.
   fileprivate var isOfHost: Bool { host != nil && !isOfNetwork }
+
+  /// Whether the job's transfers go on, and end when their bytes have arrived.
+  fileprivate var isOfArrivals: Bool { [.transferring, .slowLine, .bandwidth].contains(kind) }
 }
 
 /// The last line of a terminal, redrawn for each update. The caller writes the returned texts

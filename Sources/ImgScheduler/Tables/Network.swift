@@ -69,7 +69,7 @@ package struct NetworkHealth: Equatable {
   package struct Outage: Equatable {
     package let kind: OutageKind
     /// What the proxy has failed with that was asked last; `nil` if none was.
-    package let detail: String?
+    package fileprivate(set) var detail: String?
     /// Whether foreign certificates have shown it, and not pages.
     package let isOfCertificates: Bool
     package let since: Instant
@@ -148,7 +148,10 @@ package struct NetworkHealth: Equatable {
   private mutating func noteSilence(
     of group: String, isUnrouted: Bool, _ proxyFailure: String?, at now: Instant
   ) -> Bool {
-    guard outage == nil else { return true }
+    guard outage == nil else {
+      if let proxyFailure, outage?.kind == .offline { outage?.detail = proxyFailure }
+      return true
+    }
     silentGroups.insert(group)
     silenceCount += 1
     if isUnrouted || silentGroups.count >= Self.groupCount {
