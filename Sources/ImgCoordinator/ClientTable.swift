@@ -48,7 +48,9 @@ final class ClientTable {
       channel: try Channel(connection.takeDescriptor()))
     if userID != ThisProcess.userID, userID != 0 {
       return turnAway(
-        client, .notPermitted, "this coordinator serves user \(ThisProcess.userID) alone")
+        client, .notPermitted,
+        "this coordinator serves user \(ThisProcess.userID) alone; run the command as that user, such as with "
+          + "sudo -u '#\(ThisProcess.userID)'")
     }
     guard makeRoom(for: client) else { return }
     try poller.register(

@@ -326,7 +326,7 @@ enum DataDirectoryError: Error, CustomStringConvertible {
   var description: String {
     switch self {
     case .unusable(let path, let error):
-      return "the data directory \(path) cannot be used: \(error)"
+      return "the data directory \(path) cannot be used: \(error.sentence); name another --data-dir"
     case .taken(let path, let isCache, let holder):
       let process = holder.map { " (process \($0.processID))" } ?? ""
       let socket = holder.map { "--socket \($0.note.shellWord)" } ?? "its --socket"

@@ -16,6 +16,7 @@ import Testing
     let (run, reason) = try cluster.launch()
     #expect(reason.contains("the data directory /dev/null/data cannot be used"))
     #expect(reason.contains("Not a directory"))
+    #expect(reason.hasSuffix("; name another --data-dir"))
     #expect(try run.wait().exitCode == 1)
 
     let submit = try cluster.imgctl("submit", try cluster.list(["http://example.org/"]))

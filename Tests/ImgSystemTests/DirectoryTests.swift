@@ -41,7 +41,7 @@ struct DirectoryTests {
   func `a symbolic link is refused, even to an own directory`(suffix: String) throws {
     let link = root.file("link")
     #expect(unsafe symlink(root.path, link) == 0)
-    #expect(throws: SystemError(operation: "create directory \(link)", code: EPERM)) {
+    #expect(throws: SystemError(operation: "use \(link), which is a symbolic link", code: EPERM)) {
       try Directory.createPrivate(link + suffix)
     }
   }
@@ -49,7 +49,7 @@ struct DirectoryTests {
   @Test func `a file in its place is refused`() throws {
     let path = root.file("file")
     try FileIO.replace(path: path, with: [])
-    #expect(throws: SystemError(operation: "create directory \(path)", code: ENOTDIR)) {
+    #expect(throws: SystemError(operation: "use \(path), which is no directory", code: ENOTDIR)) {
       try Directory.createPrivate(path)
     }
   }
@@ -59,9 +59,9 @@ struct DirectoryTests {
     let path = root.file("theirs")
     try Directory.createPrivate(path)
     #expect(unsafe chown(path, 65_534, 65_534) == 0)
-    #expect(throws: SystemError(operation: "create directory \(path)", code: EPERM)) {
-      try Directory.createPrivate(path)
-    }
+    let error = SystemError(operation: "use \(path), which belongs to user 65534", code: EPERM)
+    #expect(throws: error) { try Directory.createPrivate(path) }
+    #expect(error.sentence == "it would use \(path), which belongs to user 65534")
   }
 
   @Test func `a directory is created with its parents and may exist`() throws {

@@ -399,7 +399,7 @@ enum CoordinatorSocket {
       let owner = owner(nearest: UnixSocket.directory(of: path))
       let isForeign = ![0, ThisProcess.userID].contains(owner)
       return .untrusted(
-        socketPath: path, ownerID: isForeign ? owner : nil, reason: error.description)
+        socketPath: path, ownerID: isForeign ? owner : nil, reason: error.sentence)
     case EACCES:
       return .denied(socketPath: path, ownerID: owner(nearest: path), reason: error.reason)
     default: return .unreachable(socketPath: path, reason: error.reason)

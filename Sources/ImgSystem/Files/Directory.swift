@@ -26,10 +26,14 @@ package enum Directory {
     }
     let status = try FileStatus(at: path)
     guard status.isDirectory || status.isSymbolicLink else {
-      throw SystemError(operation: "create directory \(path)", code: ENOTDIR)
+      throw SystemError(operation: "use \(path), which is no directory", code: ENOTDIR)
     }
-    guard status.isDirectory, status.userID == ThisProcess.userID else {
-      throw SystemError(operation: "create directory \(path)", code: EPERM)
+    guard status.isDirectory else {
+      throw SystemError(operation: "use \(path), which is a symbolic link", code: EPERM)
+    }
+    guard status.userID == ThisProcess.userID else {
+      throw SystemError(
+        operation: "use \(path), which belongs to user \(status.userID)", code: EPERM)
     }
     try requireExclusive(path)
   }
@@ -93,6 +97,14 @@ extension Directory {
   package static func requireCreatable(_ path: String) throws(SystemError) {
     var walk = try OwnershipWalk(to: path)
     try walk.runToMissing()
+  }
+}
+
+extension SystemError {
+  /// Without the name of the error where a place is refused: no call has failed.
+  package var sentence: String {
+    let isRefusal = operation.hasPrefix("use ") && operation.contains(", which ")
+    return isRefusal ? "it would \(operation)" : description
   }
 }
 
