@@ -1,5 +1,6 @@
 package import ImgModel
 package import ImgStore
+import ImgSystem
 import ImgWire
 
 /// Where a command that only reads finds jobs: from the running coordinator, or in the journal when
@@ -170,6 +171,16 @@ package struct JournalRecovery {
   package init(directory: String) throws {
     extract = try JournalExtract(directory: directory)
   }
+
+  /// The journal in a directory that is none itself; `nil` if it has none.
+  package static func journal(in directory: String) -> String? {
+    let journal = "\(directory)/journal"
+    let isNone = !FileIO.isFile("\(directory)/data.mdb") && FileStatus.isDirectory(at: journal)
+    return isNone ? journal : nil
+  }
+
+  /// Whether the file is none of a journal, or no page of it is intact.
+  package var isUnreadable: Bool { extract.isUnreadable }
 
   /// The jobs of which anything is intact, in the order of submission.
   package var jobs: [JobID] { extract.jobIDs }

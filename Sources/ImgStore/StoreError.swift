@@ -127,7 +127,11 @@ extension StoreError: CustomStringConvertible {
   }
 
   /// The failed operation and its code.
-  var cause: String { "\(operation): \(code.name), \(code.explanation)" }
+  var cause: String {
+    let text = code.explanation
+    // LMDB's own messages begin with the name.
+    return "\(operation): \(text.hasPrefix(code.name) ? text : "\(code.name), \(text)")"
+  }
 
   /// What makes room for thumbnails.
   private var adviceOnRoom: String {

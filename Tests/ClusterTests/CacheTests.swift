@@ -35,6 +35,9 @@ import Testing
     try requireCounts(hits: 0, misses: 2)
     #expect(try cluster.imgctl("get", origin.url("/p/1")).exitCode == 0)
     try requireCounts(hits: 1, misses: 2)
+    #expect(
+      try cluster.imgctl("cache", "stat", "--store-name", "other").messages
+        == "no store named other in \(cluster.dataDirectory); there is: thumbnails\n")
     // A viewer's request goes by way of a worker.
     #expect(try cluster.imgctl("get", origin.url("/p/1"), "--viewer", "left").exitCode == 0)
     try requireCounts(hits: 2, misses: 2)

@@ -36,6 +36,17 @@ package struct LocalStore: Sendable {
   /// Whether something is in the place of the store, which may be damaged.
   package var exists: Bool { (try? FileStatus(following: directory)) != nil }
 
+  /// The names of other stores in the same place, one of which may be meant.
+  package var siblings: [String] {
+    let names = directory.split(separator: "/")
+    let place = "/" + names.dropLast().joined(separator: "/")
+    let entries = (try? DirectoryListing(place))?.next(upTo: Self.siblingMaximum) ?? []
+    return entries.filter { $0.kind != .other }.map { String(decoding: $0.name, as: UTF8.self) }
+      .filter { $0 != names.last.map(String.init) }
+  }
+
+  private static let siblingMaximum = 10
+
   /// - Returns: `nil` if there is no store yet.
   func reader() throws(StoreError) -> StoreReader? {
     try OpenStores.reader(of: directory)

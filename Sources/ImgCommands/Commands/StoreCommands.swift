@@ -273,7 +273,14 @@ package struct RecoverCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
+    if let inside = JournalRecovery.journal(in: journal) {
+      throw UsageError("imgctl recover: \(journal) is no journal; \(inside) is one")
+    }
     let recovery = try JournalRecovery(directory: journal)
+    guard !recovery.isUnreadable else {
+      context.report(error: "nothing in the journal \(journal) is readable")
+      return .someFailed
+    }
     let files = try RecoveredFiles(in: directory)
     var isComplete = true
     for job in recovery.jobs {

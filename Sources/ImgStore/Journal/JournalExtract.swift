@@ -56,6 +56,9 @@ package struct JournalExtract {
     return jobs
   }
 
+  /// Whether it is no journal, or nothing of it is intact. One without jobs has at least the head of its file.
+  package var isUnreadable: Bool { jobs.isEmpty && !scan.hasHead }
+
   /// The jobs with any intact record, in the order of submission.
   package var jobIDs: [JobID] { jobs.keys.sorted() }
 
@@ -185,6 +188,14 @@ final class PageScan {
   func bytes(at place: Place) -> [UInt8] {
     let range = place.offset..<place.offset + place.byteCount
     return (try? FileIO.contents(of: file.rawValue, in: range)) ?? []
+  }
+
+  /// Whether one of the first two pages names the format (`MDB_meta` in LMDB's mdb.c).
+  var hasHead: Bool {
+    [0, Self.pageByteCount].contains { page in
+      let magic = bytes(at: Place(offset: page + Self.headerByteCount, byteCount: 4))
+      return magic.count == 4 && magic.span.littleEndian(at: 0, as: UInt32.self) == FreeList.magic
+    }
   }
 
   /// Calls `body` with each possible entry: its key and the place of its value.

@@ -165,7 +165,8 @@ struct FreeList {
 
   private static let headerByteCount = 16
   private static let entryHeaderByteCount = 8
-  private static let magic: UInt32 = 0xBEEF_C0DE
+  /// Of each file of LMDB.
+  static let magic: UInt32 = 0xBEEF_C0DE
   private static let noPage = UInt64.max
   private static let rootOffset = headerByteCount + 24 + 40
   private static let transactionOffset = headerByteCount + 24 + 2 * 48 + 8

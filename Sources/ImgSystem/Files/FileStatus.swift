@@ -59,6 +59,14 @@ package struct FileStatus: Sendable {
     Int64(value.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(value.st_mtim.tv_nsec)
   }
 
+  /// Whether a directory has the path, or a link to one.
+  package static func isDirectory(at path: String) -> Bool {
+    (try? FileStatus(following: path))?.isDirectory == true
+  }
+
+  /// Names the file (inode) among all of this machine, as long as it exists and no device changes its number.
+  package var number: String { "\(value.st_dev):\(value.st_ino)" }
+
   /// Whether both are the same file (inode), not only equal ones.
   package func isSameFile(as other: FileStatus) -> Bool {
     value.st_dev == other.value.st_dev && value.st_ino == other.value.st_ino
