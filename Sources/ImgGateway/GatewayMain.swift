@@ -36,10 +36,8 @@ package enum GatewayMain {
       }
       return 0
     } catch {
-      note("\(error)")
-      if error is HTTPServerError {
-        note("--listen chooses where it listens, for example --listen 127.0.0.1:8081")
-      }
+      let advice = "; name another address with --listen, for example --listen 127.0.0.1:8081"
+      note("\(error)" + (error is HTTPServerError ? advice : ""))
       return error is UsageError ? 2 : 1
     }
   }

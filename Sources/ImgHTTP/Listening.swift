@@ -93,8 +93,8 @@ final class ListeningSocket: Sendable {
     } catch {
       let advice =
         switch error.code {
-        case EADDRINUSE: ": another program listens there; choose another port"
-        case EACCES: ": ports below 1024 need a right; choose another port"
+        case EADDRINUSE: ": another program listens there"
+        case EACCES: ": ports below 1024 need a right"
         case EADDRNOTAVAIL: ": this machine does not have the address"
         default: ""
         }

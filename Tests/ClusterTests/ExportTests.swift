@@ -67,7 +67,6 @@ import Testing
     #expect(without.exitCode == 1)
     #expect(
       without.messages == """
-        job 1: 0 of 3 thumbnails are stored
         exported 0 thumbnails to \(directory); manifest.jsonl lists all
         1 file of an earlier export stayed
         1 file differs from the recorded SHA-256 and stays: 0000002.jpg
@@ -160,7 +159,6 @@ import Testing
     #expect(result.exitCode == 1)
     #expect(
       result.messages == """
-        job 1: 0 of 3 thumbnails are stored
         exported 0 thumbnails to \(directory); manifest.jsonl lists all
         3 thumbnails no longer stored; to fetch them again: imgctl export 1 \(directory) --fetch
         1 failed: imgctl failures 1, or \(directory)/failures.csv

@@ -124,7 +124,8 @@ package struct ExportCommand: Command {
     try jobs.results(of: job, isFailedOnly: false) { line in
       if try export.isStored(line) { storedCount += 1 }
     }
-    guard storedCount < status.done else { return nil }
+    // The counts at the end say the same of nothing.
+    guard storedCount < status.done, storedCount > 0 || isFetching else { return nil }
     return "job \(job): \(storedCount) of \(HumanText.count(status.done, of: export.noun)) "
       + (storedCount == 1 || status.done == 1 ? "is stored\n" : "are stored\n")
   }
