@@ -100,7 +100,9 @@ package struct CoordinatorLauncher: Sendable {
     do throws(SystemError) {
       try Directory.createPrivate(settings.dataDirectory)
     } catch {
-      return "the data directory \(settings.dataDirectory) cannot be used: \(error)"
+      return
+        "the data directory \(settings.dataDirectory) cannot be used: \(error.sentence); "
+        + "name another --data-dir"
     }
     do throws(SystemError) {
       var pair = try UnixSocket.pair()
@@ -144,6 +146,14 @@ package struct CoordinatorLauncher: Sendable {
       return String(decoding: bytes, as: UTF8.self)
     }
     return "it was not ready after \(Self.startTime); see \(places.logPath)"
+  }
+}
+
+extension Settings {
+  /// Refuses a start that no person has asked for in a copy of a data directory.
+  package func requireOriginal() throws(ClientError) {
+    guard let original = LastCache.originalOfCopy(self) else { return }
+    throw .copy(dataDirectory: dataDirectory, original: original)
   }
 }
 
@@ -200,6 +210,9 @@ final class LastCoordinator: Sendable {
   func settings(ifStillKept kept: KeptSettings) -> Settings? {
     known.withLock { $0?.kept == kept ? $0?.settings : nil }
   }
+
+  /// Whether this process was connected to one.
+  var isKnown: Bool { known.withLock { $0 != nil } }
 
   /// Asks a coordinator for its settings, unless they are known.
   func remember(_ client: Client) {

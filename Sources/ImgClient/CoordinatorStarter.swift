@@ -137,6 +137,8 @@ package final class CoordinatorStarter: Sendable {
       return nil
     } catch .notStarted(let reason) {
       return reason
+    } catch .copy(let dataDirectory, let original) {
+      return ClientError.copy(dataDirectory: dataDirectory, original: original).libraryDescription
     } catch {
       return nil
     }

@@ -91,7 +91,7 @@ extension Failure: CodedError {
 extension ClientError: CodedError {
   package var errorCode: ImageError.Code {
     switch self {
-    case .unreachable, .notAutostarted: .unreachable
+    case .unreachable, .notAutostarted, .copy, .absent: .unreachable
     case .denied: .notPermitted
     case .untrusted: .unsafeSocket
     case .notListening, .listensElsewhere: .notListening
@@ -105,7 +105,7 @@ extension ClientError: CodedError {
 
   fileprivate var isRetryable: Bool {
     switch self {
-    case .listensElsewhere: false
+    case .listensElsewhere, .copy: false
     // The same list may be a job already.
     case .submission(let isComplete, _): !isComplete
     default: errorCode.isRetryable(httpStatus: nil)

@@ -75,7 +75,12 @@ package struct CommandContext {
   }
 
   func noteAbsentStore() {
-    note("no store in \(settings.cacheDirectory) yet\n")
+    let others = store.siblings.map(\.printable)
+    note(
+      others.isEmpty
+        ? "no store in \(settings.cacheDirectory) yet\n"
+        : "no store named \(settings.storeName) in \(settings.cacheDirectory); there is: "
+          + "\(others.joined(separator: ", "))\n")
   }
 
   /// Writes a value for programs, or a sentence for people.
@@ -93,14 +98,27 @@ package struct CommandContext {
       return client
     } catch .unreachable(let socketPath, let reason) {
       guard let process = try coordinatorProcess() else {
-        throw settings.startsCoordinator
-          ? ClientError.unreachable(socketPath: socketPath, reason: reason)
-          : ClientError.notAutostarted(socketPath: socketPath, reason: reason)
+        throw noneRuns(at: socketPath, reason)
       }
       throw ClientError.notListening(
         socketPath: socketPath, dataDirectory: settings.dataDirectory,
         processID: process.processID, reason: reason)
     }
+  }
+
+  private func noneRuns(at socketPath: String, _ reason: String) -> ClientError {
+    if let original = LastCache.originalOfCopy(settings) {
+      return .copy(dataDirectory: settings.dataDirectory, original: original)
+    }
+    // The place may be mistyped. That of a socket says more.
+    if settings.isNamed(.dataDirectory), !settings.isNamed(.socket), !settings.hasDataDirectory,
+      !hasJournal
+    {
+      return .absent(reason: absence)
+    }
+    return settings.startsCoordinator
+      ? .unreachable(socketPath: socketPath, reason: reason)
+      : .notAutostarted(socketPath: socketPath, reason: reason)
   }
 
   /// The running coordinator; `nil` if none runs.
@@ -154,7 +172,7 @@ package struct CommandContext {
     guard settings.startsCoordinator else { return try runningCoordinator() }
     let isNew = settings.isNamed(.dataDirectory) && !hasJournal
     let hint = hintOfLastCache
-    let (client, started) = try startCoordinator()
+    let (client, started) = try startCoordinator(isAskedFor: false)
     try Self.check(client, settings)
     if let started {
       note(
@@ -240,7 +258,7 @@ package struct CommandContext {
     }
     let option = Setting.dataDirectory.option
     let name = source == .variable ? option.environmentVariable : option.flag
-    guard (try? FileStatus(following: settings.dataDirectory))?.isDirectory == true else {
+    guard settings.hasDataDirectory else {
       return
         "no coordinator runs, and no data directory is at \(settings.dataDirectory); check \(name)"
     }
@@ -376,16 +394,19 @@ extension CommandContext {
 
   /// Starts a coordinator with these settings, and those that are kept, if none answers.
   ///
-  /// - Parameter isFresh: whether what is kept does not count.
+  /// - Parameters:
+  ///   - isFresh: whether what is kept does not count.
+  ///   - isAskedFor: whether the user has asked for the start, so that one in a copy is meant.
   /// - Returns: the settings of a coordinator that was started.
-  package func startCoordinator(isFresh: Bool = false) throws(ClientError)
+  package func startCoordinator(isFresh: Bool = false, isAskedFor: Bool = true) throws(ClientError)
     -> sending (
       client: Client, started: Settings?
     )
   {
     try CoordinatorLauncher(executable: coordinatorExecutable, places: settings) {
       [settings] () throws(ClientError) in
-      try settings.record.settingsOfStart(
+      if !isAskedFor { try settings.requireOriginal() }
+      return try settings.record.settingsOfStart(
         settings, with: isFresh ? KeptSettings.none : nil, environment: ThisProcess.environment)
     }.connect()
   }

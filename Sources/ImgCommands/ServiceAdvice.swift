@@ -92,7 +92,7 @@ extension ClientError {
   /// Whether no coordinator runs at the socket.
   var meansNoneRuns: Bool {
     switch self {
-    case .unreachable, .notAutostarted: true
+    case .unreachable, .notAutostarted, .copy, .absent: true
     default: false
     }
   }

@@ -268,6 +268,20 @@ import Testing
     #expect(
       listed.messages.contains("this is a copy of \(cluster.dataDirectory): start no coordinator"))
     #expect(try cluster.imgctl("list").messages.contains("imgctl start continues it"))
+    let list = try cluster.list(["no URL"])
+    for command in [["wait", "\(job)"], ["submit", list], ["status"]] {
+      let refused = try cluster.begin(command + ["--data-dir", copy]).wait()
+      #expect(refused.exitCode == 3)
+      #expect(
+        refused.messages
+          == "imgctl: no coordinator runs for \(copy), which is a copy of \(cluster.dataDirectory); only imgctl "
+          + "--data-dir \(copy) start starts one in a copy, because both would fetch the same URLs\n"
+      )
+    }
+    let asked = try cluster.imgctl("start", "--data-dir", copy)
+    #expect(asked.exitCode == 0)
+    #expect(asked.messages.contains("; this was a copy of \(cluster.dataDirectory): its "))
+    #expect(try cluster.imgctl("stop", "--data-dir", copy).exitCode == 0)
 
     let service = [
       "--socket", "/run/imgctl-none/control.sock", "--data-dir", cluster.dataDirectory,

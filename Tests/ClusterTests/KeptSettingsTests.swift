@@ -274,10 +274,23 @@ import Testing
     let jobs = try cluster.imgctl("list", "--data-dir", moved)
     #expect(jobs.exitCode == 0)
     #expect(jobs.messages == "no coordinator runs; reading the journal\n")
+    let gone = try cluster.imgctl("status", "--data-dir", second)
+    #expect(gone.exitCode == 3)
+    #expect(
+      gone.messages
+        == "imgctl: no coordinator runs, and no data directory is at \(second); check --data-dir\n")
+    // What has its earlier name later makes no copy of it.
+    for command in ["start", "stop"] {
+      #expect(try cluster.imgctl(command, "--data-dir", second).exitCode == 0)
+    }
+    let stock = try cluster.imgctl("cache", "stat", "--data-dir", moved)
+    #expect(stock.exitCode == 0, "\(stock.messages)")
     #expect(try cluster.imgctl("submit", list, "--data-dir", moved).output == "2\n")
     let again = try cluster.imgctl("status", "--data-dir", moved, "--json")
       .decoded(ClusterStatus.self)
     #expect(again.socketPath == "\(moved)/control.sock")
+    let idle = try cluster.imgctl("config", "show", "idle-exit", "--data-dir", moved)
+    #expect(idle.lines.last?.split(separator: " ") == ["idle-exit", "never", "default", "10m"])
     #expect(again.settings.allowedNetworks == ["127.0.0.0/8"])
     for directory in [moved, cluster.dataDirectory] {
       #expect(try cluster.imgctl("stop", "--data-dir", directory).exitCode == 0)

@@ -47,6 +47,13 @@ struct ReconnectionTests {
       #expect(try cluster.imgctl("stop").exitCode == 0)
       #expect(try await eventually { WatchedProcess(coordinator) == nil })
     }
+    // One in the old place would have neither the jobs nor the settings.
+    try Directory.move(cluster.dataDirectory, to: cluster.directory.file("moved"))
+    let error = await #expect(throws: ImageError.self) {
+      try await client.image(for: data, size: 5)
+    }
+    #expect(error?.message.contains("the data directory \(cluster.dataDirectory) is gone") == true)
+    #expect(!FileManager.default.fileExists(atPath: cluster.dataDirectory))
   }
 
   @Test func `the next coordinator has the settings of the last, also if that gave memory alone`()

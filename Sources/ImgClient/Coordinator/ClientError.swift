@@ -20,6 +20,11 @@ package enum ClientError: Error, CustomStringConvertible {
   case listensElsewhere(processID: Int32, socketPath: String, dataDirectory: String)
   /// None listens at the socket, and a command may not start one there.
   case notAutostarted(socketPath: String, reason: String)
+  /// No coordinator runs for a copy of a data directory, and only a person starts one there: both would fetch the
+  /// same.
+  case copy(dataDirectory: String, original: String)
+  /// No coordinator runs, and the data directory that the user named is not there.
+  case absent(reason: String)
   /// The coordinator keeps its thumbnails elsewhere than this client looks for them. Its status names its
   /// directories; `nil` if it is not known.
   case otherStore(socketPath: String, theirs: String, ours: String, status: ClusterStatus?)
@@ -65,6 +70,9 @@ package enum ClientError: Error, CustomStringConvertible {
         + "listens at \(socketPath)"
     case .notAutostarted(let socketPath, let reason):
       "no coordinator answers at \(socketPath), and commands start none there: \(reason)"
+    case .copy(let dataDirectory, let original):
+      "no coordinator runs for \(dataDirectory), which is a copy of \(original)"
+    case .absent(let reason): reason
     case .otherStore(let socketPath, let theirs, let ours, _):
       "the coordinator at \(socketPath) keeps \(theirs), not \(ours)"
     case .notStarted(let reason): "the coordinator did not start: \(reason)"
@@ -99,8 +107,9 @@ package enum ClientError: Error, CustomStringConvertible {
       )
     case .untrusted:
       (
-        "name one in a directory of your own with --socket, or set XDG_RUNTIME_DIR to such a directory",
-        "set socketPath to one in a directory of your own, or XDG_RUNTIME_DIR to such a directory"
+        "name a directory of your own with --data-dir or, for the socket alone, --socket, or set XDG_RUNTIME_DIR "
+          + "to one",
+        "set dataDirectory to a directory of your own, or socketPath to a socket in one, or XDG_RUNTIME_DIR to one"
       )
     case .notListening:
       ("try again in a second, or end it with: imgctl stop", "try again in a second")
@@ -110,6 +119,9 @@ package enum ClientError: Error, CustomStringConvertible {
         "start its service, such as with systemctl start imgcoordinator",
         "start its service, such as with systemctl start imgcoordinator, or set startsCoordinator"
       )
+    case .copy:
+      Self.both(
+        "only imgctl start starts one in a copy, because both would fetch the same URLs")
     case .otherStore(_, _, _, let status):
       (
         "give its \(status?.placeFlags ?? "--data-dir"), or name another coordinator's --socket",
@@ -123,7 +135,7 @@ package enum ClientError: Error, CustomStringConvertible {
         isComplete
           ? "whether it accepted the list is not known: imgctl list tells"
           : "the list had not arrived whole and was not accepted")
-    case .notStarted, .refused, .connection: nil
+    case .absent, .notStarted, .refused, .connection: nil
     }
   }
 

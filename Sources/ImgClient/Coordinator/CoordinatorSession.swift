@@ -411,8 +411,8 @@ extension ClientError {
     switch self {
     case .unreachable, .notListening, .notStarted, .connection: true
     case .refused(let code, _): code == .unavailable || code == .stopping
-    case .denied, .untrusted, .listensElsewhere, .notAutostarted, .otherStore, .otherVersion,
-      .submission:
+    case .denied, .untrusted, .listensElsewhere, .notAutostarted, .copy, .absent, .otherStore,
+      .otherVersion, .submission:
       false
     }
   }

@@ -13,6 +13,8 @@ struct ClusterPlaces: Sendable {
   /// What starts coordinators for this process; `nil` if it starts them itself.
   private let starter: CoordinatorStarter?
   private let lastCoordinator: LastCoordinator
+  /// Whether the data directory was there at the start of this process.
+  private let hadDirectory: Bool
 
   private static let settings = [Setting.socket] + Setting.directories + [.autostart]
 
@@ -31,6 +33,7 @@ struct ClusterPlaces: Sendable {
       throw ImageError(invalidRequest: "\(error)")
     }
     lastCoordinator = LastCoordinator(settings.record)
+    hadDirectory = settings.hasDataDirectory
     program =
       configuration.coordinatorExecutable.map { CoordinatorProgram(named: $0) }
       ?? CoordinatorProgram(searching: environment["PATH"] ?? "")
@@ -46,6 +49,7 @@ struct ClusterPlaces: Sendable {
     self.starter = starter
     environment = ThisProcess.environment
     lastCoordinator = LastCoordinator(settings.record)
+    hadDirectory = settings.hasDataDirectory
     program = CoordinatorProgram(searching: nil)
     networkAdvice = nil
   }
@@ -88,9 +92,21 @@ struct ClusterPlaces: Sendable {
     let launcher = CoordinatorLauncher(executable: program.path, places: settings) {
       () throws(ClientError) in
       try program.require()
+      try settings.requireOriginal()
+      try requireDirectory()
       return try replacementSettings()
     }
     return try known(launcher.connect().client)
+  }
+
+  /// Refuses a start where the data directory was moved away: one that is made in its place has neither the jobs
+  /// nor the settings.
+  private func requireDirectory() throws(ClientError) {
+    guard hadDirectory || lastCoordinator.isKnown, !settings.hasDataDirectory else { return }
+    throw .notStarted(
+      reason:
+        "the data directory \(settings.dataDirectory) is gone; if it was moved, start this program "
+        + "again with the new place")
   }
 
   /// Connects to the coordinator, and starts none.

@@ -50,7 +50,7 @@ package struct StartCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     for remark in context.settings.remarks { context.note("imgctl: \(remark)\n") }
     if isInForeground { try context.becomeCoordinator(isFresh: isFresh) }
-    let hint = context.hintOfLastCache
+    let hint = context.hintOfLastCache + context.hintOfCopy
     let (client, started) = try context.startCoordinator(isFresh: isFresh)
     let isReady = try hasReadyWorker(client, wasStarted: started != nil, in: context)
     let status = try client.answer(.status)
@@ -102,6 +102,13 @@ package struct StartCommand: Command {
 }
 
 extension CommandContext {
+  /// That the data directory is a copy, of which a start makes a cluster of its own.
+  fileprivate var hintOfCopy: String {
+    LastCache.originalOfCopy(settings).map {
+      "; this was a copy of \($0): its coordinator fetches what the other one fetches too"
+    } ?? ""
+  }
+
   /// Where the last coordinator of the data directory had its store, if it was elsewhere.
   var hintOfLastCache: String {
     LastCache.otherDirectory(than: settings).map {

@@ -236,7 +236,10 @@ extension CommandContext {
   /// Whether the store of these settings is that of the jobs.
   fileprivate func hasStore(of jobs: JobSource) -> Bool {
     guard case .coordinator(let client) = jobs else {
-      return settings.isNamed(.cacheDirectory) || LastCache.otherDirectory(than: settings) == nil
+      if settings.isNamed(.cacheDirectory) { return true }
+      // The store of a copy is that of the other one, which goes on with it.
+      if case .copy = placeOfJournal { return false }
+      return LastCache.otherDirectory(than: settings) == nil
     }
     return (try? client.requireStore(in: settings.storeDirectory)) != nil
   }

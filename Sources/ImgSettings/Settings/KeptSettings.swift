@@ -207,8 +207,9 @@ package struct SettingReport: Hashable, Sendable {
     let differences =
       running.map { running in
         Setting.differences(between: settings, and: running, coreCount: coreCount) { setting in
-          // A coordinator reports its program, and an idle time that depends on what started it.
-          settings.sources[setting.option.flag] != nil || !setting.dependsOnStart
+          // The program of its workers is one that a coordinator has found.
+          settings.sources[setting.option.flag] != nil
+            || setting.option.flag != "--worker-executable"
         }
       } ?? []
     let differing = Set(differences.map(\.flag))
@@ -297,8 +298,12 @@ extension Settings {
   }
 }
 
+extension Settings {
+  package var hasDataDirectory: Bool { FileStatus.isDirectory(at: dataDirectory) }
+}
+
 /// The cache directory of the last coordinator of a data directory, which a file there names beside the data directory
-/// itself. So a command that names the data directory alone can say where the thumbnails are, and one that finds the
+/// itself and its number on the disk, which stays when it is moved. So a command that names the data directory alone can say where the thumbnails are, and one that finds the
 /// file in a copy knows it for one.
 package enum LastCache {
   private static let maximumByteCount = 8_192
@@ -310,34 +315,44 @@ package enum LastCache {
   /// Writes the directory of a coordinator that starts. Settings are resolved.
   package static func note(_ settings: Settings) {
     // On a full disk, the next start says nothing.
-    let text = settings.cacheDirectory + "\0" + settings.dataDirectory
+    let status = try? FileStatus(following: settings.dataDirectory)
+    let text = [settings.cacheDirectory, settings.dataDirectory, status?.number ?? ""]
+      .joined(separator: "\0")
     try? FileIO.replace(path: path(in: settings), with: Array(text.utf8))
   }
 
-  /// What the file says; `nil` in the place of a directory that is not there.
-  private static func directories(in settings: Settings) -> [String?] {
+  /// What the file says: the cache directory, the data directory and its number.
+  private static func parts(in settings: Settings) -> [String] {
     let bytes = (try? FileIO.contents(of: path(in: settings), upTo: maximumByteCount)) ?? []
-    return bytes.split(separator: 0).map { bytes in
-      let directory = String(decoding: bytes, as: UTF8.self)
-      return (try? FileStatus(following: directory))?.isDirectory == true ? directory : nil
-    }
+    return bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// The data directory that this one is a copy of, if that is still there.
   package static func originalOfCopy(_ settings: Settings) -> String? {
-    guard let original = directories(in: settings).dropFirst().first ?? nil,
-      let status = try? FileStatus(following: original),
-      (try? FileStatus(following: settings.dataDirectory))?.isSameFile(as: status) == false
+    let parts = parts(in: settings)
+    guard parts.count > 1, let status = try? FileStatus(following: parts[1]), status.isDirectory,
+      let own = try? FileStatus(following: settings.dataDirectory), !own.isSameFile(as: status),
+      // One that was moved is none, whatever has its earlier name now.
+      parts.last != own.number
     else { return nil }
-    return original
+    return parts[1]
   }
 
   /// The directory if it is there and is another than that of some settings; `nil` otherwise.
   package static func otherDirectory(than settings: Settings) -> String? {
-    guard let directory = directories(in: settings).first ?? nil,
-      directory != settings.cacheDirectory, let last = try? FileStatus(following: directory),
+    guard let directory = cacheDirectory(in: settings), directory != settings.cacheDirectory,
+      let last = try? FileStatus(following: directory), last.isDirectory,
       (try? FileStatus(following: settings.cacheDirectory))?.isSameFile(as: last) != true
     else { return nil }
     return directory
+  }
+
+  /// A store in the data directory moves with it, and is copied with it unless it was left out.
+  private static func cacheDirectory(in settings: Settings) -> String? {
+    let parts = parts(in: settings)
+    guard parts.count > 1, parts[0] == parts[1] else { return parts.first }
+    var own = settings
+    own.cacheDirectory = settings.dataDirectory
+    return FileStatus.isDirectory(at: own.storePlace) ? settings.dataDirectory : parts[0]
   }
 }
