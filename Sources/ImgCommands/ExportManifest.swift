@@ -47,9 +47,9 @@ final class ExportManifest {
   /// Whether the directory has the manifest of an earlier export.
   var hasEarlier: Bool { earlierPartial != nil || earlier != nil }
 
-  /// What earlier exports have written for a line; that of the last one comes first. Call it with ascending lines.
-  func earlierFiles(ofLine index: Int) -> [ManifestLine.File] {
-    (earlierPartial?.files(ofLine: index) ?? []) + (earlier?.files(ofLine: index) ?? [])
+  /// What earlier exports have written of a line; that of the last one comes first. Call it with ascending lines.
+  func earlierLines(ofLine index: Int) -> [ManifestLine.Written] {
+    [earlierPartial?.line(index), earlier?.line(index)].compactMap(\.self)
   }
 
   /// Takes a line once its files are written.
@@ -113,8 +113,8 @@ private final class PartialManifest {
     while let line = reader.next() { places[line.index] = reader.place }
   }
 
-  func files(ofLine index: Int) -> [ManifestLine.File] {
-    places[index].flatMap(reader.line(at:))?.files ?? []
+  func line(_ index: Int) -> ManifestLine.Written? {
+    places[index].flatMap(reader.line(at:))
   }
 }
 
@@ -157,14 +157,13 @@ private final class ManifestReader {
     if !isOfJob, otherOrigin == nil { otherOrigin = "not the manifest of an export" }
   }
 
-  /// The files of a line of a manifest in the order of its list. Call it with ascending lines.
-  func files(ofLine index: Int) -> [ManifestLine.File] {
+  /// A line of a manifest in the order of its list. Call it with ascending lines.
+  func line(_ index: Int) -> ManifestLine.Written? {
     while last.map({ $0.index < index }) ?? true, let next = next() { last = next }
-    guard let last, last.index == index else { return [] }
-    return last.files
+    return last.flatMap { $0.index == index ? $0 : nil }
   }
 
-  /// - Returns: the next line of the job with files; `nil` at the end.
+  /// - Returns: the next line of the job with files or a failed attempt; `nil` at the end.
   func next() -> ManifestLine.Written? {
     defer { first = nil }
     return first ?? read()

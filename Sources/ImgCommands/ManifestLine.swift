@@ -12,22 +12,32 @@ struct ManifestLine: Encodable {
   private let url: RequestedURL
   private let written: Written
   private let reason: String?
+  /// `nil` if the part that the next export reads has it.
   private let failure: Failure?
 
   /// - Parameters:
   ///   - files: in the order of the job's variants.
   ///   - isNameTaken: whether the directory has other files where the line's would be.
-  init(_ entry: LineResult, of job: ImageJob, _ files: [File], isNameTaken: Bool) {
+  ///   - attemptTime: when an export has tried in vain to make the line again; `nil` if none has.
+  init(
+    _ entry: LineResult, of job: ImageJob, _ files: [File], isNameTaken: Bool,
+    attemptTime: WallTime?
+  ) {
     index = entry.index
     place = entry.place
     let hasFile = files.contains(where: \.isIntact)
-    failure =
+    let failure: Failure? =
       if !hasFile, case .failed(let failure, _) = entry.outcome { failure } else { nil }
+    let attempt = failure.flatMap { failure in
+      attemptTime.map { FailedAttempt(failure: failure, time: $0) }
+    }
+    self.failure = attempt == nil ? failure : nil
     url = RequestedURL(entry.url)
-    written = Written(index: entry.index, origin: Origin(of: job), files: files)
+    written = Written(
+      index: entry.index, origin: Origin(of: job), files: files, failedAttempt: attempt)
     reason =
       switch entry.outcome {
-      case _ where hasFile: nil
+      case _ where hasFile || attempt != nil: nil
       case .done where isNameTaken: "name_taken"
       case .done: job.request.keep != .none ? "not_in_store" : "not_kept"
       case .failed(let failure, _): failure.code.rawValue
@@ -71,6 +81,8 @@ extension ManifestLine {
     private(set) var status: Status?
     let storageTime: WallTime
     let expiryTime: WallTime
+    /// Whether it was stored after the end of the job, so that the bytes may not be those that the job fetched.
+    let isStoredAfterJob: Bool
     /// When the store last had the same bytes from the origin, or the word of the origin that they are still
     /// current.
     private var confirmationTime: WallTime?
@@ -83,13 +95,17 @@ extension ManifestLine {
     /// - Parameters:
     ///   - bytes: of the file.
     ///   - record: of what it was made from.
-    init(name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int) {
+    ///   - endTime: of the job; `nil` while it runs.
+    init(
+      name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int, jobEndedAt endTime: WallTime?
+    ) {
       self.name = name
       self.variant = variant
       isFacts = record.kind == .facts
       content = record.thumbnail.with(byteCount: bytes.count)
       hash = Self.text(of: SHA256.hash(bytes))
       storageTime = record.storageTime
+      isStoredAfterJob = endTime.map { record.storageTime > $0 } ?? false
       expiryTime = record.expiryTime
       entityTag = Self.field("etag", of: record)
       lastModified = Self.field("last-modified", of: record)
@@ -108,6 +124,8 @@ extension ManifestLine {
       replacedHash = try f.optional("replaced_sha256", value?.replacedHash)
       hash = try f.field("sha256", value?.hash)
       status = try f.optional("status", value?.status)
+      isStoredAfterJob = try f.field(
+        "stored_after_job", value?.isStoredAfterJob, default: false)
       storageTime = try f.field("stored_at", value?.storageTime)
       thumbHash = try f.optional("thumbhash", value?.thumbHash)
       let picture = try f.optional("thumbnail", value.flatMap { $0.isFacts ? nil : $0.content })
@@ -203,27 +221,62 @@ extension ManifestLine {
     }
   }
 
+  /// The last attempt of an export to make a line again, which has failed.
+  struct FailedAttempt: Hashable, Fielded {
+    let failure: Failure
+    let time: WallTime
+
+    init(failure: Failure, time: WallTime) {
+      self.failure = failure
+      self.time = time
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      let detail = try f.field("detail", value?.failure.detail)
+      let httpStatus = try f.optional("http_status", value?.failure.httpStatus)
+      let code = try f.field("reason", value?.failure.code)
+      let isRetryable = try f.field("retryable", value?.failure.isRetryable)
+      time = try f.field("tried_at", value?.time)
+      failure =
+        value?.failure
+        ?? Failure(
+          stage: .fetch, code: code, httpStatus: httpStatus, isRetryable: isRetryable,
+          detail: detail)
+    }
+  }
+
   /// The part of a line that the next export of the job reads.
   struct Written: Fielded {
     let index: Int
     private let origin: Origin
-    /// Of what was read, at least one.
+    /// Of what was read, at least one, or the attempt.
     let files: [File]
+    let failedAttempt: FailedAttempt?
 
-    init(index: Int, origin: Origin, files: [File]) {
+    init(index: Int, origin: Origin, files: [File], failedAttempt: FailedAttempt?) {
       self.index = index
       self.origin = origin
       self.files = files
+      self.failedAttempt = failedAttempt
     }
 
-    /// The members of the first file are beside the others.
+    /// The members of the first file and of the attempt are beside the others.
     init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      let first = value?.files.isEmpty == true ? nil : try File(&f, value?.files.first)
+      let isTried = try value == nil ? Self.has("tried_at", &f) : value?.failedAttempt != nil
+      failedAttempt = isTried ? try FailedAttempt(&f, value?.failedAttempt) : nil
+      let hasFile = try value == nil ? Self.has("file", &f) : value?.files.isEmpty == false
+      let first = hasFile ? try File(&f, value?.files.first) : nil
+      guard value != nil || first != nil || failedAttempt != nil else { throw f.missing("file") }
       index = try f.field("index", value?.index)
       let others = try f.field(
         "other_files", value.map { Array($0.files.dropFirst()) }, default: [])
       origin = try Origin(&f, value?.origin)
       files = [first].compactMap(\.self) + others
+    }
+
+    /// Whether what is read has a member.
+    private static func has(_ name: StaticString, _ f: inout Fields) throws(FieldError) -> Bool {
+      try f.optional(name, nil as String?) != nil
     }
   }
 }

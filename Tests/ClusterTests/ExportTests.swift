@@ -91,7 +91,7 @@ import Testing
         fetched.output
           == "{\"changed\":0,\"differing\":0,\"exported\":\(exported),\"missing\":0,\"not_in_store\":0,"
           + "\"not_made\":0,\"occupied\":0,\"present\":\(present),\"repaired\":\(present == 1 ? 1 : 0),"
-          + "\"replaced\":0,\"schema\":1,\"written\":\(exported)}\n")
+          + "\"replaced\":0,\"schema\":1,\"stored_after_job\":0,\"written\":\(exported)}\n")
       #expect(origin.origin.totals().requests == requests + 2)
       #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     }
@@ -168,7 +168,7 @@ import Testing
     #expect(
       told.output
         == "{\"changed\":0,\"differing\":0,\"exported\":0,\"missing\":4,\"not_in_store\":3,\"not_made\":0,"
-        + "\"occupied\":0,\"present\":0,\"repaired\":0,\"replaced\":0,\"schema\":1,\"written\":0}\n"
+        + "\"occupied\":0,\"present\":0,\"repaired\":0,\"replaced\":0,\"schema\":1,\"stored_after_job\":0,\"written\":0}\n"
     )
     #expect(told.messages.isEmpty)
   }
@@ -222,6 +222,15 @@ import Testing
     let kept = try record(manifestLines(in: directory)[0])
     #expect([kept.sha256, kept.status] == [proof.sha256, "store_differs"])
 
+    // In a directory of its own, nothing else tells that the job has fetched other bytes.
+    let later = "\(directory)-1"
+    #expect(
+      try cluster.imgctl("export", "1", later).messages.contains(
+        "1 original was stored after job 1 had ended, and may not be what it fetched: 0000000.jpg; manifest.jsonl has "
+          + "stored_after_job\n"))
+    #expect(try record(manifestLines(in: later)[0]).stored_after_job == true)
+    #expect(try cluster.json("export", "3", "\(directory)-3").stored_after_job == 0)
+
     let other = try cluster.imgctl("export", "3", directory)
     #expect(other.exitCode == 2)
     #expect(
@@ -270,7 +279,34 @@ import Testing
     #expect(unmade.messages.contains("1 original could not be made again: \(url) (http_status: "))
     let failures = try String(contentsOfFile: "\(directory)/failures.csv", encoding: .utf8)
     #expect(failures.contains(",http_status,404,") && failures.contains(url))
+    let attempt = try record(manifestLines(in: directory)[0])
+    #expect([attempt.reason, attempt.http_status] == ["http_status", 404])
+    #expect(attempt.tried_at.string != nil)
+
+    // Without another attempt, the next export says the same.
+    let again = try cluster.imgctl("export", "1", directory)
+    #expect(
+      again.messages.contains("; to try again: imgctl export 1 \(directory) --fetch\n"),
+      "\(again.messages)")
+    #expect(again.messages.contains("\(directory)/failures.csv has all failures\n"))
+    #expect(try record(manifestLines(in: directory)[0]) == attempt)
+    #expect(
+      try String(contentsOfFile: "\(directory)/failures.csv", encoding: .utf8) == failures)
     #expect(try record(manifestLines(in: directory)[0]).sha256 == proof.sha256)
+  }
+
+  @Test func `an export of a job that has not ended says how the job goes on`() throws {
+    origin.hold("/p/0")
+    let job = try cluster.submit(origin.pictures(1))
+    try #require(origin.origin.waitUntil { $0.totals.inFlight == 1 })
+    let directory = cluster.directory.file("out")
+    let end = "\nthe job has not ended: 1 URL left"
+    let next = "; to export the rest: imgctl wait \(job), then imgctl export \(job) \(directory)\n"
+    #expect(try cluster.imgctl("export", "\(job)", directory).messages.hasSuffix(end + next))
+    try cluster.killCoordinator()
+    #expect(
+      try cluster.imgctl("export", "\(job)", directory).messages.hasSuffix(
+        "\(end)\njob \(job) has 1 waiting URL; imgctl start continues it\n"))
   }
 
   @Test func `a file of no export is not replaced`() throws {

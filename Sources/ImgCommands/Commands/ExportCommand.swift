@@ -87,11 +87,12 @@ package struct ExportCommand: Command {
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     removePins(of: export, in: context)
-    let report = ExportReport(self, export, status)
+    let report = ExportReport(self, export, status, isServed: jobs.isServed)
     if isJSON {
       try context.output.write(json: report)
     } else {
       context.note(report.text)
+      if !jobs.isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
     }
     return report.isComplete ? .success : .someFailed
   }

@@ -37,12 +37,17 @@ final class JobExport {
 
   private struct Waiting {
     let result: LineResult
-    let earlier: EarlierFiles
+    let earlier: Earlier
     /// What the manifest says of it, as JSON; `nil` before it is made.
     let line: String?
   }
   /// What earlier exports have written for a line, by the position of the variant, with what has become of it.
   private typealias EarlierFiles = [Int: ManifestLine.File]
+  /// What the manifest of the last export says of a line.
+  private struct Earlier {
+    var files: EarlierFiles = [:]
+    var failedAttempt: ManifestLine.FailedAttempt?
+  }
 
   /// The most lines that are made again at a time.
   static let missingMaximum = 1_000
@@ -96,15 +101,15 @@ final class JobExport {
   func add(_ entry: LineResult) throws {
     if case .failed(let failure, _) = entry.outcome { try note(failure, of: entry) }
     let found = try stored(entry)
-    let earlier = earlierFiles(of: entry)
-    guard missing == nil || isComplete(found, earlier) else {
+    let earlier = earlier(of: entry)
+    guard missing == nil || isComplete(found, earlier.files) else {
       waiting.append(Waiting(result: entry, earlier: earlier, line: nil))
       awaitedCount += 1
       if awaitedCount == Self.missingMaximum { try makeAwaited() }
       return
     }
     try gate.pass {
-      let line = try manifest.record(write(entry, found, earlier))
+      let line = try record(entry, found, earlier)
       if waiting.isEmpty { return try manifest.write(line) }
       waiting.append(Waiting(result: entry, earlier: earlier, line: line))
     }
@@ -145,14 +150,13 @@ final class JobExport {
     var made: [Int: String] = [:]
     try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
       let found = try stored(entry)
-      let earlier = earlier[entry.index] ?? [:]
-      guard isComplete(found, earlier) else { return false }
+      var earlier = earlier[entry.index] ?? Earlier()
+      guard isComplete(found, earlier.files) else { return false }
       if case .failed(let failure, _) = entry.outcome {
-        tally.addUnmade(entry, failure)
-        try note(failure, of: entry)
+        earlier.failedAttempt = ManifestLine.FailedAttempt(failure: failure, time: .now)
       }
       try gate.pass {
-        made[entry.index] = try manifest.record(write(entry, found, earlier))
+        made[entry.index] = try record(entry, found, earlier)
         while let next = lines.first, let line = next.line ?? made[next.result.index] {
           try manifest.write(line)
           lines.removeFirst()
@@ -165,7 +169,7 @@ final class JobExport {
       try gate.pass {
         try manifest.write(
           try line.line ?? made[entry.index]
-            ?? manifest.record(write(entry, stored(entry), line.earlier)))
+            ?? record(entry, stored(entry), line.earlier))
       }
     }
   }
@@ -175,14 +179,16 @@ final class JobExport {
     entry.isDone ? try results.parts(of: entry) : []
   }
 
-  private func earlierFiles(of entry: LineResult) -> EarlierFiles {
-    var earlier: EarlierFiles = [:]
-    for file in manifest.earlierFiles(ofLine: entry.index)
-    where file.name == fileName(of: entry, file.content) {
+  private func earlier(of entry: LineResult) -> Earlier {
+    let lines = manifest.earlierLines(ofLine: entry.index)
+    var earlier = Earlier(failedAttempt: lines.first?.failedAttempt)
+    for file in lines.flatMap(\.files) where file.name == fileName(of: entry, file.content) {
       // Of two manifests, that of the later export comes first.
-      guard earlier[file.variant]?.isIntact != true else { continue }
+      guard earlier.files[file.variant]?.isIntact != true else { continue }
       let checked = file.with(file.change(in: directory))
-      if earlier[file.variant] == nil || checked.isIntact { earlier[file.variant] = checked }
+      if earlier.files[file.variant] == nil || checked.isIntact {
+        earlier.files[file.variant] = checked
+      }
     }
     return earlier
   }
@@ -194,9 +200,25 @@ final class JobExport {
 
   /// Writes what was found of a line.
   ///
-  /// - Returns: its line of the manifest.
+  /// - Returns: its line of the manifest, as JSON.
+  private func record(
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: Earlier
+  ) throws -> String {
+    // What could not be made again stays so until an export tries again, or the store has it.
+    guard let attempt = earlier.failedAttempt, found.allSatisfy({ $0 == nil }) else {
+      return try manifest.record(write(entry, found, earlier.files, attemptTime: nil))
+    }
+    let failed = LineResult(
+      index: entry.index, place: entry.place, url: entry.url,
+      outcome: .failed(attempt.failure))
+    tally.addUnmade(failed, attempt.failure)
+    try note(attempt.failure, of: failed)
+    return try manifest.record(write(failed, [], earlier.files, attemptTime: attempt.time))
+  }
+
+  /// - Parameter attemptTime: as of ``ManifestLine``.
   private func write(
-    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles, attemptTime: WallTime?
   ) throws -> ManifestLine {
     var files = earlier
     var writtenCount = 0
@@ -219,9 +241,12 @@ final class JobExport {
       try results.endPins(of: entry)
     }
     if !files.values.contains(where: \.isIntact) { tally.missingCount += 1 }
+    for file in files.values where file.isIntact && file.isStoredAfterJob {
+      tally.storedLater.add(file.name)
+    }
     return ManifestLine(
       entry, of: job, files.sorted { $0.key < $1.key }.map(\.value),
-      isNameTaken: tally.occupied.count > occupiedCount)
+      isNameTaken: tally.occupied.count > occupiedCount, attemptTime: attemptTime)
   }
 
   /// Writes a file, unless the directory has another one that would be lost.
@@ -235,7 +260,7 @@ final class JobExport {
     let content = try content(of: result, entry, as: earlier)
     let new = ManifestLine.File(
       name: fileName(of: entry, result.record.thumbnail), content, of: result.record,
-      variant: variant)
+      variant: variant, jobEndedAt: job.endTime)
     switch (earlier, earlier?.status) {
     case (let earlier?, nil) where new.hash == earlier.hash:
       tally.exportedCount += 1

@@ -44,6 +44,8 @@ struct ExportTally {
   var occupied = Names()
   /// The files that were gone and have other bytes now.
   var replaced = Names()
+  /// The intact files of what was stored after the end of the job.
+  var storedLater = Names()
 
   mutating func addUnmade(_ entry: LineResult, _ failure: Failure) {
     unmade.add(
@@ -59,10 +61,15 @@ struct ExportReport: Encodable {
   private let keep: Keep
   private let noun: String
   private let status: ImageJob
+  private let isServed: Bool
 
-  init(_ command: ExportCommand, _ export: JobExport, _ status: ImageJob) {
+  /// - Parameter isServed: whether a coordinator runs, so that the job goes on.
+  init(
+    _ command: ExportCommand, _ export: JobExport, _ status: ImageJob, isServed: Bool
+  ) {
     self.command = command
     self.status = status
+    self.isServed = isServed
     tally = export.tally
     keep = export.keep
     noun = export.noun
@@ -80,6 +87,7 @@ struct ExportReport: Encodable {
       "not_made": tally.unmade.count, "changed": tally.changed.count,
       "repaired": tally.repaired.count, "differing": tally.differing.count,
       "occupied": tally.occupied.count, "replaced": tally.replaced.count,
+      "stored_after_job": tally.storedLater.count,
     ]).encode(to: encoder)
   }
 
@@ -139,6 +147,13 @@ struct ExportReport: Encodable {
           + "now: \(tally.replaced.text); \(ExportManifest.name) has the earlier SHA-256 as replaced_sha256"
       )
     }
+    if tally.storedLater.count > 0 {
+      let isOne = tally.storedLater.count == 1
+      lines.append(
+        "\(HumanText.count(tally.storedLater.count, of: noun)) \(isOne ? "was" : "were") stored after job "
+          + "\(command.job) had ended, and may not be what it fetched: \(tally.storedLater.text); "
+          + "\(ExportManifest.name) has stored_after_job")
+    }
     return lines
   }
 
@@ -147,12 +162,15 @@ struct ExportReport: Encodable {
     tally.goneCount > 0 ? "" : "; to write what is stored now: \(otherDirectory)"
   }
 
+  private var fetch: String {
+    "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
+  }
+
   private var absent: [String] {
     var lines: [String] = []
     if keep == .none {
       lines.append("the job stored nothing (--keep none)")
     } else if tally.goneCount > 0 {
-      let fetch = "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
       let remedy =
         command.isFetching
         ? "" : "; to fetch \(tally.goneCount == 1 ? "it" : "them") again: \(fetch)"
@@ -161,25 +179,34 @@ struct ExportReport: Encodable {
     }
     if tally.unmade.count > 0 {
       lines.append(
-        "\(HumanText.count(tally.unmade.count, of: noun)) could not be made again: \(tally.unmade.text); "
-          + "\(command.directory)/\(JobExport.failuresName) has all")
+        "\(HumanText.count(tally.unmade.count, of: noun)) could not be made again: \(tally.unmade.text)"
+          + (command.isFetching ? "" : "; to try again: \(fetch)"))
     }
     return lines
   }
 
   private var jobLines: [String] {
     var lines: [String] = []
-    if status.failed > 0 {
+    let failures = "\(command.directory)/\(JobExport.failuresName)"
+    if status.failed > 0, tally.unmade.count > 0 {
       lines.append(
-        "\(status.failed) failed: imgctl failures \(command.job), or "
-          + "\(command.directory)/\(JobExport.failuresName)")
+        "\(status.failed) failed in the job, and \(tally.unmade.count) of --fetch: \(failures) has all "
+          + "\(status.failed + tally.unmade.count)")
+    } else if status.failed > 0 {
+      lines.append("\(status.failed) failed: imgctl failures \(command.job), or \(failures)")
+    } else if tally.unmade.count > 0 {
+      lines.append("\(failures) has all failures")
     }
     if status.cancelled > 0 {
       lines.append(
         "\(HumanText.count(status.cancelled, of: "URL")) cancelled: imgctl retry \(command.job)")
     }
     if status.finished < status.total {
-      lines.append("the job has not ended: \(status.total - status.finished) URLs wait or run")
+      let next =
+        status.state == .paused ? "imgctl resume \(command.job)" : "imgctl wait \(command.job)"
+      lines.append(
+        "the job has not ended: \(HumanText.count(status.total - status.finished, of: "URL")) left"
+          + (isServed ? "; to export the rest: \(next), then \(command.command)" : ""))
     }
     return lines
   }
