@@ -43,6 +43,11 @@ package struct CommandContext {
     if !isQuiet { try? messages.write(text.withoutPasswords.printableLines) }
   }
 
+  /// Prints with `--quiet` alone what only the user can end. Otherwise notes tell it.
+  func noteIfQuiet(_ text: String) {
+    if isQuiet { try? messages.write(completed(text).withoutPasswords.printableLines) }
+  }
+
   /// What ``note(_:)`` prints of a text; `nil` if it prints nothing.
   func completedNote(_ text: String) -> String? {
     isQuiet ? nil : completed(text).withoutPasswords.printableLines

@@ -392,7 +392,7 @@ struct StoreRoomLog {
       areJobsWaiting
         ? "jobs wait for room in the store: "
           + (state.storeReport?.shortageOfDisk
-            ?? "pinned thumbnails use it up; imgctl export or imgctl unpin makes room")
+            ?? "pins use it up; imgctl export or imgctl unpin makes room")
         : "no job waits for room in the store any more")
   }
 }

@@ -262,6 +262,9 @@ extension Failure {
   /// What is said of a host behind its name if a URL was not requested because of the host's failures.
   package static let notAskedWords = "failed too often and was not asked again"
 
+  /// What the failure of an earlier request ends with, behind its time.
+  package static let rememberedWords = ", and was not asked again"
+
   /// What a failure of a robots.txt begins with, before the origin.
   package static let robotsWords = "the robots.txt of "
 }

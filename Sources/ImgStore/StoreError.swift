@@ -111,7 +111,7 @@ extension StoreError: CustomStringConvertible {
       case .absent: "\(place) does not exist yet"
       case .full where code == .noSpace: "the disk of \(place) is full\(remedyOfFull)"
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
-      case .pinned: "pinned thumbnails use up the budget of \(place)"
+      case .pinned: "pins use up the budget of \(place)"
       case .tooLarge: "the thumbnail is larger than the budget of \(place)"
       case .notPermitted: "this user is not permitted to use \(place) in this way"
       case .newerVersion:

@@ -165,7 +165,7 @@ import Testing
     #expect(try cluster.json("status", "\(job)").no_longer_stored == 0)
     #expect(try cluster.imgctl("cache", "rm", origin.url("/p/1")).exitCode == 0)
     let sentence =
-      "1 of 3 thumbnails is no longer stored; to fetch it again: imgctl export \(job) DIR --fetch\n"
+      "1 of 3 thumbnails is no longer stored; to fetch again what DIR has not: imgctl export \(job) DIR --fetch\n"
     for command in ["status", "wait"] {
       #expect(try cluster.imgctl(command, "\(job)").messages.contains(sentence), "\(command)")
     }

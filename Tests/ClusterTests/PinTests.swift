@@ -53,6 +53,7 @@ import Testing
     try cluster.killCoordinator()
     try start()
     #expect(try settled(waiting.job).done == waiting.done)
+    let quiet = try cluster.begin(["wait", "\(waiting.job)", "--quiet"])
     // Others are served meanwhile, and evict what is not pinned.
     for number in 0..<10 {
       let get = try cluster.imgctl("get", origin.url("/p/\(number)"), "--json")
@@ -64,6 +65,10 @@ import Testing
     #expect(part.messages.hasPrefix("exported \(waiting.done) thumbnails to \(directory); "))
     let ended = try cluster.client().watch(waiting.job, every: .seconds(1)) { _ in true }
     #expect(ended.state == .finished && ended.done == Self.count)
+    let told = try quiet.wait()
+    #expect(
+      told.messages.hasPrefix("job \(waiting.job) is waiting: pins use up the store (imgctl export, "),
+      "\(told.messages)")
     let whole = try cluster.imgctl("export", "\(waiting.job)", directory, "--json")
     #expect(whole.exitCode == 0, "\(whole.output)")
     for number in 0..<Self.count {
@@ -98,5 +103,7 @@ import Testing
       #expect(FileIO.isFile("\(directory)/\("000000\(number)".suffix(7)).jpg"))
     }
     #expect(try cluster.client().answer(.job(other.job)).done == other.done)
+    let reset = try cluster.imgctl("cache", "reset").messages
+    #expect(reset.contains("; \(other.done) of its records were pinned by jobs\n"), "\(reset)")
   }
 }

@@ -150,7 +150,7 @@ import Testing
     #expect(
       text.hasSuffix(
         """
-        12 of 20 thumbnails are no longer stored; to fetch them again: imgctl export 7 DIR --fetch
+        12 of 20 thumbnails are no longer stored; to fetch again what DIR has not: imgctl export 7 DIR --fetch
         the disk has room for 5.0 MiB
 
         """))
@@ -171,21 +171,21 @@ import Testing
   @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
     #expect(
       ShortageText(tooLarge(.whileActive))?.warning == """
-        job 7 needs about 469 MiB of the store, but the store's budget is 400 MiB: the job waits
+        job 7 needs about 469 MiB of the store (if each has 8.0 KiB), but the store's budget is 400 MiB: the job waits
         to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop, then imgctl start \
         --store-budget 590M; or imgctl unpin 7, to keep only what comes last
 
         """)
     #expect(
       ShortageText(tooLarge(.none, diskByteCount: 5 << 20))?.warning == """
-        job 7 needs about 469 MiB of the store, but the disk has room for 5.0 MiB of the store's budget of 400 MiB: \
-        later thumbnails will replace earlier ones
+        job 7 needs about 469 MiB of the store (if each has 8.0 KiB), but the disk has room for 5.0 MiB of the store's \
+        budget of 400 MiB: later thumbnails may replace earlier ones
         to make room: free space on the disk; or imgctl export 7 DIR, repeatedly while the job runs
 
         """)
     let bar = ProgressBar(
       tooLarge(.whileActive, diskByteCount: 5 << 20), at: .zero, wall: WallTime(rawValue: 0))
-    let line = "job 7: 0/60000, 0 %, waiting: pinned thumbnails use up the store"
+    let line = "job 7: 0/60000, 0 %, waiting: pins use up the store"
     #expect(bar.plainLine == line, "what the job needs, and what can be done, is a note before it")
     let fact = "needs 469 MiB of a store of 5.0 MiB on a full disk"
     #expect(bar.line(columns: 200).contains("use up the store  \(fact)"))

@@ -175,6 +175,14 @@ import Testing
         ": the origin answered 429 (3 of them), and others\n"))
   }
 
+  @Test func `a failure that is remembered counts among those of its kind`() {
+    let gone = "the origin answered 404"
+    let failures = [gone, "\(gone) at 2026-11-28T09:00:00Z\(Failure.rememberedWords)"].map {
+      ("http://a.test/", Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: $0))
+    }
+    #expect(summary(failures).contains("2 http_status, all at a.test: \(gone)\n"))
+  }
+
   @Test func `where the password of a proxy goes is said`() {
     let failure = Failure(
       stage: .fetch, code: .proxyFailure,

@@ -404,10 +404,10 @@ extension ProgressBar {
     }
     var below = JobListing(at: WallTime(rawValue: 0))
     below.add(job, besides: [Wait(.storePinned)])
-    #expect(!below.rendered.contains("pinned"), "the reason stands above the table")
+    #expect(!below.rendered.contains("use up"), "the reason stands above the table")
     var beside = JobListing(at: WallTime(rawValue: 0))
     beside.add(job, tellsRemedy: false)
-    #expect(beside.rendered.hasSuffix("pinned thumbnails use up the store\n"))
+    #expect(beside.rendered.hasSuffix("pins use up the store\n"))
   }
 
   @Test(arguments: [20, 40, 60, 72, 80, 120])

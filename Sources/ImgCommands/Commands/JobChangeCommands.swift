@@ -24,7 +24,7 @@ package struct UnpinCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try context.change(jobs, .unpin, isJSON: isJSON) {
-      "the thumbnails of job \($0.job) are no longer pinned"
+      "the \($0.request.keep.noun)s of job \($0.job) are no longer pinned"
     }
   }
 }

@@ -299,7 +299,7 @@ package struct JobListing {
     var terms: [String] = []
     if status.priority != .normal { terms.append("priority \(status.priority.rawValue)") }
     if status.order != .firstInFirstOut { terms.append(status.order.rawValue) }
-    if status.pinPolicy == .untilExported { terms.append("pin until exported") }
+    if status.pinPolicy == .untilExported { terms.append("pin") }
     if status.request.isLenient {
       terms.append("lenient" + (status.damaged > 0 ? ", \(status.damaged) damaged" : ""))
     }

@@ -143,14 +143,21 @@ package struct ShortageText: Sendable {
       ?? "the store's budget is \(HumanText.size(shortage.budgetByteCount))"
     let consequence =
       status.pinPolicy == .none
-      ? "later thumbnails will replace earlier ones"
-      : status.wait?.kind == .storePinned ? "the job waits" : "the job will wait when it is full"
+      ? "later \(status.request.keep.noun)s may replace earlier ones"
+      : status.wait?.kind == .storePinned ? "the job waits" : "the job may wait when it is full"
     return """
-      job \(status.job) needs about \(HumanText.size(shortage.neededByteCount)) of the store, but \
+      job \(status.job) needs about \(HumanText.size(shortage.neededByteCount)) of the store (\(share)), but \
       \(limit): \(consequence)
       to make room: \(remedies.joined(separator: "; or "))
 
       """
+  }
+
+  /// What a line takes, as measured or assumed.
+  private var share: String {
+    let lineCount = max(status.total - status.failed - status.cancelled, 1)
+    let size = HumanText.size(shortage.neededByteCount / Int64(lineCount))
+    return status.done > status.fromCache ? "\(size) each so far" : "if each has \(size)"
   }
 
   private var remedies: [String] {
@@ -171,18 +178,6 @@ package struct ShortageText: Sendable {
   /// With a tenth for what is not pinned, see ``StoreReport/pinLimit(of:)``, and another one for the estimate.
   private var sensibleBudget: String {
     "\(shortage.neededByteCount / (8 << 20) * 10 + 10)M"
-  }
-}
-
-extension HumanText {
-  /// How much of a picture has arrived, such as `45 % of 1.4 MiB`, or `640.0 KiB` if its length is unknown.
-  /// Rounded down: 100 % means all.
-  package static func download(_ progress: ImageProgress) -> String {
-    guard let expected = progress.expectedByteCount, expected > 0 else {
-      return size(Int64(progress.receivedByteCount))
-    }
-    let share = Double(progress.receivedByteCount) / Double(expected)
-    return "\(Int(min(share, 1) * 100)) % of \(size(Int64(expected)))"
   }
 }
 
@@ -221,7 +216,7 @@ package struct WaitText: Sendable {
     case .reading: "the list is being read"
     case .storePinned:
       wait.detail
-        ?? "pinned thumbnails use up the store (imgctl export, imgctl unpin, or --store-budget)"
+        ?? "pins use up the store (imgctl export, imgctl unpin, or --store-budget)"
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .slowLine: wait.detail ?? "a slow line"

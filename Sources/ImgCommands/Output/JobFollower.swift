@@ -95,6 +95,7 @@ struct JobFollower {
     var wasPaused = false
     var noted: StoreShortage?
     var notedWait: [String]?
+    var userWaits = UserWaits()
     defer { context.redraw(line.end()) }
     return try forEachState(updates, reader, signals) { status in
       let now = ContinuousClock.now
@@ -103,6 +104,7 @@ struct JobFollower {
       current.update(status, at: now - start, wall: wall)
       bar = current
       looks.take(status)
+      if let text = userWaits.note(on: status, at: wall) { context.noteIfQuiet(text) }
       // Elsewhere the line of the progress has the reason of a wait.
       if let text = try lines?.text(after: status, tellsWait: isOnTerminal), !text.isEmpty {
         context.redraw(line.erase())
@@ -310,6 +312,20 @@ final class LineNotes {
     case .failed(let failure, _): return "failed: \(source): \(failure)"
     case .cancelled, nil: return "cancelled: \(source)"
     }
+  }
+}
+
+/// The waits of a job that only the user can end: each once while it lasts.
+private struct UserWaits {
+  private var last: [String]?
+
+  mutating func note(on status: ImageJob, at now: WallTime) -> String? {
+    let wait = status.wait.flatMap {
+      [.paused, .storePinned, .captive].contains($0.kind) ? $0 : nil
+    }
+    defer { last = wait?.reason }
+    guard let wait, wait.reason != last else { return nil }
+    return "job \(status.job) is waiting: \(WaitText(wait, at: now).text)\n"
   }
 }
 

@@ -44,7 +44,7 @@ package struct JobSummary: Sendable {
   static func text(ofLost count: Int, of status: ImageJob) -> String? {
     guard count > 0 else { return nil }
     return "\(count) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
-      + "\(count == 1 ? "is" : "are") no longer stored; to fetch \(count == 1 ? "it" : "them") again: "
+      + "\(count == 1 ? "is" : "are") no longer stored; to fetch again what DIR has not: "
       + "imgctl export \(status.job) DIR --fetch"
   }
 
@@ -349,6 +349,9 @@ package struct FailureDetails: Sendable {
     let sentence = FailureReport.firstSentence(of: message)
     let end = sentence.firstRange(of: ownPart)?.lowerBound
     var reason = sentence[..<(end ?? sentence.endIndex)]
+    if reason.hasSuffix(Failure.rememberedWords) {
+      reason = reason[..<(reason.ranges(of: " at ").last?.lowerBound ?? reason.endIndex)]
+    }
     guard let host else { return String(reason) }
     let (prefix, suffix) = ("\(host) \(Failure.notAskedWords): ", ": \(host)")
     if reason.hasPrefix(prefix) { reason = reason.dropFirst(prefix.count) }

@@ -88,7 +88,7 @@ extension Failure {
     return explained(
       isOfCrash
         ? "\(detail) at \(second), and the picture was not tried again"
-        : "\(detail) at \(second), and was not asked again")
+        : "\(detail) at \(second)\(Self.rememberedWords)")
   }
 }
 
