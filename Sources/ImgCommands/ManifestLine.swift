@@ -97,7 +97,8 @@ extension ManifestLine {
     ///   - record: of what it was made from.
     ///   - endTime: of the job; `nil` while it runs.
     init(
-      name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int, jobEndedAt endTime: WallTime?
+      name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int,
+      jobEndedAt endTime: WallTime?
     ) {
       self.name = name
       self.variant = variant

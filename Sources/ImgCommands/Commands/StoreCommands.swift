@@ -102,7 +102,8 @@ package struct CacheResetCommand: Command {
       JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
       orSay: "the store is empty"
         + (pinnedCount > 0
-          ? "; \(pinnedCount) of its records \(pinnedCount == 1 ? "was" : "were") pinned by jobs" : ""))
+          ? "; \(pinnedCount) of its records \(pinnedCount == 1 ? "was" : "were") pinned by jobs"
+          : ""))
     return .success
   }
 
