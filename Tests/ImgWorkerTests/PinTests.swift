@@ -153,7 +153,7 @@ import Testing
     try store.change { store throws(StoreError) in try store.put(thumbnails, at: .now) }
     var driver = try StoreDriver(
       store, credits: Credits(lookups: 8, leases: 8, decodeQueueTarget: 1), inbox: inbox)
-    lookups.forEach { driver.write(Self.pin($0)) }
+    driver.queue(lookups.map(Self.pin))
     driver.finish()
     var (answers, unpinned): ([LookupResults], [LeaseID]) = ([], [])
     for input in inbox.takeAll() {

@@ -315,18 +315,15 @@ package struct CacheRmCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
-    let store = try context.namedStore(for: Self.description.name, isNeeded: true)
-    let pinnedCount = try store.statistics()?.pinnedCount ?? 0
-    let removedCount = try store.removeRecords(of: names)
-    let unpinnedCount = try pinnedCount - (store.statistics()?.pinnedCount ?? 0)
+    let removedCount = try context.namedStore(for: Self.description.name, isNeeded: true)
+      .removeRecords(of: names)
     // Last, so that a request that follows finds neither a record nor a remembered failure.
     context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())
     }
     try context.answer(
       JSONObject(["removed": removedCount]), isJSON: isJSON,
-      orSay: "removed \(HumanText.count(removedCount, of: "record"))"
-        + (unpinnedCount > 0 ? ", \(unpinnedCount) pinned by jobs" : ""))
+      orSay: "removed \(HumanText.count(removedCount, of: "record"))")
     return .success
   }
 }

@@ -66,26 +66,12 @@ package struct StartCommand: Command {
       context.report(error: error)
     } else {
       context.note(report.text + (started == nil ? "" : hint) + "\n")
-      if let note = started.flatMap({ pinNote($0, in: context) }) { context.note(note) }
     }
     guard differences.isEmpty else { return .wrongUse }
     // Another user could name any directory.
     guard client.isOfOwnUser else { return .success }
     let record = SettingsRecord(dataDirectory: status.dataDirectory)
     return isKept(in: record, context) ? .success : .wrongUse
-  }
-
-  /// That pins leave no room in the store of a coordinator that was started; `nil` if they do.
-  private func pinNote(_ started: Settings, in context: CommandContext) -> String? {
-    guard let pinned = try? context.store.statistics()?.pinnedByteCount else { return nil }
-    let budget = started.limits.storeBudgetByteCount
-    let report = StoreReport(
-      directory: context.settings.storeDirectory, budgetByteCount: budget, diskByteCount: nil,
-      pinnedByteCount: pinned, pinningJobs: [])
-    guard !report.hasRoomForPins else { return nil }
-    return
-      "pins take \(HumanText.size(pinned)) of a store of \(HumanText.size(budget)): jobs that pin wait "
-      + "(imgctl export, imgctl unpin, or --store-budget)\n"
   }
 
   /// - Returns: whether the settings are kept.

@@ -84,7 +84,6 @@ package struct CacheResetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let store = try context.namedStore(for: Self.description.name, isNeeded: true)
-    var pinnedCount = 0
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
       guard try store.removeFiles() else {
@@ -95,15 +94,11 @@ package struct CacheResetCommand: Command {
       if context.asks(consent), let loss = try Self.loss(in: store) {
         try context.confirm(loss, for: Self.description.name)
       }
-      pinnedCount = try store.statistics()?.pinnedCount ?? 0
       try store.reset()
     }
     try context.answer(
       JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
-      orSay: "the store is empty"
-        + (pinnedCount > 0
-          ? "; \(pinnedCount) of its records \(pinnedCount == 1 ? "was" : "were") pinned by jobs"
-          : ""))
+      orSay: "the store is empty")
     return .success
   }
 

@@ -55,7 +55,8 @@ struct StoreDriver {
     }
   }
 
-  private func queue(_ changes: [StoreWrite]) {
+  /// The store thread takes them together.
+  func queue(_ changes: [StoreWrite]) {
     let isQueued = thread.queue.push(contentsOf: changes)
     precondition(isQueued, "the store's queue holds all that the credits allow")
   }
