@@ -297,6 +297,8 @@ private final class PartJob: Sendable {
   private let socketPath: String
   private let job = Mutex<JobID?>(nil)
 
+  private static let attemptCount = 20
+
   init(socketPath: String) {
     self.socketPath = socketPath
   }
@@ -310,8 +312,11 @@ private final class PartJob: Sendable {
     guard let job = job.withLock(\.self), let client = try? Client(socketPath: socketPath) else {
       return
     }
-    for change in [ImageJobChange.cancel, .remove] {
-      _ = try? client.answer(.change(job, change))
+    // One whose end is being recorded can be neither cancelled nor removed yet.
+    for _ in 1...Self.attemptCount {
+      _ = try? client.answer(.change(job, .cancel))
+      if (try? client.answer(.change(job, .remove))) != nil { return }
+      ThisProcess.pause(for: .milliseconds(50))
     }
   }
 }
