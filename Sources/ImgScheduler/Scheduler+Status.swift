@@ -406,7 +406,7 @@ extension Scheduler {
   package var leaseCount: Int { fetches.leases.count }
   package var lateAnswerCount: Int { fetches.leases.lateAnswerCount }
   package var transferCount: Int { fetches.queue.underWay }
-  /// See ``ClusterStatus/slowLineTransfers``.
+  /// See `ClusterStatus.slowLineTransfers` in ImgModel.
   package var slowLineTransfers: Int? { fetches.queue.slowLineLimit }
   /// What a worker told last of the size of the store; `nil` before.
   package var storeReport: StoreReport? { store.report }
