@@ -296,7 +296,7 @@ package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   case foreignCertificate = "foreign_certificate"
 }
 
-/// What a transfer is at.
+/// What a transfer does at the moment.
 package enum TransferPhase: String, CaseIterable, Sendable, FieldValue {
   case resolving
   /// The handshake of TLS belongs to it.

@@ -36,7 +36,7 @@ package struct LocalStore: Sendable {
   /// Whether something is in the place of the store, which may be damaged.
   package var exists: Bool { (try? FileStatus(following: directory)) != nil }
 
-  /// The names of other stores in the same place, one of which may be meant.
+  /// The names of other stores in the same place. The user may have meant one of them.
   package var siblings: [String] {
     let names = directory.split(separator: "/")
     let place = "/" + names.dropLast().joined(separator: "/")

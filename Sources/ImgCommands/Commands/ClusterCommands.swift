@@ -102,7 +102,7 @@ package struct StartCommand: Command {
 }
 
 extension CommandContext {
-  /// That the data directory is a copy, of which a start makes a cluster of its own.
+  /// Says that the data directory is a copy, and that a start makes it a cluster of its own.
   fileprivate var hintOfCopy: String {
     LastCache.originalOfCopy(settings).map {
       "; this was a copy of \($0): its coordinator fetches what the other one fetches too"

@@ -435,7 +435,7 @@ package enum JournalPlace: Sendable {
   case personal
   /// In that of a service.
   case service
-  /// In a copy of a data directory, of which it may say where that is.
+  /// In a copy of a data directory. The original is `nil` if its place is not known.
   case copy(of: String?)
 }
 

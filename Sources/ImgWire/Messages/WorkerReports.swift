@@ -171,7 +171,7 @@ package struct HeldTransfer: Hashable, Sendable, Fielded {
   }
 }
 
-/// What a transfer is at. The coordinator takes one of which it is not told to be receiving.
+/// What a transfer does at the moment. The coordinator takes a transfer that is not named for one that receives.
 package struct PhasedTransfer: Hashable, Sendable, Fielded {
   package let transfer: TransferID
   package let phase: TransferPhase
