@@ -82,10 +82,13 @@ package struct SystemError: Error, Hashable, Sendable {
   package let operation: String
   /// The errno value, such as `ENOENT`.
   package let code: CInt
+  /// True if no call failed: this program refuses a place, and the operation says why.
+  package let isRefusal: Bool
 
-  package init(operation: String, code: CInt) {
+  package init(operation: String, code: CInt, isRefusal: Bool = false) {
     self.operation = operation
     self.code = code
+    self.isRefusal = isRefusal
   }
 
   /// The error of this thread's last call. Any other call may overwrite it.
@@ -99,6 +102,9 @@ extension SystemError: CustomStringConvertible {
   package var description: String {
     "\(operation): \(reason)"
   }
+
+  /// For people: the description, without the name of an error where no call failed.
+  package var sentence: String { isRefusal ? "it would \(operation)" : description }
 
   /// For a sentence that names the operation, such as `Connection refused (ECONNREFUSED)`.
   package var reason: String {

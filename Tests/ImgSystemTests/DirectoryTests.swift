@@ -41,17 +41,17 @@ struct DirectoryTests {
   func `a symbolic link is refused, even to an own directory`(suffix: String) throws {
     let link = root.file("link")
     #expect(unsafe symlink(root.path, link) == 0)
-    #expect(throws: SystemError(operation: "use \(link), which is a symbolic link", code: EPERM)) {
-      try Directory.createPrivate(link + suffix)
-    }
+    let error = SystemError(
+      operation: "use \(link), which is a symbolic link", code: EPERM, isRefusal: true)
+    #expect(throws: error) { try Directory.createPrivate(link + suffix) }
   }
 
   @Test func `a file in its place is refused`() throws {
     let path = root.file("file")
     try FileIO.replace(path: path, with: [])
-    #expect(throws: SystemError(operation: "use \(path), which is no directory", code: ENOTDIR)) {
-      try Directory.createPrivate(path)
-    }
+    let error = SystemError(
+      operation: "use \(path), which is no directory", code: ENOTDIR, isRefusal: true)
+    #expect(throws: error) { try Directory.createPrivate(path) }
   }
 
   @Test(.enabled(if: ThisProcess.userID == 0, "only root can give a directory away"))
@@ -59,7 +59,8 @@ struct DirectoryTests {
     let path = root.file("theirs")
     try Directory.createPrivate(path)
     #expect(unsafe chown(path, 65_534, 65_534) == 0)
-    let error = SystemError(operation: "use \(path), which belongs to user 65534", code: EPERM)
+    let error = SystemError(
+      operation: "use \(path), which belongs to user 65534", code: EPERM, isRefusal: true)
     #expect(throws: error) { try Directory.createPrivate(path) }
     #expect(error.sentence == "it would use \(path), which belongs to user 65534")
   }

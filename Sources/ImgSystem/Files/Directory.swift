@@ -26,14 +26,13 @@ package enum Directory {
     }
     let status = try FileStatus(at: path)
     guard status.isDirectory || status.isSymbolicLink else {
-      throw SystemError(operation: "use \(path), which is no directory", code: ENOTDIR)
+      throw refusal("use \(path), which is no directory", ENOTDIR)
     }
     guard status.isDirectory else {
-      throw SystemError(operation: "use \(path), which is a symbolic link", code: EPERM)
+      throw refusal("use \(path), which is a symbolic link")
     }
     guard status.userID == ThisProcess.userID else {
-      throw SystemError(
-        operation: "use \(path), which belongs to user \(status.userID)", code: EPERM)
+      throw refusal("use \(path), which belongs to user \(status.userID)")
     }
     try requireExclusive(path)
   }
@@ -100,12 +99,9 @@ extension Directory {
   }
 }
 
-extension SystemError {
-  /// Without the name of the error where a place is refused: no call has failed.
-  package var sentence: String {
-    let isRefusal = operation.hasPrefix("use ") && operation.contains(", which ")
-    return isRefusal ? "it would \(operation)" : description
-  }
+/// The error for a place that this process does not use, though no call failed.
+private func refusal(_ operation: String, _ code: CInt = EPERM) -> SystemError {
+  SystemError(operation: operation, code: code, isRefusal: true)
 }
 
 /// The users who may own what this process relies on: its own, and root.
@@ -184,7 +180,9 @@ private struct OwnershipWalk {
     let status = try FileStatus(at: path)
     guard status.isSymbolicLink else { return }
     linkCount += 1
-    guard linkCount <= Self.maximumLinkCount else { throw refusal("follow \(path)", ELOOP) }
+    guard linkCount <= Self.maximumLinkCount else {
+      throw SystemError(operation: "follow \(path)", code: ELOOP)
+    }
     guard isTrusted(status) else { throw foreign(status) }
     isRootsAlone = isRootsAlone && status.userID == trustedUsers.rootID
     let target = try FileIO.target(ofLink: path)
@@ -202,7 +200,9 @@ private struct OwnershipWalk {
 
   private func directoryStatus() throws(SystemError) -> FileStatus {
     let status = try FileStatus(at: path)
-    guard status.isDirectory else { throw refusal("use \(path) as a directory", ENOTDIR) }
+    guard status.isDirectory else {
+      throw SystemError(operation: "use \(path) as a directory", code: ENOTDIR)
+    }
     return status
   }
 
@@ -219,10 +219,6 @@ private struct OwnershipWalk {
     return refusal(
       "use \(path), which other users may write (mode \(mode))"
         + (isShared ? "" : "; run chmod go-w \(path)"))
-  }
-
-  private func refusal(_ operation: String, _ code: CInt = EPERM) -> SystemError {
-    SystemError(operation: operation, code: code)
   }
 }
 
