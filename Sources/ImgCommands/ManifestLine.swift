@@ -81,7 +81,7 @@ extension ManifestLine {
     private(set) var status: Status?
     let storageTime: WallTime
     let expiryTime: WallTime
-    /// Whether it was stored after the end of the job, so that the bytes may not be those that the job fetched.
+    /// Whether it was stored after the job had its own, so that the bytes may not be those that the job fetched.
     let isStoredAfterJob: Bool
     /// When the store last had the same bytes from the origin, or the word of the origin that they are still
     /// current.
@@ -95,10 +95,9 @@ extension ManifestLine {
     /// - Parameters:
     ///   - bytes: of the file.
     ///   - record: of what it was made from.
-    ///   - endTime: of the job; `nil` while it runs.
+    ///   - isStoredAfterJob: whether it was stored after the job had its own.
     init(
-      name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int,
-      jobEndedAt endTime: WallTime?
+      name: String, _ bytes: [UInt8], of record: CacheRecord, variant: Int, isStoredAfterJob: Bool
     ) {
       self.name = name
       self.variant = variant
@@ -106,7 +105,7 @@ extension ManifestLine {
       content = record.thumbnail.with(byteCount: bytes.count)
       hash = Self.text(of: SHA256.hash(bytes))
       storageTime = record.storageTime
-      isStoredAfterJob = endTime.map { record.storageTime > $0 } ?? false
+      self.isStoredAfterJob = isStoredAfterJob
       expiryTime = record.expiryTime
       entityTag = Self.field("etag", of: record)
       lastModified = Self.field("last-modified", of: record)

@@ -226,7 +226,7 @@ import Testing
     let later = "\(directory)-1"
     #expect(
       try cluster.imgctl("export", "1", later).messages.contains(
-        "1 original was stored after job 1 had ended, and may not be what it fetched: 0000000.jpg; manifest.jsonl has "
+        "1 original was stored after job 1 had its own, and may not be what it fetched: 0000000.jpg; manifest.jsonl has "
           + "stored_after_job\n"))
     #expect(try record(manifestLines(in: later)[0]).stored_after_job == true)
     #expect(try cluster.json("export", "3", "\(directory)-3").stored_after_job == 0)
@@ -246,6 +246,42 @@ import Testing
       replaced.messages.contains("1 file had been removed and has other bytes now: 0000000.jpg"))
     #expect(try FileIO.contents(of: file, upTo: 1 << 20) == second)
     #expect(try record(manifestLines(in: directory)[0]).replaced_sha256 == proof.sha256)
+  }
+
+  @Test func `what another request has replaced before the end of the job is told`() throws {
+    let maker = try PictureMaker.start()
+    origin.origin.serve("/a", .body(try maker.card(index: 1, width: 64, height: 48)))
+    origin.hold("/held")
+    let job = try cluster.submit(
+      [origin.url("/a"), origin.url("/held")], "--keep", "original")
+    #expect(try eventually { try cluster.client().answer(.job(job)).done == 1 })
+    origin.origin.serve("/a", .body(try maker.card(index: 2, width: 80, height: 48)))
+    let other = try cluster.submit(
+      [origin.url("/a")], "--keep", "original", "--cache-policy", "reload")
+    #expect(try cluster.finished(other).done == 1)
+    origin.origin.release("/held")
+    #expect(try cluster.finished(job).done == 2)
+    let directories = ["out", "other"].map(cluster.directory.file)
+    #expect(try cluster.json("export", "\(job)", directories[0]).stored_after_job == 1)
+    let lines = try manifestLines(in: directories[0]).map(record)
+    #expect(lines.map(\.stored_after_job) == [true, .null])
+    #expect(try cluster.json("export", "\(other)", directories[1]).stored_after_job == 0)
+  }
+
+  @Test func `an export from a copy of a data directory advises what fetches in the original`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(1)))
+    #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let copy = cluster.directory.file("copy")
+    try FileManager.default.copyItem(atPath: cluster.dataDirectory, toPath: copy)
+    let directory = cluster.directory.file("out")
+    let export = try cluster.imgctl("export", "1", directory, "--data-dir", copy)
+    #expect(
+      export.messages.contains(
+        "1 thumbnail no longer stored; to fetch it again: imgctl --data-dir \(cluster.dataDirectory) export 1 "
+          + "\(directory) --fetch\n"), "\(export.messages)")
   }
 
   @Test func `a file that differs from its SHA-256 is told; only the same picture replaces it`()

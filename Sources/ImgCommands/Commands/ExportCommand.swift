@@ -87,12 +87,13 @@ package struct ExportCommand: Command {
     try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
     try export.finish()
     removePins(of: export, in: context)
-    let report = ExportReport(self, export, status, isServed: jobs.isServed)
+    let place = jobs.isServed ? nil : context.placeOfJournal
+    let report = ExportReport(self, export, status, journal: place)
     if isJSON {
       try context.output.write(json: report)
     } else {
       context.note(report.text)
-      if !jobs.isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
+      if let place { context.note(WaitingJobs([status]).note(place)) }
     }
     return report.isComplete ? .success : .someFailed
   }

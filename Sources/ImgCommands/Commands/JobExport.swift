@@ -260,7 +260,7 @@ final class JobExport {
     let content = try content(of: result, entry, as: earlier)
     let new = ManifestLine.File(
       name: fileName(of: entry, result.record.thumbnail), content, of: result.record,
-      variant: variant, jobEndedAt: job.endTime)
+      variant: variant, isStoredAfterJob: isStoredAfterJob(result.record, of: entry, variant))
     switch (earlier, earlier?.status) {
     case (let earlier?, nil) where new.hash == earlier.hash:
       tally.exportedCount += 1
@@ -295,6 +295,18 @@ final class JobExport {
     guard let earlier else { return new }
     tally.replaced.add(new.name)
     return new.replacing(earlier)
+  }
+
+  /// Whether another request has replaced what the job stored of a line, or may have done so since the job has ended.
+  /// The outcome of a line has neither a time nor a hash, so one that was replaced before by another of the same
+  /// format, dimensions and length is not known for one.
+  private func isStoredAfterJob(
+    _ record: CacheRecord, of entry: LineResult, _ variant: Int
+  ) -> Bool {
+    if let endTime = job.endTime, record.storageTime > endTime { return true }
+    // The outcome is that of the first variant.
+    guard variant == 0, case .done(let made, _, _) = entry.outcome else { return false }
+    return made != record.thumbnail
   }
 
   private func put(_ content: [UInt8], _ name: String) throws {

@@ -44,7 +44,7 @@ struct ExportTally {
   var occupied = Names()
   /// The files that were gone and have other bytes now.
   var replaced = Names()
-  /// The intact files of what was stored after the end of the job.
+  /// The intact files of what was stored after the job had its own.
   var storedLater = Names()
 
   mutating func addUnmade(_ entry: LineResult, _ failure: Failure) {
@@ -61,15 +61,15 @@ struct ExportReport: Encodable {
   private let keep: Keep
   private let noun: String
   private let status: ImageJob
-  private let isServed: Bool
+  private let journal: JournalPlace?
 
-  /// - Parameter isServed: whether a coordinator runs, so that the job goes on.
+  /// - Parameter journal: where the job was read; `nil` if a coordinator runs, so that it goes on.
   init(
-    _ command: ExportCommand, _ export: JobExport, _ status: ImageJob, isServed: Bool
+    _ command: ExportCommand, _ export: JobExport, _ status: ImageJob, journal: JournalPlace?
   ) {
     self.command = command
     self.status = status
-    self.isServed = isServed
+    self.journal = journal
     tally = export.tally
     keep = export.keep
     noun = export.noun
@@ -151,7 +151,7 @@ struct ExportReport: Encodable {
       let isOne = tally.storedLater.count == 1
       lines.append(
         "\(HumanText.count(tally.storedLater.count, of: noun)) \(isOne ? "was" : "were") stored after job "
-          + "\(command.job) had ended, and may not be what it fetched: \(tally.storedLater.text); "
+          + "\(command.job) had its own, and may not be what it fetched: \(tally.storedLater.text); "
           + "\(ExportManifest.name) has stored_after_job")
     }
     return lines
@@ -162,8 +162,11 @@ struct ExportReport: Encodable {
     tally.goneCount > 0 ? "" : "; to write what is stored now: \(otherDirectory)"
   }
 
+  /// In a copy of a data directory, no command starts the coordinator that fetches.
   private var fetch: String {
-    "imgctl export \(command.job) \(command.directory.shellWord) --fetch"
+    let place =
+      if case .copy(let original?) = journal { "--data-dir \(original.shellWord) " } else { "" }
+    return "imgctl \(place)export \(command.job) \(command.directory.shellWord) --fetch"
   }
 
   private var absent: [String] {
@@ -206,7 +209,7 @@ struct ExportReport: Encodable {
         status.state == .paused ? "imgctl resume \(command.job)" : "imgctl wait \(command.job)"
       lines.append(
         "the job has not ended: \(HumanText.count(status.total - status.finished, of: "URL")) left"
-          + (isServed ? "; to export the rest: \(next), then \(command.command)" : ""))
+          + (journal == nil ? "; to export the rest: \(next), then \(command.command)" : ""))
     }
     return lines
   }
