@@ -36,12 +36,12 @@ package struct SubmitCommand: Command {
   private static let pin = OptionDescription(
     "--pin",
     help:
-      "Keep the thumbnails in the store until they are exported, or imgctl unpin JOB. Default: until "
-      + "the job ends. They expire nevertheless, see --expire-after. While pinned thumbnails use up the "
-      + "store, jobs wait for room.")
+      "Keep what the job stores, thumbnails and originals, until it is exported, or imgctl unpin JOB. Default: "
+      + "until the job ends. It expires nevertheless, see --expire-after. While pins use up the store, jobs "
+      + "wait for room.")
   private static let noPin = OptionDescription(
     "--no-pin",
-    help: "Do not wait for room in the store: the job's later thumbnails may replace earlier ones.")
+    help: "Do not wait for room in the store: what the job stores later may replace what it stored before.")
   private static let infoOnly = OptionDescription(
     "--info-only",
     help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "
