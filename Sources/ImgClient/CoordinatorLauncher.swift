@@ -185,6 +185,11 @@ package struct CoordinatorProcess: ~Copyable {
     try process.signal(SIGTERM)
     _ = try process.waitForExit(until: nil)
   }
+
+  /// Waits for its end.
+  package func hasEnded(within patience: Duration) throws(SystemError) -> Bool {
+    try process.waitForExit(until: .now + patience)
+  }
 }
 
 /// The settings of the coordinator that a process was connected to last, which `imgctl limits` may have changed.

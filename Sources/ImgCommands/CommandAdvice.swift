@@ -127,7 +127,7 @@ extension CommandTable {
     case "delete": "imgctl remove JOB removes a job, and imgctl cache rm URL thumbnails"
     case "clean", "clear", "purge", "reset":
       "imgctl cache clean removes expired thumbnails, and imgctl cache reset all of them"
-    case "restart": "imgctl stop, then imgctl start"
+    case "restart": "imgctl stop && imgctl start"
     case "download", "fetch", "add", "run":
       "imgctl get URL loads one picture, and imgctl submit FILE a list"
     case "thumbnail", "thumb", "resize", "convert":
@@ -135,7 +135,7 @@ extension CommandTable {
     case "montage", "contact-sheet":
       "imgctl sheet JOB|DIR -o sheet.jpg draws thumbnails as one picture"
     case "reload":
-      "imgctl limits changes limits of the running coordinator; or imgctl stop, then imgctl start"
+      "imgctl limits changes limits of the running coordinator; or imgctl stop && imgctl start"
     case "metrics": "imgctl serve has metrics for Prometheus at /metrics"
     case "server", "web", "gallery": "imgctl serve serves thumbnails and a gallery over HTTP"
     case "job", "show": "imgctl status JOB shows a job, and imgctl wait JOB follows it to its end"

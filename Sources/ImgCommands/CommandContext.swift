@@ -96,15 +96,17 @@ package struct CommandContext {
   package var now: WallTime { .now }
 
   /// The running coordinator.
-  package func runningCoordinator() throws -> sending Client {
+  ///
+  /// - Parameter patience: how long one may own the data directory that has left its socket.
+  package func runningCoordinator(patience: Duration = .seconds(1)) throws -> sending Client {
     do throws(ClientError) {
       let client = try Client(socketPath: settings.socketPath)
       try Self.check(client, settings)
       return client
     } catch .unreachable(let socketPath, let reason) {
-      guard let process = try coordinatorProcess() else {
-        throw noneRuns(at: socketPath, reason)
-      }
+      guard let process = try coordinatorProcess(),
+        try !process.hasEnded(within: patience)
+      else { throw noneRuns(at: socketPath, reason) }
       throw ClientError.notListening(
         socketPath: socketPath, dataDirectory: settings.dataDirectory,
         processID: process.processID, reason: reason)
@@ -200,7 +202,7 @@ package struct CommandContext {
       }
       note(
         "imgctl: the environment names \(texts[0]); the coordinator (process "
-          + "\(client.coordinatorProcessID)) has \(texts[1]); to change it: imgctl stop, then imgctl start\n"
+          + "\(client.coordinatorProcessID)) has \(texts[1]); to change it: imgctl stop && imgctl start\n"
       )
     }
     return client

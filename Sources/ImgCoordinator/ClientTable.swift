@@ -77,7 +77,7 @@ final class ClientTable {
       turnAway(
         client, .unavailable,
         "\(ledger.clientMaximum) clients are connected already; close some, or allow more: "
-          + "imgctl stop, then imgctl start --clients N (of a service: IMGCTL_CLIENTS)")
+          + "imgctl stop && imgctl start --clients N (of a service: IMGCTL_CLIENTS)")
       return false
     }
   }

@@ -180,17 +180,17 @@ struct ProxyEnd {
 
   private var unreachedFailure: Failure {
     failure(
-      .proxyFailure, "\(words); for another one: imgctl stop, then imgctl start --proxy URL")
+      .proxyFailure, "\(words); for another one: imgctl stop && imgctl start --proxy URL")
   }
 
   private var credentialsText: String {
     "it asks for \(proxy.hasCredentials ? "other " : "")credentials (\(proxy.isHTTP ? "407" : words)); to give "
-      + "them: imgctl stop, then imgctl start with user and password in the URL of IMGCTL_PROXY"
+      + "them: imgctl stop && imgctl start with user and password in the URL of IMGCTL_PROXY"
   }
 
   private var certificateText: String {
     code == CURLE_PEER_FAILED_VERIFICATION
-      ? "\(words); to trust its authority: imgctl stop, then imgctl start --ca-file FILE" : words
+      ? "\(words); to trust its authority: imgctl stop && imgctl start --ca-file FILE" : words
   }
 
   /// Whether the proxy asks for other credentials than it was given.

@@ -195,7 +195,7 @@ struct ConnectionAttempt {
     }
     let (text, network) = (IPAddress.text(bytes), IPAddress.text(refusal.address))
     refusedAddress =
-      "\(text ?? "the address") is refused: \(refusal.reason); to permit it: imgctl stop, then imgctl start "
+      "\(text ?? "the address") is refused: \(refusal.reason); to permit it: imgctl stop && imgctl start "
       + "--allow-network \(network ?? "CIDR"), beside the networks that imgctl config show lists"
     return false
   }

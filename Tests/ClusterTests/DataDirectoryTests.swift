@@ -262,6 +262,7 @@ import Testing
     let (cluster, _) = try cluster()
     let job = try cluster.submit(["http://192.0.2.1/a"], "--delay", "1h")
     #expect(try cluster.imgctl("stop").exitCode == 0)
+    #expect(FileLock.holder(path: "\(cluster.dataDirectory)/coordinator.lock") == nil)
     let copy = cluster.directory.file("copy")
     try FileManager.default.copyItem(atPath: cluster.dataDirectory, toPath: copy)
     let listed = try cluster.imgctl("list", "--data-dir", copy)

@@ -212,6 +212,7 @@ struct TightDiskTests {
     #expect(try DiskSpace(of: file.rawValue).freeByteCount > 0)
     let text = try cluster.imgctl(besides: coordinator, "status").output
     #expect(text.contains("; the disk has room for "))
+    #expect(text.contains(/records, [0-9.]+ MiB; the disk/), "the room is told once: \(text)")
     #expect(text.contains(" of the store's budget of 400 MiB"))
     #expect(try cluster.runningCoordinator().messages().contains("the disk is short of space: "))
     let held = origin.holdPictures(1)

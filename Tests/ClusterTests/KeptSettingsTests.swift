@@ -150,7 +150,7 @@ import Testing
         imgctl: the variable IMGCTL_WORKERS is set and overrides it
         kept: --workers 1, --rate-per-host 2/s, --backoff 3s
         the running coordinator (process \(processID)) has now: --rate-per-host 2/s
-        at the next start (imgctl stop, then imgctl start): --backoff
+        at the next start (imgctl stop && imgctl start): --backoff
 
         """)
     #expect(try cluster.status().limits.hostRatePerMinute == 120)

@@ -172,7 +172,7 @@ import Testing
     #expect(try cluster.failures(of: job) == [url: "tls_failure"])
     for command in ["get", "info"] {
       let said = try cluster.imgctl(command, url).messages
-      #expect(said.contains("imgctl stop; imgctl start --ca-file FILE"), "\(said)")
+      #expect(said.contains("imgctl stop && imgctl start --ca-file FILE"), "\(said)")
     }
     #expect(origin.totals().requests == 0)
   }
@@ -204,7 +204,7 @@ import Testing
     try #require(try eventually { try run.messages().contains("\nwaiting: ") })
     let wait = try wait(of: JobID(rawValue: 1), in: cluster)
     #expect(wait?.kind == .offline)
-    let advice = "to trust its authority: imgctl stop, then imgctl start --ca-file FILE"
+    let advice = "to trust its authority: imgctl stop && imgctl start --ca-file FILE"
     #expect(wait?.detail?.hasSuffix(advice) == true)
     #expect(try run.messages().contains("waiting: offline: the proxy \(front.baseURL): SSL"))
   }

@@ -104,7 +104,7 @@ extension GatewayBrowserTests {
     @Test(arguments: [400, 1400])
     func `the text of a failure is whole, or is not there`(width: Int) async throws {
       let message =
-        "10.0.0.1 is refused: private; to permit it: imgctl stop, then imgctl start "
+        "10.0.0.1 is refused: private; to permit it: imgctl stop && imgctl start "
         + "--allow-network 10.0.0.1"
       let failures = ["blocked_address", "unsupported_animation", "http_status"].enumerated().map {
         CannedPicture.failed(

@@ -358,7 +358,7 @@ import Testing
     #expect(
       none.messages.contains(
         "imgctl: the environment names the proxy http://***@proxy.example:3128 for http; the coordinator "
-          + "(process 1) has no proxy; to change it: imgctl stop, then imgctl start\n"))
+          + "(process 1) has no proxy; to change it: imgctl stop && imgctl start\n"))
     let other = try await run(get, [:], proxies("http://other.example:3128"))
     #expect(
       other.messages.contains(

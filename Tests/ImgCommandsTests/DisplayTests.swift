@@ -172,7 +172,7 @@ import Testing
     #expect(
       ShortageText(tooLarge(.whileActive))?.warning == """
         job 7 needs about 469 MiB of the store (if each has 8.0 KiB), but the store's budget is 400 MiB: the job waits
-        to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop, then imgctl start \
+        to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop && imgctl start \
         --store-budget 590M; or imgctl unpin 7, to keep only what comes last
 
         """)
@@ -254,7 +254,7 @@ import Testing
            1 http_status, temporary: the origin answered 503
            1 opted_out: noai
           and 2 URLs of 2 other kinds
-        to permit this network: imgctl stop; imgctl start --allow-network CIDR; imgctl retry 7 --all; imgctl start \
+        to permit this network: imgctl stop && imgctl start --allow-network CIDR && imgctl retry 7 --all; imgctl start \
         replaces the kept ones, so give those that imgctl config show lists, too
         to keep what can be decoded of damaged pictures: imgctl submit FILE --lenient
         opted_out: their origins do not permit this use; see --respect-opt-out and --respect-robots in imgctl \

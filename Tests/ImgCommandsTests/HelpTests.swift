@@ -118,7 +118,7 @@ import Testing
     ("urls.txt", "imgctl get URL|FILE makes one thumbnail, and imgctl submit FILE those of a list"),
     ("http://h/a.jpg", "imgctl get URL|FILE makes one thumbnail"),
     ("top", "imgctl watch JOB follows a job"), ("metrics", "/metrics"),
-    ("reload", "imgctl stop, then imgctl start"),
+    ("reload", "imgctl stop && imgctl start"),
     ("set rate-per-host 1/s", "imgctl config set NAME VALUE keeps a setting"),
     ("job 3", "imgctl status JOB shows a job"), ("settings", "imgctl config show"),
     ("resize a.jpg", "imgctl get FILE -o thumbnail.jpg"), ("gallery", "imgctl serve"),
@@ -310,8 +310,8 @@ import Testing
     ("--socket s --data-dir d list", "imgctl wait 7", "imgctl --socket s --data-dir d wait 7"),
     ("list --data-dir d --data-dir e", "imgctl wait 7", "imgctl --data-dir e wait 7"),
     (
-      "--data-dir it's list", "imgctl stop; imgctl start",
-      #"imgctl --data-dir 'it'\''s' stop; imgctl --data-dir 'it'\''s' start"#
+      "--data-dir it's list", "imgctl stop && imgctl start",
+      #"imgctl --data-dir 'it'\''s' stop && imgctl --data-dir 'it'\''s' start"#
     ),
     ("--frobnicate --data-dir d list", "see imgctl list", "see imgctl --data-dir d list"),
     ("--data-dir d list", "the end of imgctl wait 7", "the end of imgctl --data-dir d wait 7"),

@@ -465,7 +465,7 @@ import Testing
     ),
     (
       "limits --workers 3",
-      "imgctl limits: --workers cannot change while the coordinator runs: imgctl config set --workers 3, then imgctl stop and imgctl start; of a service: set IMGCTL_WORKERS=3 in /etc/default/imgctl, then: systemctl restart imgcoordinator"
+      "imgctl limits: --workers cannot change while the coordinator runs: imgctl config set --workers 3, then imgctl stop && imgctl start; of a service: set IMGCTL_WORKERS=3 in /etc/default/imgctl, then: systemctl restart imgcoordinator"
     ),
     (
       "cache get http://h/ --json -o -",
@@ -475,7 +475,7 @@ import Testing
     ("start --workers 0", "imgctl start: --workers: \"0\" is not from 1 to 256"),
     (
       "limits --store-budget=1G",
-      "imgctl limits: --store-budget cannot change while the coordinator runs: imgctl config set --store-budget 1G, then imgctl stop and imgctl start; of a service: set IMGCTL_STORE_BUDGET=1G in /etc/default/imgctl, then: systemctl restart imgcoordinator"
+      "imgctl limits: --store-budget cannot change while the coordinator runs: imgctl config set --store-budget 1G, then imgctl stop && imgctl start; of a service: set IMGCTL_STORE_BUDGET=1G in /etc/default/imgctl, then: systemctl restart imgcoordinator"
     ),
     (
       "config set",

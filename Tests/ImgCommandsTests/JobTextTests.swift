@@ -39,6 +39,22 @@ import Testing
     #expect(!summary([("http://a.test/1", page)]).contains("login"))
   }
 
+  @Test func `the end of a cancelled job advises a retry that repeats something`() {
+    var record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .cancelled,
+      counts: JobCounts(total: 2), submittedAt: .distantPast)
+    record.count(.failed(certificate("unknown")))
+    record.count(.failed(certificate("unknown")))
+    #expect(
+      CancelCommand.text(of: ImageJob(record))
+        == "job 7 cancelled: 0 done, 2 failed, 0 cancelled; to repeat its failures: imgctl retry 7 --all"
+    )
+    record.counts = JobCounts(total: 2)
+    record.count(.failed(certificate("unknown")))
+    record.count(.cancelled)
+    #expect(CancelCommand.text(of: ImageJob(record)).hasSuffix("; to continue it: imgctl retry 7"))
+  }
+
   @Test func `a host is told once where its robots.txt cannot be fetched`() {
     let failure = Failure(
       stage: .fetch, code: .timeout,
@@ -52,7 +68,7 @@ import Testing
     let hosts = summary(["a", "b"].map { ("https://\($0).test/", certificate("self-signed")) })
     let remedy =
       "foreign certificates; if the network wants a login: log in; else to trust another authority: "
-      + "imgctl stop; imgctl start --ca-file FILE; imgctl retry 7 --all (the file replaces the authorities of the "
+      + "imgctl stop && imgctl start --ca-file FILE && imgctl retry 7 --all (the file replaces the authorities of the "
       + "system)\n"
     #expect(hosts.contains(remedy))
     let notAsked = certificate("self-signed").ofLineNotAsked
@@ -105,18 +121,19 @@ import Testing
   @Test func `the advice for refused addresses names the smallest networks with them`() throws {
     func refused(_ address: String) -> (String, Failure) {
       let detail =
-        "\(address) is refused: private; to permit it: imgctl stop, then imgctl start "
+        "\(address) is refused: private; to permit it: imgctl stop && imgctl start "
         + "--allow-network \(address), beside the networks that imgctl config show lists"
       return ("http://a.test/", Failure(stage: .fetch, code: .blockedAddress, detail: detail))
     }
     let one = summary([refused("10.0.0.9"), refused("10.0.0.9")])
     #expect(
-      one.contains("permit this network: imgctl stop; imgctl start --allow-network 10.0.0.9/32;"))
+      one.contains(
+        "permit this network: imgctl stop && imgctl start --allow-network 10.0.0.9/32 &&"))
     let several = summary(["10.0.0.9", "192.168.1.1", "10.0.0.1", "fd00::1"].map(refused))
     #expect(
       several.contains(
-        "permit these networks: imgctl stop; imgctl start --allow-network 10.0.0.0/28 "
-          + "--allow-network 192.168.1.1/32 --allow-network fd00::1/128; imgctl retry 7 --all;"))
+        "permit these networks: imgctl stop && imgctl start --allow-network 10.0.0.0/28 "
+          + "--allow-network 192.168.1.1/32 --allow-network fd00::1/128 && imgctl retry 7 --all;"))
 
     let permitted = try [NetworkRange(parsing: "10.0.0.0/8")]
     func text(_ addresses: String..., isOfService: Bool = false) -> String {
@@ -126,7 +143,7 @@ import Testing
     #expect(
       text("10.0.0.9").contains("the refused addresses are permitted now: imgctl retry 7 --all\n"))
     #expect(
-      text("10.0.0.9", "192.168.1.1").contains("imgctl start --allow-network 192.168.1.1/32;"))
+      text("10.0.0.9", "192.168.1.1").contains("imgctl start --allow-network 192.168.1.1/32 &&"))
     #expect(
       text("fd00::1", "192.168.1.1", isOfService: true).contains(
         "set IMGCTL_ALLOW_NETWORK=192.168.1.1/32,fd00::1/128 in /etc/default/imgctl, beside what it has there; "
@@ -137,7 +154,7 @@ import Testing
   {
     let blocked = Failure(
       stage: .fetch, code: .blockedAddress,
-      detail: "10.0.0.1 is refused: private; to permit it: imgctl stop, then imgctl start")
+      detail: "10.0.0.1 is refused: private; to permit it: imgctl stop && imgctl start")
     #expect(blocked.sentence == "10.0.0.1 is refused: private")
     let output = Output(descriptor: 1)
     let service = CommandContext(
@@ -319,7 +336,7 @@ extension Failure {
     ),
     (
       Wait(.captive, host: "h", code: .tlsFailure),
-      "many hosts answer with foreign certificates (a login page of the network? or imgctl stop; imgctl start "
+      "many hosts answer with foreign certificates (a login page of the network? or imgctl stop && imgctl start "
         + "--ca-file FILE); trying h"
     ),
     (

@@ -162,7 +162,7 @@ import Testing
     let failure = try #require(end.failure)
     #expect(failure.code == .proxyFailure)
     #expect(failure.detail.contains("127.0.0.1:\(proxy.port)"))
-    let advice = "; for another one: imgctl stop, then imgctl start --proxy URL"
+    let advice = "; for another one: imgctl stop && imgctl start --proxy URL"
     #expect(failure.detail.hasSuffix(advice))
   }
 

@@ -130,6 +130,9 @@ package struct StopCommand: Command {
     ],
     examples: [.init("imgctl stop", "Waiting URLs continue at the next start.")])
 
+  /// How long a coordinator may take to end when it has no connection any more.
+  private static let patience = Duration.seconds(10)
+
   package init(_ arguments: ArgumentReader) throws(UsageError) {
     isJSON = arguments.contains(.json)
   }
@@ -157,9 +160,15 @@ package struct StopCommand: Command {
   ///   settings.
   private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
     do {
-      let client = try context.runningCoordinator()
+      let client = try context.runningCoordinator(patience: .zero)
       let dataDirectory = try client.answer(.status).dataDirectory
       try client.stop()
+      // It owns the data directory for a moment after its connections have ended.
+      if let process = try context.coordinatorProcess(),
+        process.processID == client.coordinatorProcessID
+      {
+        _ = try process.hasEnded(within: Self.patience)
+      }
       return (
         true, DirectorySpelling.areSame(dataDirectory, context.settings.dataDirectory)
       )
@@ -393,7 +402,7 @@ struct StartReport: Encodable {
     }
     guard isOfService else {
       return
-        "to change them: imgctl stop, then imgctl start, with the same flags; end gateways before, because "
+        "to change them: imgctl stop && imgctl start, with the same flags; end gateways before, because "
         + "they start a coordinator again"
     }
     let settings = differences.compactMap { try? Setting(keptAs: $0.flag) }

@@ -298,7 +298,7 @@ private struct ConfigEffect {
       lines.append("the running coordinator (process \(processID)) has now: \(typed)")
     }
     if !pending.isEmpty {
-      lines.append("at the next start (imgctl stop, then imgctl start): \(flags(pending))")
+      lines.append("at the next start (imgctl stop && imgctl start): \(flags(pending))")
     }
     try context.answer(
       JSONObject([
@@ -383,7 +383,7 @@ package struct LimitsCommand: Command {
       }
       throw UsageError(
         "\(setting.option.flag) cannot change while the coordinator runs: imgctl config set "
-          + "\(flag), then imgctl stop and imgctl start; of a service: "
+          + "\(flag), then imgctl stop && imgctl start; of a service: "
           + ServiceAdvice.change(
             "\(setting.option.environmentVariable)=\(setting.option.placeholder == nil ? "yes" : value ?? "")"
           ))

@@ -54,14 +54,25 @@ package struct CancelCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     let isFull = context.isStoreFull
     return try context.change(jobs, .cancel, isJSON: isJSON) { status in
-      let sentence =
-        "job \(status.job) cancelled: \(status.done) done, \(status.failed) failed, "
-        + "\(status.cancelled) cancelled; to continue it: imgctl retry \(status.job)"
+      let sentence = Self.text(of: status)
       guard isFull, status.done > 0, status.pinPolicy != .untilExported else { return sentence }
       return sentence
         + "\nthe store is full, and may evict what the job has made; to keep it: imgctl export "
         + "\(status.job) DIR"
     }
+  }
+
+  /// - Parameter status: of the job after it was cancelled.
+  static func text(of status: ImageJob) -> String {
+    let retry = "imgctl retry \(status.job)"
+    // URLs that are being fetched end as cancelled, or are done.
+    let isContinued = status.cancelled + status.retryable > 0 || status.finished < status.total
+    let advice =
+      isContinued
+      ? "; to continue it: \(retry)"
+      : status.failed > 0 ? "; to repeat its failures: \(retry) --all" : ""
+    return "job \(status.job) cancelled: \(status.done) done, \(status.failed) failed, "
+      + "\(status.cancelled) cancelled\(advice)"
   }
 }
 

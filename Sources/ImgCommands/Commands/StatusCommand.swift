@@ -278,8 +278,8 @@ struct ClusterScreen {
   private static func text(of size: CacheSize) -> String {
     let disk = size.diskByteCount.map { ShortageText.ofDisk($0, budget: size.budgetByteCount) }
     return HumanText.count(size.recordCount, of: "record")
-      + ", \(HumanText.size(size.occupiedByteCount)) of "
-      + HumanText.size(size.effectiveBudgetByteCount)
+      + ", \(HumanText.size(size.occupiedByteCount))"
+      + (disk == nil ? " of \(HumanText.size(size.effectiveBudgetByteCount))" : "")
       + (size.autoOriginalByteCount == 0
         ? "" : ", of it \(HumanText.size(size.autoOriginalByteCount)) originals kept by auto")
       + (disk.map { "; \($0)" } ?? "")

@@ -41,7 +41,9 @@ package struct SubmitCommand: Command {
       + "wait for room.")
   private static let noPin = OptionDescription(
     "--no-pin",
-    help: "Do not wait for room in the store: what the job stores later may replace what it stored before.")
+    help:
+      "Do not wait for room in the store: what the job stores later may replace what it stored before."
+  )
   private static let infoOnly = OptionDescription(
     "--info-only",
     help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "

@@ -167,7 +167,7 @@ package struct ShortageText: Sendable {
       remedies.append(
         isOfService
           ? ServiceAdvice.change("IMGCTL_STORE_BUDGET=\(sensibleBudget)")
-          : "imgctl stop, then imgctl start --store-budget \(sensibleBudget)")
+          : "imgctl stop && imgctl start --store-budget \(sensibleBudget)")
     }
     if status.pinPolicy != .none {
       remedies.append("imgctl unpin \(status.job), to keep only what comes last")
@@ -224,7 +224,7 @@ package struct WaitText: Sendable {
     case .otherJobs: "more urgent jobs run first"
     case .offline: offlineReason(wait.detail ?? "no host can be resolved or connected to")
     case .captive where wait.code == .tlsFailure:
-      "many hosts answer with foreign certificates (a login page of the network? or imgctl stop; imgctl start "
+      "many hosts answer with foreign certificates (a login page of the network? or imgctl stop && imgctl start "
         + "--ca-file FILE)\(course)"
     case .captive: "many hosts answer with web pages (a login page of the network?)\(course)"
     case .bandwidth: "transfers from \(wait.host ?? "all hosts") are held by \(wait.detail ?? "")"

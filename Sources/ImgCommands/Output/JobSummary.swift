@@ -99,7 +99,7 @@ package struct RemedyTerms: Sendable {
         + "\(ServiceAdvice.restart); imgctl retry \(job) --all"
     }
     let options = values.map { "\(flag) \($0)" }.joined(separator: " ")
-    return "to \(purpose): imgctl stop; imgctl start \(options); imgctl retry \(job) --all"
+    return "to \(purpose): imgctl stop && imgctl start \(options) && imgctl retry \(job) --all"
       + (isReplaced
         ? "; imgctl start replaces the kept ones, so give those that imgctl config show lists, too"
         : "")
@@ -254,7 +254,7 @@ package struct FailureReport: Sendable {
 
 /// What makes certificates trusted that were refused.
 enum CertificateAdvice {
-  static let restart = "to trust another authority: imgctl stop; imgctl start --ca-file FILE"
+  static let restart = "to trust another authority: imgctl stop && imgctl start --ca-file FILE"
   static let condition = "the file replaces the authorities of the system"
 
   /// For a picture that was loaded alone; `nil` for other failures.

@@ -197,7 +197,7 @@ struct LocalFiles: Sendable {
     guard let root = roots.min(by: { $0.utf8.count < $1.utf8.count }) else {
       throw Self.failure(
         .blockedPath,
-        "\(path) is not below an allowed directory; imgctl stop, then imgctl start "
+        "\(path) is not below an allowed directory; imgctl stop && imgctl start "
           + "--allow-directory DIR allows one")
     }
     do throws(SystemError) {
