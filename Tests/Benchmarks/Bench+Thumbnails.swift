@@ -16,12 +16,12 @@ extension Bench {
   func measureThumbnails(into report: inout Report) throws {
     var (whole, bare): ([ClusterPass], [ClusterPass]) = ([], [])
     // So that the first round finds both programs and pictures in memory.
-    _ = try makeBare()
+    _ = try pass(of: decoding)
     for round in 1...options.rounds {
       try note("thumbnails, round \(round) of \(options.rounds)")
-      if round.isMultiple(of: 2) { bare.append(try makeBare()) }
+      if round.isMultiple(of: 2) { bare.append(try pass(of: decoding)) }
       whole.append(try pass("round-\(round)", list: options.listPath))
-      if !round.isMultiple(of: 2) { bare.append(try makeBare()) }
+      if !round.isMultiple(of: 2) { bare.append(try pass(of: decoding)) }
     }
     let count = Double(decoding.pictureCount)
     let submit = "imgctl submit --wait LIST (\(decoding.pictureCount) URLs, new store)"
@@ -43,16 +43,16 @@ extension Bench {
     add("coordinator", \.coordinator)
     add("origin", \.origin)
     add("processor, libvips alone", bare.map { each($0.processorTime.decoders) }, "ms each", alone)
-    let shares = zip(whole, bare).map { whole, bare in
-      let time = whole.processorTime
-      return bare.processorTime.decoders / (time.workers + time.decoders + time.coordinator)
-    }
+    let shares = zip(whole, bare).map { $1.processorTime.cluster / $0.processorTime.cluster }
     add("ratio by processor time", shares, "", "the processor times, pair by pair")
   }
 
-  private func makeBare() throws -> ClusterPass {
+  /// The decoding alone, by one thread a core.
+  ///
+  /// - Parameter count: `nil` for each picture once.
+  func pass(of decoding: BareDecoding, count: Int? = nil) throws -> ClusterPass {
     let before = try ProcessorTime.seconds(of: ThisProcess.processID)
-    let duration = try decoding.run(threadCount: ThisProcess.coreCount)
+    let duration = try decoding.run(threadCount: ThisProcess.coreCount, count: count)
     let after = try ProcessorTime.seconds(of: ThisProcess.processID)
     return ClusterPass(
       seconds: duration.inSeconds,
@@ -201,7 +201,7 @@ extension Bench {
   }
 }
 
-/// One list of `imgctl submit --wait` on a cluster of its own.
+/// One list of `imgctl submit --wait` on a cluster of its own, or its decoding alone.
 struct ClusterPass {
   let seconds: Double
   let processorTime: ProcessorTime

@@ -61,7 +61,9 @@ struct Cluster {
     return ProcessorTime(
       workers: try status.workers.compactMap(\.processID)
         .reduce(0) { try $0 + ProcessorTime.seconds(of: $1) },
-      decoders: try decoders().reduce(0) { $0 + $1.processorSeconds },
+      // Those that were replaced have ended: children of the coordinator, as are the workers, which live.
+      decoders: try decoders().reduce(0) { $0 + $1.processorSeconds }
+        + ProcessorTime.secondsOfEndedChildren(of: status.processID),
       coordinator: try ProcessorTime.seconds(of: status.processID),
       origin: try ProcessorTime.seconds(of: originProcessID))
   }
@@ -117,20 +119,33 @@ struct ProcessorTime {
   let coordinator: Double
   let origin: Double
 
+  /// What imgctl itself took.
+  var cluster: Double { workers + decoders + coordinator }
+
   static func - (later: Self, earlier: Self) -> Self {
     ProcessorTime(
       workers: later.workers - earlier.workers, decoders: later.decoders - earlier.decoders,
       coordinator: later.coordinator - earlier.coordinator, origin: later.origin - earlier.origin)
   }
 
-  /// User and system time of a process, all its threads, since it began (proc(5), stat).
+  /// User and system time of a process, all its threads, since it began.
   static func seconds(of processID: Int32) throws -> Double {
+    try seconds(of: processID, in: 11...12)
+  }
+
+  /// User and system time of the children that a process has waited for.
+  static func secondsOfEndedChildren(of processID: Int32) throws -> Double {
+    try seconds(of: processID, in: 13...14)
+  }
+
+  /// - Parameter places: of the times among the fields of proc(5), stat, counted from the state.
+  private static func seconds(of processID: Int32, in places: ClosedRange<Int>) throws -> Double {
     let bytes = try FileIO.contents(of: "/proc/\(processID)/stat", upTo: 4_096)
     // What follows the program's name, which stands in brackets and may hold anything.
     let fields = String(decoding: bytes, as: UTF8.self).split(separator: ")").last?
       .split(separator: " ")
-    guard let fields, fields.count > 12, let user = Double(fields[11]),
-      let system = Double(fields[12])
+    guard let fields, fields.count > places.upperBound,
+      let user = Double(fields[places.lowerBound]), let system = Double(fields[places.upperBound])
     else { throw BenchError("/proc/\(processID)/stat cannot be read") }
     // USER_HZ, which is 100 on every Linux of today (time(7)).
     return (user + system) / 100

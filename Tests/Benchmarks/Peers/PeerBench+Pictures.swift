@@ -9,24 +9,32 @@ extension PeerBench {
 
   func smallFigures() throws -> [PeerFigure] {
     let list = try smallList(urlCount: bench.options.scaled(Self.smallURLCount))
-    return try figures(
-      .small, list, bench.decoding, besidePeer: .atLeast(2), besideDecoding: .atLeast(0.75))
+    return try figures(.small, list, bench.decoding, besidePeer: .atLeast(2))
   }
 
   /// A list beside img2dataset, and beside the decoding of its pictures alone.
   private func figures(
     _ row: PeerRow, _ list: PictureList, _ decoding: BareDecoding,
-    besidePeer: PeerFigure.Target, besideDecoding: PeerFigure.Target
+    besidePeer: PeerFigure.Target
   ) throws -> [PeerFigure] {
     let count = list.urls.count
+    var alone: [ClusterPass] = []
     let rounds = try rounds(of: list) {
-      try decoding.run(threadCount: ThisProcess.coreCount, count: count).inSeconds
+      alone.append(try bench.pass(of: decoding, count: count))
+      return alone[alone.count - 1].seconds
     }
     let pictures = "\(list.pictureCount) pictures"
+    let (limit, calls) = ("the same calls from memory", "decode, resize, encode in one process")
+    func milliseconds(_ pass: ClusterPass) -> Double {
+      pass.processorTime.cluster / Double(count) * 1_000
+    }
     return figuresBesidePeer(row, pictures, rounds, urlCount: count, target: besidePeer) + [
       figureBesideLimit(
-        row, pictures, rounds, urlCount: count, limit: "the same calls from memory",
-        target: besideDecoding, command: "decode, resize, encode in one process")
+        row, pictures, rounds, urlCount: count, limit: limit, target: nil, command: calls),
+      PeerFigure(
+        row, "processor time a picture", "ms", own: rounds.map { milliseconds($0.own) },
+        beside: limit, alone.suffix(rounds.count).map(milliseconds), target: .atMost(1.25),
+        command: "\(Self.submit(count)), all processes of imgctl : \(calls)"),
     ]
   }
 
@@ -85,7 +93,7 @@ extension PeerBench {
       "web", directory: directory, origin: origin,
       urlCount: bench.options.scaled(Self.smallURLCount))
     return try figures(
-      .web, list, decoding, besidePeer: .atLeast(2.4), besideDecoding: .atLeast(0.8))
+      .web, list, decoding, besidePeer: .atLeast(2.4))
       + [decoderFigure(list, decoding)]
   }
 
