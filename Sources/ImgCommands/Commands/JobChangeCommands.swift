@@ -78,7 +78,7 @@ package struct CancelCommand: Command {
 
 extension CommandContext {
   /// Whether the store is about to evict, as far as this process may read it. One that evicts stays above 70 % of
-  /// its budget.
+  /// its budget, less a record.
   fileprivate var isStoreFull: Bool {
     guard case .size(let size) = try? store.view() else { return false }
     return size.occupiedByteCount > size.effectiveBudgetByteCount / 3 * 2

@@ -46,7 +46,7 @@ struct Eviction {
   private static let maximumChances = 1_024
   /// The records with a second chance in this transaction.
   private var chances: Set<ContentKey> = []
-  /// The number of records between two checks of the size.
+  /// The number of records that are read at once.
   private static let sliceCount = 8
 
   /// - Parameters:
@@ -131,6 +131,8 @@ struct Eviction {
       }
       for entry in slice.entries
       where entry.pin == nil && newcomers?.keys.contains(entry.key) != true {
+        // No slice is removed as a whole: in a small store it is a large share.
+        guard try mustRemoveMore(transaction) else { return }
         try keepOrRemove(entry, transaction, &counters)
       }
       // Pinned records are at the end.
