@@ -111,16 +111,20 @@ extension Scheduler {
     of job: ActiveJob, at now: Instant, network: ByRoute<Wait?>
   ) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
+    var transfers: Set<TransferID> = []
     for lease in fetches.leases.all.values where lease.purpose != .lookup {
-      let shared = lease.transfer.flatMap { fetches.transfers[$0]?.leases } ?? []
-      let since = fetches.leases.oldestSince(of: shared) ?? lease.since
-      guard oldest.map({ since < $0.since }) ?? true,
-        work[lease.item]?.waiters.contains(where: { $0.isLine(of: job.id) }) == true
-      else { continue }
-      oldest = (lease, since)
+      guard work[lease.item]?.waiters.contains(where: { $0.isLine(of: job.id) }) == true else {
+        continue
+      }
+      let transfer = lease.transfer.flatMap { fetches.transfers[$0] }
+      if transfer?.holdsSlot == true, let id = lease.transfer { transfers.insert(id) }
+      let since = fetches.leases.oldestSince(of: transfer?.leases ?? []) ?? lease.since
+      if oldest.map({ since < $0.since }) ?? true { oldest = (lease, since) }
     }
     guard let (lease, since) = oldest else { return Wait(.lookingUp) }
-    return leaseWait(lease, since: since, at: now, network: network)
+    let wait = leaseWait(lease, since: since, at: now, network: network)
+    guard wait.kind == .transferring, let host = wait.host, transfers.count > 1 else { return wait }
+    return wait.explained("\(transfers.count) transfers are running, the first from \(host)")
   }
 
   /// What a fetch or a decode is at.

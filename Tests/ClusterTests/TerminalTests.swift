@@ -73,11 +73,14 @@ import Testing
     let job = try cluster.submit(
       ["https://a-host-with-a-long-name.example.invalid/picture.jpg"], "--delay", "1h", "--name",
       name)
+    try #require(try eventually { try cluster.status(of: job).wait != nil })
     for arguments in [["status"], ["status", "\(job)"], ["list"], ["limits"]] {
       let shown = try PseudoTerminal().run(arguments, in: cluster)
       #expect(shown.status == .exited(0))
       let lines = shown.text.split(separator: "\r\n")
       #expect(!lines.isEmpty && lines.allSatisfy { $0.count <= 80 }, "\(shown.text)")
+      guard arguments.count == 2 else { continue }
+      #expect(lines.contains { $0.hasPrefix("waiting: the job is delayed, start in ") })
     }
   }
 }

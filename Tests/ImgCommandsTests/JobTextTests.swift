@@ -306,6 +306,12 @@ extension Failure {
       "a transfer from example.org is running, for 0:12"
     ),
     (
+      Wait(
+        .transferring, host: "example.org",
+        detail: "56 transfers are running, the first from example.org", since: later(-12)),
+      "56 transfers are running, the first from example.org, for 0:12"
+    ),
+    (
       Wait(.decoding, host: "example.org", since: now.advanced(by: .milliseconds(-1_990))),
       "a picture of example.org is being decoded, for 0:01"
     ),

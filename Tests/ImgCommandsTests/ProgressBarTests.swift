@@ -107,6 +107,18 @@ extension ProgressBar {
     #expect(bar.plainLine.contains("0:50 left, 10.0 img/s"))
   }
 
+  @Test func `a reason that does not fit is told once if the whole job waits for it`() {
+    var bar = bar
+    let waits = [
+      Self.failing, Self.failing.beside(moreHosts: 2), Wait(.transferring, host: "example.org"),
+    ]
+    let isCut = waits.map { wait in
+      bar.update(status(done: 494, failed: 3, wait: wait), at: .seconds(18))
+      return [81, 80].map { bar.cutWait(columns: $0) == wait }
+    }
+    #expect(isCut == [[false, true], [false, false], [false, false]])
+  }
+
   @Test(arguments: [Wait.Kind.transferring, .slowLine, .bandwidth])
   func `the time of slow transfers counts for the rate`(kind: Wait.Kind) {
     var bar = ProgressBar(status(done: 10), at: .zero)
@@ -406,8 +418,8 @@ extension ProgressBar {
     below.add(job, besides: [Wait(.storePinned)])
     #expect(!below.rendered.contains("use up"), "the reason stands above the table")
     var beside = JobListing(at: WallTime(rawValue: 0))
-    beside.add(job, tellsRemedy: false)
-    #expect(beside.rendered.hasSuffix("pins use up the store\n"))
+    beside.add(job, tellsWait: false)
+    #expect(!beside.rendered.contains("use up"), "the reason stands beside the table")
   }
 
   @Test(arguments: [20, 40, 60, 72, 80, 120])

@@ -48,6 +48,20 @@ import Testing
     #expect(wait(job, in: cluster) == nil)
   }
 
+  @Test func `a job with several transfers tells how many run, and which is the first`() {
+    let cluster = ClusterModel.started()
+    let job = cluster.answeringLookups { $0.submit([url(1), url(1), url(2), url(3)]) }
+    let other = cluster.answeringLookups { $0.submit([url(4)]) }
+    stall(cluster)
+    let wait = wait(job, in: cluster)
+    #expect(wait?.kind == .transferring)
+    #expect(wait?.detail == "3 transfers are running, the first from example.com")
+    #expect(self.wait(other, in: cluster)?.detail == nil)
+    cluster.finish(url(1))
+    stall(cluster)
+    #expect(self.wait(job, in: cluster)?.reason == wait?.reason)
+  }
+
   // MARK: - Workers
 
   @Test func `without a worker a job and the cluster say why, and when the next one starts`() {

@@ -261,9 +261,9 @@ package struct JobListing {
 
   /// - Parameters:
   ///   - told: waits that stand above the table. A job that waits for the same has no text.
-  ///   - tellsRemedy: whether the reason of a wait comes with what can be done about it.
+  ///   - tellsWait: whether the row says what the job waits for, as far as there is room.
   package mutating func add(
-    _ status: ImageJob, besides told: [Wait] = [], tellsRemedy: Bool = true
+    _ status: ImageJob, besides told: [Wait] = [], tellsWait: Bool = true
   ) {
     let cells = [
       "\(status.job)", status.state.rawValue, "\(status.total)", "\(status.done)",
@@ -271,9 +271,9 @@ package struct JobListing {
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
     ]
     let wait = status.wait.flatMap { wait in
-      told.contains { $0.reason == wait.reason } ? nil : WaitText(wait, at: now)
+      !tellsWait || told.contains { $0.reason == wait.reason } ? nil : WaitText(wait, at: now)
     }
-    let waiting = wait.map { places.completed(tellsRemedy ? $0.text : $0.cause) } ?? ""
+    let waiting = wait.map { places.completed($0.text) } ?? ""
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))
   }
 

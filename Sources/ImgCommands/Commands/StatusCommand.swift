@@ -86,11 +86,16 @@ package struct StatusCommand: Command {
     }
     var table = JobListing(at: context.now, places: context.places)
     let shortage = ShortageText(status, isOfService: context.settings.isOfService)
-    table.add(status, tellsRemedy: shortage == nil)
+    table.add(status, tellsWait: false)
+    let waiting = status.wait.map { wait in
+      let text = WaitText(wait, at: context.now)
+      return "waiting: " + (shortage == nil ? text.text : text.cause)
+    }
     let failures = FailureReport(status, details, context.remedyTerms(for: status))
     try context.output.write(
       table.rendered(within: Output.columnCount)
-        + failures.counts.map { Self.wrapped(context.completed($0)) + "\n" }.joined())
+        + ([waiting].compactMap(\.self) + failures.counts)
+        .map { Self.wrapped(context.completed($0)) + "\n" }.joined())
     if let shortage { context.note(shortage.warning) }
     if let lost = lostCount.flatMap({ JobSummary.text(ofLost: $0, of: status) }) {
       context.note(lost + "\n")

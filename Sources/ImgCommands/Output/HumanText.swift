@@ -252,7 +252,7 @@ package struct WaitText: Sendable {
     case .resolving: "the address of \(host) is being looked up"
     case .connecting: "a connection to \(host) is being established"
     case .awaitingAnswer: "\(host) has not answered yet"
-    case .transferring: "a transfer from \(host) is running"
+    case .transferring: wait.detail ?? "a transfer from \(host) is running"
     case .decoding: "a picture of \(host) is being decoded"
     default: host
     }

@@ -110,13 +110,15 @@ struct JobFollower {
         context.redraw(line.erase())
         context.note(text)
       }
-      let wait = status.wait.flatMap { $0.isOfNetwork ? $0 : nil }
-      // A bar has no room for the remedy. Other lines have.
+      let wait =
+        status.wait.flatMap { $0.isOfNetwork ? $0 : nil }
+        ?? current.cutWait(columns: Terminal.messageColumns)
+      // A bar has no room for the remedy, or a long reason. Other lines have.
       if isOnTerminal, lines == nil, let wait, wait.reason != notedWait {
         context.redraw(line.erase())
         context.note("waiting: \(WaitText(wait, at: wall).text)\n")
       }
-      notedWait = wait?.reason
+      if status.wait == nil || wait != nil { notedWait = wait?.reason }
       let isPaused = status.state == .paused
       if isPaused, !wasPaused {
         context.redraw(line.erase())

@@ -42,8 +42,7 @@ package struct ProgressBar: Sendable {
   /// The line for a terminal with `columns`. If the facts do not fit, the last ones are omitted.
   /// The bar takes the remaining columns. The reason of a wait takes precedence over the bar.
   package func line(columns: Int) -> String {
-    var facts =
-      [percentage, "\(status.finished)/\(status.total)"] + details(tellsShortage: true)
+    var facts = self.facts
     func barRoom() -> Int {
       columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
     }
@@ -56,6 +55,17 @@ package struct ProgressBar: Sendable {
         ? text.prefix(columns - 1) + "…" : String(text.prefix(max(columns, 0)))
     }
     return "[\(bar(width: min(room, Self.barWidths.upperBound)))]  \(text)"
+  }
+
+  private var facts: [String] {
+    [percentage, "\(status.finished)/\(status.total)"] + details(tellsShortage: true)
+  }
+
+  /// The wait of the whole job whose reason a terminal with `columns` has no room for in one line; `nil` for none.
+  package func cutWait(columns: Int) -> Wait? {
+    guard let wait = wait.shown, wait.isOfWholeJob, facts.joined(separator: "  ").count > columns
+    else { return nil }
+    return wait
   }
 
   /// The line for a log or a pipe.
@@ -224,6 +234,11 @@ package struct SteadyWait: Sendable {
 extension Wait {
   /// Whether it is for one host among others.
   fileprivate var isOfHost: Bool { host != nil && !isOfNetwork }
+
+  /// Whether nothing of the job goes on until its end. What its hosts are at by turns would fill the terminal.
+  fileprivate var isOfWholeJob: Bool {
+    moreHosts == nil && [.noWorker, .journal, .hostFailing].contains(kind)
+  }
 
   /// Whether the job's transfers go on, and end when their bytes have arrived.
   fileprivate var isOfArrivals: Bool { [.transferring, .slowLine, .bandwidth].contains(kind) }

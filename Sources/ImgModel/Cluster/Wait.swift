@@ -60,7 +60,7 @@ package struct Wait: Hashable, Sendable, Fielded {
     case connecting
     /// The host has got a request, and not answered yet.
     case awaitingAnswer = "awaiting_answer"
-    /// Responses are in progress.
+    /// Responses are in progress. ``Wait/detail`` says how many if they are several.
     case transferring
     case decoding
     /// The journal records outcomes.
@@ -114,11 +114,11 @@ package struct Wait: Hashable, Sendable, Fielded {
   }
 
   /// What stays the same while the time of the next attempt changes, the host with which the network is tried, or the
-  /// number of transfers at once on a slow line.
+  /// number of transfers.
   package var reason: [String] {
     [
       kind.rawValue, isOfNetwork ? "" : host ?? "",
-      kind == .captive || kind == .slowLine ? "" : detail ?? "",
+      [.captive, .slowLine, .transferring].contains(kind) ? "" : detail ?? "",
       code?.rawValue ?? "", "\(httpStatus ?? 0)", "\(attempt ?? 0)",
     ]
   }
