@@ -333,13 +333,11 @@ extension Scheduler {
       fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
-    if failure.code == .timeout, failure.stage == .fetch, evidence == .none || evidence == .answer {
-      let time = max(now.instant - lease.since, .milliseconds(1)) / .seconds(1)
+    let time = max(now.instant - lease.since, .milliseconds(1))
+    if failure.isOfSlowLine(after: time, evidence) {
       let isAnswered = failure.httpStatus != nil || byteCount > 0
-      if fetches.repeatAfterTimeout(
-        id, rate: isAnswered ? Double(byteCount) / time : nil, begunAt: lease.since,
-        at: now.instant)
-      {
+      let rate = isAnswered ? Double(byteCount) / (time / .seconds(1)) : nil
+      if fetches.repeatAfterTimeout(id, rate: rate, begunAt: lease.since, at: now.instant) {
         return .retried
       }
     }
@@ -442,6 +440,23 @@ extension Scheduler {
 }
 
 extension Failure {
+  /// For so long a resolver waits for a reply (`RES_TIMEOUT` of resolver(3)): what fails earlier was answered.
+  private static let resolverTimeout = Duration.seconds(5)
+
+  /// Whether a slow line can be the reason.
+  ///
+  /// - Parameters:
+  ///   - time: that the transfer has taken.
+  ///   - evidence: what it shows of the network.
+  fileprivate func isOfSlowLine(after time: Duration, _ evidence: NetworkEvidence) -> Bool {
+    guard stage == .fetch else { return false }
+    return switch code {
+    case .timeout: evidence == .none || evidence == .answer
+    case .dnsFailure: time >= Self.resolverTimeout
+    default: false
+    }
+  }
+
   func explained(_ detail: String) -> Failure {
     Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: isRetryable, retryAt: retryAt,

@@ -437,6 +437,21 @@ import Testing
     #expect(cluster.endedJobs[job]?.counts.done == 300)
   }
 
+  @Test(arguments: [(1, true), (6, false)])
+  func `on a slow line a resolver that does not reply in time costs no attempt`(
+    seconds: Int, isLost: Bool
+  ) throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spreadURLs(0..<240)) }
+    pass(in: cluster) { _ in true }
+    #expect(cluster.counts(job)?.failed == 2, "before it was known")
+    for url in cluster.fetching { cluster.turn(url, slow: true) }
+    cluster.advance(by: .seconds(seconds))
+    let url = try #require(cluster.fetching.first)
+    cluster.finish(url, .failure(.dnsFailure), sign: .answered)
+    #expect(cluster.counts(job)?.failed == (isLost ? 3 : 2))
+  }
+
   @Test func `one slow host is no slow line`() {
     let cluster = ClusterModel.started(attempts: 1)
     let job = cluster.answeringLookups { cluster in

@@ -252,7 +252,7 @@ struct TransferSlots {
 /// A few slow hosts are not a slow line: others are fast meanwhile. Where slow hosts are alone, the window shrinks
 /// until so few transfers share the line that it cannot be the reason.
 struct CongestionWindow: Equatable {
-  /// A transfer that has timed out.
+  /// A transfer that has timed out, or whose resolver has.
   struct Timeout {
     let group: String
     let begunAt: Instant
@@ -319,7 +319,8 @@ struct CongestionWindow: Equatable {
     }
     spans.append(span)
     let fastCount = spans.reduce(load.fastCount) { $0 + $1.fastCount }
-    guard spans.reduce(0, { $0 + $1.timeoutCount }) > fastCount else { return false }
+    let timeoutCount = spans.reduce(timeout.rate == nil ? 1 : 0) { $0 + $1.timeoutCount }
+    guard timeoutCount > fastCount else { return false }
     if count(\.groups) >= Self.groupCount { shrink(load, at: now) }
     return size != nil
   }
