@@ -393,15 +393,27 @@ package struct Fetches {
     }
     let timeout = CongestionWindow.Timeout(
       group: HostGroup.name(of: transfer.host), begunAt: begunAt, rate: rate)
-    guard queue.timedOut(timeout, at: now), sources.takeSlowRepeat(of: transfer.source) else {
+    guard queue.timedOut(timeout, at: now), sources.takeRepeat(of: transfer.source) else {
       return false
     }
     repeatAttempt(id, at: now)
     return true
   }
 
-  /// The probe of a host has failed, or the line was too slow: its source waits with the others of the host, without
-  /// an attempt less. So many probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
+  /// No connection came about. If the host has answered before, it may be restarting: the source waits, without an
+  /// attempt less, but not for ever.
+  ///
+  /// - Returns: whether the source is tried again.
+  mutating func repeatUnconnected(_ id: TransferID, at now: Instant) -> Bool {
+    guard let transfer = transfers[id], queue.hasAnswered(transfer.host),
+      sources.takeRepeat(of: transfer.source)
+    else { return false }
+    repeatAttempt(id, at: now)
+    return true
+  }
+
+  /// A failure was not that of its URL: its source waits with the others of the host, without an attempt less. So many
+  /// probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
   mutating func repeatAttempt(_ id: TransferID, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
     sources.repeatAttempt(of: source, at: now)
@@ -448,7 +460,7 @@ package struct Fetches {
       return (host, isProbe && isOwn)
     }
     if isByRedirect || failure.httpStatus != nil {
-      queue.answered(host, begunAt: begunAt, at: now)
+      queue.answered(host, begunAt: begunAt, hasFailed: failure.isRetryable, at: now)
     }
     return nil
   }

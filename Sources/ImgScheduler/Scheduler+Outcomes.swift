@@ -346,11 +346,14 @@ extension Scheduler {
       fetches.noteEarlyAnswer(of: id, at: now.instant)
       return .final
     }
-    let isProbe = noteHealth(of: id, result, failure, begunAt: lease.since)
+    let ofHost = noteHealth(of: id, result, failure, begunAt: lease.since)
     if isOfLease { return .final }
     defer { failWaiting(forDown: transfer.host) }
-    if isProbe, failure.isRetryable, isForLines(transfer) {
+    if ofHost?.isProbe == true, failure.isRetryable, isForLines(transfer) {
       fetches.repeatAttempt(id, at: now.instant)
+      return .retried
+    }
+    if ofHost != nil, result.isUnconnected, fetches.repeatUnconnected(id, at: now.instant) {
       return .retried
     }
     return RetryVerdict(
@@ -396,17 +399,14 @@ extension Scheduler {
 
   /// A transfer's failure counts once, for the host that has given it a slot last.
   ///
-  /// - Returns: whether it was the probe of its URL's host.
+  /// - Returns: see ``Fetches/noteHealth(of:_:_:begunAt:at:)``.
   @discardableResult
   private mutating func noteHealth(
     of id: TransferID, _ result: FetchResults.Result, _ failure: Failure, begunAt: Instant
-  ) -> Bool {
-    guard
-      let (host, isProbe) = fetches.noteHealth(
-        of: id, result, failure, begunAt: begunAt, at: now.instant)
-    else { return false }
-    offerStale(of: host)
-    return isProbe
+  ) -> (host: String, isProbe: Bool)? {
+    let failed = fetches.noteHealth(of: id, result, failure, begunAt: begunAt, at: now.instant)
+    if let failed { offerStale(of: failed.host) }
+    return failed
   }
 
   /// Requests that wait for a host that is down fail at once, and viewers for whom its cooldown is too long.
@@ -436,6 +436,14 @@ extension Scheduler {
       last.retryAt = timeline.wall(pause.until)
     }
     return last
+  }
+}
+
+extension FetchResults.Result {
+  /// Whether the transfer had no connection, whatever its URL: a network was silent, or a host or a resolver refused.
+  fileprivate var isUnconnected: Bool {
+    guard case .failed(let failure, _) = outcome, failure.isOfHost else { return false }
+    return sign == .answered || sign == .silent || sign == .unrouted
   }
 }
 

@@ -22,9 +22,11 @@ import Testing
     return (cluster, job)
   }
 
-  private func finish(_ url: String, _ failure: Failure?, in cluster: ClusterModel) {
+  private func finish(
+    _ url: String, _ failure: Failure?, _ sign: NetworkSign? = nil, in cluster: ClusterModel
+  ) {
     if let failure {
-      cluster.finish(url, .failed(failure))
+      cluster.finish(url, .failed(failure), sign: sign)
     } else {
       cluster.transferred(url)
       cluster.finish(url)
@@ -42,13 +44,14 @@ import Testing
   /// - Parameter failure: of a URL that is fetched so many seconds after the start.
   /// - Returns: the seconds that it took.
   private func run(
-    _ job: JobID, in cluster: ClusterModel, failure: (_ url: String, _ second: Int) -> Failure?
+    _ job: JobID, in cluster: ClusterModel, sign: NetworkSign? = nil,
+    failure: (_ url: String, _ second: Int) -> Failure?
   ) -> Int {
     let start = cluster.now.instant
     func second() -> Int { Int((cluster.now.instant - start) / .seconds(1)) }
     while cluster.endedJobs[job] == nil, second() < 300 {
       if let url = cluster.fetching.first {
-        finish(url, failure(url, second()), in: cluster)
+        finish(url, failure(url, second()), sign, in: cluster)
       } else if let deadline = cluster.scheduler.deadline {
         cluster.advance(by: deadline - cluster.now.instant)
         cluster.answerLookups()
@@ -76,6 +79,41 @@ import Testing
       8..<(8 + seconds) ~= second ? Self.refused : nil
     }
     #expect(cluster.counts(job)?.done == 200)
+  }
+
+  @Test(arguments: [1, 2, 4, 9], [2, 10, 60])
+  func `an outage at the end of a list costs none of its lines`(lineCount: Int, seconds: Int) {
+    let (cluster, job) = cluster(lineCount: 20 + lineCount)
+    for number in 1...20 { finish(url(number), nil, in: cluster) }
+    _ = run(job, in: cluster, sign: .answered) { _, second in
+      second < seconds ? Self.refused : nil
+    }
+    #expect(cluster.counts(job)?.done == 20 + lineCount)
+  }
+
+  @Test func `lines that an outage breaks off at the end of a list are not lost to it`() {
+    let (cluster, job) = cluster(lineCount: 2)
+    let brokenOff = Failure(
+      stage: .fetch, code: .truncatedBody, httpStatus: 200, detail: "it broke off")
+    for number in 1...2 { finish(url(number), brokenOff, in: cluster) }
+    _ = run(job, in: cluster, sign: .answered) { _, second in second < 30 ? Self.refused : nil }
+    #expect(cluster.counts(job)?.done == 2)
+  }
+
+  @Test func `a line is given up that cannot be connected to while its host answers others`() {
+    let (cluster, job) = cluster(ratePerMinute: 60, lineCount: 200)
+    _ = run(job, in: cluster, sign: .answered) { line, _ in line == url(2) ? Self.refused : nil }
+    #expect(cluster.counts(job)?.done == 199)
+    #expect(cluster.fetchStarts.count { $0 == url(2) } == Source.repeatMaximum + 3)
+  }
+
+  @Test func `the few lines of a host that has never answered have their attempts, and no more`() {
+    let (cluster, job) = cluster(lineCount: 3)
+    let seconds = run(job, in: cluster, sign: .answered) { _, _ in Self.refused }
+    #expect(seconds < 5)
+    #expect(cluster.fetchStarts.count == 9)
+    let details = failures(of: job, 0..<3, in: cluster).map(\.detail)
+    #expect(details == Array(repeating: "\(Self.refused.detail), the last of 3 attempts", count: 3))
   }
 
   @Test func `the lines of a host that does not come back fail with one reason, in bounded time`() {

@@ -50,9 +50,9 @@ extension Source {
   /// How often a source is held while the network is only suspected. A host that is silent while others answer is not
   /// asked for ever.
   static let suspectedHoldMaximum = 2
-  /// How often an attempt is repeated because the line is slow: more often than the window of ``CongestionWindow``
-  /// halves until it is at its minimum.
-  static let slowRepeatMaximum = 10
+  /// How often an attempt is repeated: more often than the window of ``CongestionWindow`` halves until it is at its
+  /// minimum, and as often as opens the circuit breaker where the URL is alone at its host.
+  static let repeatMaximum = HostHealth.failureMaximum
 
   mutating func takeSuspectedHold(_ suspicion: Int) -> Bool {
     if suspectedHolds.suspicion != suspicion { suspectedHolds = (suspicion, 0) }
@@ -60,9 +60,9 @@ extension Source {
     return suspectedHolds.count <= Self.suspectedHoldMaximum
   }
 
-  mutating func takeSlowRepeat() -> Bool {
-    slowRepeatCount += 1
-    return slowRepeatCount <= Self.slowRepeatMaximum
+  mutating func takeRepeat() -> Bool {
+    repeatCount += 1
+    return repeatCount <= Self.repeatMaximum
   }
 }
 

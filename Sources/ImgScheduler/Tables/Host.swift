@@ -292,8 +292,10 @@ package struct Host {
   }
 
   /// The host has answered a transfer.
-  mutating func answered() {
-    health.answered()
+  ///
+  /// - Parameter failedAt: see ``HostHealth/answered(failedAt:)``.
+  mutating func answered(failedAt: Instant?) {
+    health.answered(failedAt: failedAt)
     probe = nil
     heldOrigin = nil
     isAnswerAwaited = false
@@ -382,6 +384,8 @@ package struct HostHealth: Equatable {
   /// Until when it is not asked, because it failed.
   private var openUntil: Instant?
   private(set) var lastFailure: Failure?
+  /// Whether it has ever answered, as far as that is remembered.
+  private(set) var hasAnswered = false
   private var failedAt: Instant?
   /// The newest command that has come, see ``wantProbe(for:isProbing:at:)``.
   private var lastCommand: CommandID?
@@ -417,11 +421,14 @@ package struct HostHealth: Equatable {
   }
 
   /// It has answered, with any status that is not a failure of the host.
-  mutating func answered() {
+  ///
+  /// - Parameter failedAt: when the transfer failed nevertheless, whose URL may ask again; `nil` if it did not.
+  mutating func answered(failedAt: Instant? = nil) {
+    hasAnswered = true
     failureCount = 0
     tripCount = 0
     lastFailure = nil
-    failedAt = nil
+    self.failedAt = failedAt
     openUntil = nil
     isProbeWanted = false
   }
@@ -468,7 +475,7 @@ package struct HostHealth: Equatable {
   /// to a host one after the other, with pauses between them.
   static let failureMemory = Duration.seconds(60)
 
-  /// Until when its failures in a row are remembered; `nil` when there are none.
+  /// Until when its failures in a row are remembered, or that it has answered; `nil` if no transfer has failed last.
   var failuresForgottenAt: Instant? { failedAt.map { $0 + Self.failureMemory } }
 
   /// Until when it is not asked; `nil` or past when it may be.

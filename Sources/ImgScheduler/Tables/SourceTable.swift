@@ -143,8 +143,8 @@ package struct Source {
   var lastFailure: Failure?
   /// How often it was held because the network was suspected, and when: see ``NetworkHealth/suspicion``.
   var suspectedHolds = (suspicion: 0, count: 0)
-  /// How often an attempt was repeated because the line is slow.
-  var slowRepeatCount = 0
+  /// How often an attempt was repeated because the line is slow, or because its host may be restarting.
+  var repeatCount = 0
   /// When the first of them failed.
   var firstFailedAt: Instant?
   /// When it may be queued again; `nil` when it may be now.
@@ -313,8 +313,10 @@ package struct SourceTable {
     change(id) { $0.takeSuspectedHold(suspicion) }
   }
 
-  /// The same for an attempt that is repeated because the line is slow.
-  mutating func takeSlowRepeat(of id: SourceID) -> Bool { change(id) { $0.takeSlowRepeat() } }
+  /// Whether an attempt of the source may be repeated once more for a reason that is not the URL's.
+  ///
+  /// - Precondition: the source has not ended.
+  mutating func takeRepeat(of id: SourceID) -> Bool { change(id) { $0.takeRepeat() } }
 
   /// A transfer of the source has failed because of the network: it is tried again, however often, when that works.
   /// The time of its attempts begins again.
@@ -331,8 +333,8 @@ package struct SourceTable {
     }
   }
 
-  /// A transfer of the source has failed that was the probe of its host, or for which the line was too slow. That was
-  /// no attempt of the source.
+  /// A transfer of the source has failed that was the probe of its host, for which the line was too slow, or whose host
+  /// may be restarting. That was no attempt of the source.
   ///
   /// - Precondition: the source has not ended.
   mutating func repeatAttempt(of id: SourceID, at now: Instant) {

@@ -351,11 +351,18 @@ package struct TransferQueue {
   // MARK: - Health
 
   /// The host has answered a transfer.
-  mutating func answered(_ host: String, begunAt: Instant, at now: Instant) {
+  ///
+  /// - Parameter hasFailed: whether the transfer has failed nevertheless.
+  mutating func answered(
+    _ host: String, begunAt: Instant, hasFailed: Bool = false, at now: Instant
+  ) {
     guard let id = ids[host] else { return }
     setResponsive(now - begunAt <= Self.responsiveTime, id)
-    change(id, at: now) { $0.answered() }
+    change(id, at: now) { $0.answered(failedAt: hasFailed ? now : nil) }
   }
+
+  /// Whether the host has ever answered, as far as that is remembered.
+  func hasAnswered(_ host: String) -> Bool { read(host) { $0.health.hasAnswered } ?? false }
 
   /// An outage has ended: of the lines of each host one alone shows whether it answers, before the others follow.
   mutating func awaitAnswers(of route: NetworkRoute, at now: Instant) {
