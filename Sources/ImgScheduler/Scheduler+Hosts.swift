@@ -267,7 +267,9 @@ extension Scheduler {
     of item: WorkID, for cooldown: Cooldown, of host: String
   ) -> Bool {
     let remaining = cooldown.until - now.instant
-    let isRefused = { (waiter: Waiter) in waiter.maximumRetryAfter.map { $0 < remaining } ?? false }
+    let isRefused = { (waiter: Waiter) in
+      waiter.maximumRetryAfter.map { $0 < remaining } ?? cooldown.isWithoutConnection
+    }
     let held = work.item(item)
     guard held.waiters.contains(where: isRefused) else { return false }
     let failure = failure(of: held, for: cooldown, of: host)

@@ -27,7 +27,8 @@ extension Scheduler {
     case .failed(let failure, let byteCount):
       if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
-      if verdict == .held {
+      // Viewers have the reason at once, and may ask again: a wait would show nothing more.
+      if verdict == .held || verdict == .retried && result.isUnconnected {
         let failure = networkFailure(failure, of: work.item(item).host)
         dismissViewers(of: item, with: failure) { _ in true }
         if work.item(item).waiters.isEmpty { discard(item) } else { routeMiss(item) }
@@ -370,7 +371,7 @@ extension Scheduler {
   }
 
   /// Whether the URL of a transfer waits for the network, and does not lose an attempt. While that only seems
-  /// to be the reason, URLs of viewers go on as ever.
+  /// to be the reason, failures of what viewers wait for count as ever.
   private mutating func mayHold(_ transfer: LeasedTransfer) -> Bool {
     let network = networks[fetches.queue.route(to: transfer.host)]
     return (network.outage != nil || isForLines(transfer))

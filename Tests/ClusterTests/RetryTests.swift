@@ -54,6 +54,16 @@ import Testing
     #expect(try cluster.imgctl("failures", "\(job)").output.contains("the last of 3 attempts"))
   }
 
+  @Test func `get and info fail at the first attempt if no connection comes about`() throws {
+    origin.stop()
+    for command in ["get", "info"] {
+      let refused = try cluster.imgctl(command, origin.baseURL + "/a")
+      #expect(refused.exitCode == 1)
+      #expect(refused.messages.contains("connect_failure: Failed to connect to "))
+      #expect(!refused.messages.contains("attempts"))
+    }
+  }
+
   @Test func `a job that waits for a host reports it with the time of the next attempt`() throws {
     origin.serve("/a", .statuses([503, 200], body: picture, retryAfter: "600"))
     let job = try cluster.submit([origin.baseURL + "/a"])

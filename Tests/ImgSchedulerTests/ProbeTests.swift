@@ -358,6 +358,48 @@ import Testing
     #expect(cluster.isIdle)
   }
 
+  private static let refused = Failure(
+    stage: .fetch, code: .connectFailure, detail: "the connection was refused")
+
+  @Test(arguments: [NetworkSign.answered, .silent])
+  func `a viewer fails at once if no connection comes about`(sign: NetworkSign) {
+    let cluster = ClusterModel.started(attempts: 3)
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
+    let job = cluster.answeringLookups { $0.submit([url(1)]) }
+    cluster.finish(url(1), .failed(Self.refused), sign: sign)
+    #expect(cluster.answers[viewer] == .failed(Self.refused))
+    #expect(cluster.fetching.isEmpty && cluster.counts(job)?.finished == 0)
+    cluster.advance(by: .seconds(60))
+    #expect(cluster.finished().counts(job)?.done == 1)
+    #expect(cluster.fetchStarts.count == 2)
+    #expect(cluster.isIdle)
+  }
+
+  @Test func `a viewer has its attempts if the connection broke off`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    let viewer = cluster.answeringLookups { $0.view(url(1)) }
+    cluster.finish(url(1), .failed(Self.refused))
+    #expect(cluster.answers[viewer] == nil)
+    cluster.advance(by: .seconds(60))
+    #expect(cluster.finished().answers[viewer] == .fetchedSample)
+  }
+
+  @Test func `no viewer waits for the cooldown of a host that cannot be connected to`() throws {
+    let cluster = ClusterModel.started(attempts: 3)
+    failOften(cluster)
+    let viewers = (1...3).map { cluster.view(url($0)) }
+    cluster.answerLookups()
+    #expect(cluster.fetchStarts == [url(1)])
+    cluster.finish(url(1), .failed(Self.refused), sign: .answered)
+    #expect(cluster.answers[viewers[0]] == .failed(Self.refused))
+    for viewer in viewers.dropFirst() {
+      let failure = try failure(viewer, in: cluster)
+      #expect(failure.code == .connectFailure && failure.retryAt != nil)
+      #expect(failure.detail.hasSuffix("its last failure: the connection was refused"))
+    }
+    #expect(cluster.isIdle)
+  }
+
   @Test func `a viewer waits for a host that fails, if that is not too long`() throws {
     let cluster = ClusterModel.started(attempts: 3)
     failOften(cluster)

@@ -347,4 +347,10 @@ enum Cooldown {
     case .outage(let outage): outage.until
     }
   }
+
+  /// Whether the host cannot be connected to: no viewer waits for it, however patient.
+  var isWithoutConnection: Bool {
+    guard case .outage(let outage) = self else { return false }
+    return outage.failure.code == .connectFailure || outage.failure.code == .dnsFailure
+  }
 }
