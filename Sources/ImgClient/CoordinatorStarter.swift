@@ -17,6 +17,8 @@ package final class CoordinatorStarter: Sendable {
     var connection: OwnedDescriptor?
     /// The coordinator that the process was last told of.
     var coordinator: Int32?
+    /// Why no coordinator could be started last; `nil` if one was. Each new reason is told once.
+    var refusal: String?
   }
 
   /// Where the process has its end of the connection.
@@ -41,7 +43,7 @@ package final class CoordinatorStarter: Sendable {
   /// - Parameters:
   ///   - executable: a program that calls ``serve(_:)`` if ``isRequested()``.
   ///   - arguments: its settings.
-  ///   - note: takes a line for the log if the process ends.
+  ///   - note: takes a line for the log if the process ends, or starts none.
   package init(
     executable: String, arguments: [String], note: @escaping @Sendable (String) -> Void
   ) throws(SystemError) {
@@ -60,14 +62,21 @@ package final class CoordinatorStarter: Sendable {
         (parent: theirs.rawValue, child: Self.descriptor),
       ], isDetached: true)
     self.note = note
-    state = Mutex(State(connection: ours, coordinator: nil))
+    state = Mutex(State(connection: ours, coordinator: nil, refusal: nil))
   }
 
   /// Has a coordinator started if none answers. Blocks.
   ///
   /// - Returns: why none could be started; `nil` if one answers.
   func start() -> String? {
-    state.withLock { state in ask(&state) }
+    state.withLock { state in
+      let refusal = ask(&state)
+      if let refusal, refusal != state.refusal, refusal != Self.endMessage {
+        note("no coordinator was started: \(refusal)")
+      }
+      state.refusal = refusal
+      return refusal
+    }
   }
 
   /// Tells the process of a coordinator that answers, unless it knows that one. If the coordinator dies,

@@ -78,6 +78,10 @@ package enum GatewayMain {
     let address = server.address.printedText
     note("serving at \(address)")
     note("sandbox: \(protections)")
+    if starter == nil, !settings.isMock {
+      let reason = places.autostart == nil ? "the socket is that of a service" : "--autostart is no"
+      note("starts no coordinator: \(reason)")
+    }
     if settings.isJSON {
       // The address is that of the page in a browser, with a slash at its end; or `unix:` and the path of a
       // socket. The schema is that of the JSON of commands.

@@ -218,6 +218,12 @@ package struct OtherProcess: ~Copyable, Sendable {
     self.processID = processID
   }
 
+  /// The name of the program, of at most 15 bytes (proc_pid_comm(5)); `nil` if there is no such process.
+  package static func name(of processID: Int32) -> String? {
+    let bytes = try? FileIO.contents(of: "/proc/\(processID)/comm", upTo: 64)
+    return bytes.map { String(decoding: $0.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self) }
+  }
+
   /// Sends a signal. Does nothing if the process has ended.
   ///
   /// - Throws: EPERM for another user's process.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import ImgClient
 import ImgModel
@@ -127,6 +128,25 @@ struct CoordinatorStartTests {
         "imggateway: the process that starts coordinators for this one has ended"))
     try fixture.cluster.start()
     #expect(try await fixture.image("/b").status == 200)
+  }
+
+  @Test func `stop names a connected gateway, whose log tells why it starts no coordinator`()
+    async throws
+  {
+    let fixture = try GatewayFixture([], ["AUTOSTART": "yes"])
+    let (picture, cluster) = (fixture.picture, fixture.cluster)
+    fixture.origin.fallback = { _, _ in .body(picture) }
+    #expect(try await fixture.image("/a").status == 200)
+    let stop = try cluster.imgctl("stop")
+    #expect(
+      stop.messages.contains(
+        "the gateway (process \(fixture.gateway.run.processID)) goes on, and starts a coordinator when it needs one"
+      ), "\(stop.messages)")
+    try FileManager.default.moveItem(
+      atPath: cluster.dataDirectory, toPath: cluster.dataDirectory + "-moved")
+    for _ in 1...2 { #expect(try await fixture.image("/b").status == 503) }
+    let reason = "imggateway: no coordinator was started: the data directory "
+    #expect(try fixture.gateway.run.messages().components(separatedBy: reason).count == 2)
   }
 
   private func starter(of fixture: GatewayFixture) throws -> WatchedProcess {

@@ -111,7 +111,10 @@ struct ConfinementTests {
     #expect(status["NoNewPrivs"] == "1")
     #expect(status["Seccomp"] == "2")
     #expect(try Self.excessCapabilities(in: status) == 0)
-    #expect(try fixture.gateway.run.messages().contains("imggateway: sandbox: seccomp, "))
+    let messages = try fixture.gateway.run.messages()
+    #expect(messages.contains("imggateway: sandbox: seccomp, "))
+    let sentence = "imggateway: starts no coordinator: --autostart is no\n"
+    #expect(messages.contains(sentence) == (autostart == "no"))
   }
 
   @Test func `a confined gateway removes the socket that it listens at`() async throws {

@@ -60,7 +60,7 @@ import Testing
     let connection = try #require(parts.clients.all.first)
     let requests = [client.newRequest(), client.newRequest()]
     for request in requests {
-      parts.clients.send(.stopping(request), to: connection)
+      parts.clients.send(.stopping(request, clients: []), to: connection)
     }
     #expect(connection.channel.hasUnsent)
     #expect(!connection.wantsTurn)
@@ -68,7 +68,7 @@ import Testing
     parts.clients.flush()
     #expect(!connection.channel.hasUnsent)
     for request in requests {
-      #expect(try client.next() == .stopping(request))
+      #expect(try client.next() == .stopping(request, clients: []))
     }
   }
 

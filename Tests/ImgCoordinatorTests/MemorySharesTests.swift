@@ -76,7 +76,7 @@ import Testing
     let connection = try #require(parts.clients.all.first)
     var unreadCount = 0
     while !parts.clients.isBehind(connection) {
-      parts.clients.send(.stopping(request), to: connection)
+      parts.clients.send(.stopping(request, clients: []), to: connection)
       parts.clients.flush()
       unreadCount += 1
     }
@@ -85,7 +85,7 @@ import Testing
       tellChanges()
     }
     #expect(memory.hasChanges)
-    for _ in 0..<unreadCount { #expect(try client.next() == .stopping(request)) }
+    for _ in 0..<unreadCount { #expect(try client.next() == .stopping(request, clients: [])) }
     tellChanges()
     #expect(try client.next() == .memoryShare(request, byteCount: 80 << 20))
     #expect(!memory.hasChanges)

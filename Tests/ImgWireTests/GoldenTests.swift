@@ -455,7 +455,7 @@ enum GoldenMessages {
       "forgotten": .forgotten(request),
       "detached": .detached(request),
       "sweeping": .sweeping(request),
-      "stopping": .stopping(request),
+      "stopping": .stopping(request, clients: [4711]),
     ]
   }
 

@@ -191,10 +191,12 @@ package final class Client {
 extension Client {
   /// Asks the coordinator to finish what runs and to leave.
   ///
-  /// - Returns: when it has left.
-  package func stop() throws(ClientError) {
-    try answer(.stop)
+  /// - Returns: when it has left, the processes of the gateways that were connected.
+  @discardableResult
+  package func stop() throws(ClientError) -> [Int32] {
+    let others = try answer(.stop)
     try waitUntilClosed()
+    return others.filter { OtherProcess.name(of: $0) == "imggateway" }
   }
 
   /// Makes the coordinator fetch pictures again that it remembers as missing.

@@ -37,17 +37,20 @@ extension CoordinatorRequest where Answer == ClusterStatus {
   }
 }
 
+extension CoordinatorRequest where Answer == [Int32] {
+  /// Asks the coordinator to finish what runs and to leave. The next coordinator is not asked. The answer has the
+  /// processes of the other clients.
+  static var stop: Self {
+    Self(Exchange(isRepeatable: false) { .stop($0) }) {
+      if case .stopping(_, let clients) = $0 { clients } else { nil }
+    }
+  }
+}
+
 extension CoordinatorRequest where Answer == Void {
   /// Starts the removal of what has expired from the store. A worker removes it in its pauses.
   package static var sweep: Self {
     Self(Exchange { .sweep($0) }) { if case .sweeping = $0 { () } else { nil } }
-  }
-
-  /// Asks the coordinator to finish what runs and to leave. The next coordinator is not asked.
-  static var stop: Self {
-    Self(Exchange(isRepeatable: false) { .stop($0) }) {
-      if case .stopping = $0 { () } else { nil }
-    }
   }
 
   /// Makes the coordinator fetch pictures again that it remembers as missing.

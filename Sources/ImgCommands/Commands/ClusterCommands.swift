@@ -94,7 +94,7 @@ package struct StartCommand: Command {
     case .starting: return false
     case .failed(let reason):
       // It would only retry for a while and then exit by itself.
-      if wasStarted { try? client.stop() }
+      if wasStarted { _ = try? client.stop() }
       throw ClientError.notStarted(
         reason: "no worker can be started: \(reason); its log is \(context.settings.logPath)")
     }
@@ -138,7 +138,7 @@ package struct StopCommand: Command {
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
-    let (wasRunning, isOfTheseSettings) = try stop(in: context)
+    let (wasRunning, isOfTheseSettings, gateways) = try stop(in: context)
     let waitingCount = isOfTheseSettings ? waitingCount(in: context) : nil
     if isJSON {
       try context.output.write(
@@ -150,19 +150,26 @@ package struct StopCommand: Command {
         context.note("; \(HumanText.count(count, of: "URL")) \(verb) for the next start")
       }
       context.note("\n")
+      for gateway in gateways {
+        context.note(
+          "the gateway (process \(gateway)) goes on, and starts a coordinator when it needs one; if it may not, its "
+            + "log says so\n")
+      }
     } else {
       context.note("\(context.absence)\n")
     }
     return .success
   }
 
-  /// - Returns: whether a coordinator ran, and whether its jobs are in the journal of these
-  ///   settings.
-  private func stop(in context: CommandContext) throws -> (Bool, isOfTheseSettings: Bool) {
+  /// - Returns: whether a coordinator ran, whether its jobs are in the journal of these settings, and the processes
+  ///   of connected gateways.
+  private func stop(
+    in context: CommandContext
+  ) throws -> (Bool, isOfTheseSettings: Bool, gateways: [Int32]) {
     do {
       let client = try context.runningCoordinator(patience: .zero)
       let dataDirectory = try client.answer(.status).dataDirectory
-      try client.stop()
+      let gateways = try client.stop()
       // It owns the data directory for a moment after its connections have ended.
       if let process = try context.coordinatorProcess(),
         process.processID == client.coordinatorProcessID
@@ -170,13 +177,13 @@ package struct StopCommand: Command {
         _ = try process.hasEnded(within: Self.patience)
       }
       return (
-        true, DirectorySpelling.areSame(dataDirectory, context.settings.dataDirectory)
+        true, DirectorySpelling.areSame(dataDirectory, context.settings.dataDirectory), gateways
       )
     } catch let error as ClientError where error.meansNoneRuns {
-      return (false, false)
+      return (false, false, [])
     } catch let error as ClientError where error.meansNoListener {
       guard try stopOwner(in: context) else { throw error }
-      return (true, true)
+      return (true, true, [])
     }
   }
 

@@ -220,7 +220,8 @@ final class ClusterRequests {
   }
 
   func stop(_ request: RequestID, for client: ClientConnection) {
-    clients.send(.stopping(request), to: client)
+    let others = Set(clients.all.map(\.processID)).subtracting([client.processID])
+    clients.send(.stopping(request, clients: others.sorted()), to: client)
     log.note("process \(client.processID) asks for the end: leaving")
     lifecycle.drain(because: "stopped by a client, process \(client.processID)")
   }

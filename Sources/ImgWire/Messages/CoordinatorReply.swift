@@ -38,7 +38,8 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
   case forgotten(RequestID)
   /// A worker removes expired thumbnails. If no worker is ready, the next one to start does.
   case sweeping(RequestID)
-  case stopping(RequestID)
+  /// - clients: the processes of the other clients that are connected.
+  case stopping(RequestID, clients: [Int32])
 
   package var announcesFile: Bool {
     switch self {
@@ -57,7 +58,7 @@ package indirect enum CoordinatorReply: Hashable, WireMessage {
       .progress(let id, _), .fetch(let id, _), .filesRead(let id), .waiting(let id, _),
       .detached(let id),
       .forgotten(let id), .memoryShare(let id, _),
-      .sweeping(let id), .stopping(let id):
+      .sweeping(let id), .stopping(let id, _):
       id
     }
   }
@@ -86,7 +87,7 @@ extension CoordinatorReply {
     case .detached(let id): try f.message("detached", id)
     case .forgotten(let id): try f.message("forgotten", id)
     case .sweeping(let id): try f.message("sweeping", id)
-    case .stopping(let id): try f.message("stopping", id)
+    case .stopping(let id, let clients): try f.message("stopping", id, "clients", clients)
     }
   }
 
@@ -112,7 +113,7 @@ extension CoordinatorReply {
     case "detached": .detached(try f.id())
     case "forgotten": .forgotten(try f.id())
     case "sweeping": .sweeping(try f.id())
-    case "stopping": .stopping(try f.id())
+    case "stopping": .stopping(try f.id(), clients: try f.optional("clients", nil) ?? [])
     default: nil
     }
   }
