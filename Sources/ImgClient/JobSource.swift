@@ -273,3 +273,15 @@ package final class LineResults {
       of: request.fetch.name(of: try ImageURL(line: line.url)), for: request)
   }
 }
+
+extension ClusterStatus {
+  /// The free space on the disk of the journal, if that is less than the journal reserves on it for the jobs that were
+  /// accepted, so that a list may be refused; `nil` if there is more, or this process may not tell.
+  package var scarceJournalSpace: Int64? {
+    guard let directory = try? FileIO.open(naming: dataDirectory),
+      let space = try? DiskSpace(of: directory.rawValue),
+      space.freeByteCount < Int64(Journal.reservedByteCount)
+    else { return nil }
+    return space.freeByteCount
+  }
+}

@@ -51,20 +51,8 @@ package enum CoordinatorMain {
       (error: SystemError) in
       StartError("the control socket \(settings.socketPath) cannot be opened: \(error)")
     }
-    for directory in settings.allowedDirectories {
-      try rethrowing(try OpenDirectory(directory)) { (error: SystemError) in
-        StartError("--allow-directory: \(directory) cannot be opened: \(error.reason)")
-      }
-    }
-    guard let file = settings.authorityFile else { return }
-    let bytes = try rethrowing(try FileIO.contents(of: file, upTo: 1 << 24)) {
-      (error: SystemError) in StartError("--ca-file: \(file) cannot be read: \(error.reason)")
-    }
-    // A label of RFC 7468, or one of OpenSSL's.
-    let labels = ["", "TRUSTED ", "X509 "].map { "-----BEGIN \($0)CERTIFICATE-----" }
-    let text = String(decoding: bytes, as: UTF8.self)
-    guard labels.contains(where: text.contains) else {
-      throw StartError("--ca-file: \(file) has no certificate in PEM (\(labels[0]))")
+    if let obstacle = Setting.all.lazy.compactMap({ $0.obstacle(in: settings) }).first {
+      throw StartError(obstacle)
     }
   }
 

@@ -91,6 +91,9 @@ struct DateReader {
 extension Duration {
   /// Reads a text of ``UnitScale/duration`` with a value in `range`.
   package init(parsing text: String, in range: ClosedRange<Duration>) throws(InvalidValue) {
+    guard text != "never" else {
+      throw InvalidValue("\"never\" is not possible here; the longest is \(range.upperBound.text)")
+    }
     self = .milliseconds(try UnitScale.duration.value(parsing: text, in: range.milliseconds))
   }
 

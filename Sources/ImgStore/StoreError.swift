@@ -137,7 +137,7 @@ extension StoreError: CustomStringConvertible {
   private var adviceOnRoom: String {
     guard content == .thumbnails else { return "" }
     return switch reason {
-    case .full: "; free space on the disk"
+    case .full: "; free space on the disk, or remove all thumbnails with imgctl cache reset"
     case .pinned: "; imgctl export JOB DIR or imgctl unpin JOB makes room"
     case .tooLarge: "; --store-budget sets the budget"
     default: ""
@@ -147,7 +147,7 @@ extension StoreError: CustomStringConvertible {
   /// The remedy for a full disk.
   private var remedyOfFull: String {
     content == .jobs
-      ? "; free space on it, such as with imgctl remove --older-than 7d, and with imgctl cache clean if the store is "
+      ? "; free space on it, such as with imgctl remove --older-than 7d, and with imgctl cache reset if the store is "
         + "on the same disk" : ""
   }
 

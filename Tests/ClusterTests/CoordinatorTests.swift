@@ -106,7 +106,7 @@ import Testing
     #expect(
       other.messages.contains("data directory  --data-dir  /elsewhere  \(cluster.dataDirectory)\n"))
     let places = "--data-dir /elsewhere"
-    #expect(other.messages.contains("imgctl \(places) stop, then imgctl \(places) start"))
+    #expect(other.messages.contains("imgctl \(places) stop && imgctl \(places) start"))
     #expect(other.messages.contains("end gateways before"))
     let changeable = try cluster.imgctl("start", "--transfers", "9", "--json")
     #expect(changeable.exitCode == 2)

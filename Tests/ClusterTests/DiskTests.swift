@@ -232,6 +232,11 @@ struct TightDiskTests {
     try #require(origin.origin.waitUntil { $0.totals.inFlight == held.count })
     try fillDisk()
 
+    let shown = try cluster.imgctl(besides: coordinator, "status").output
+    #expect(
+      shown.contains(
+        " free in \(cluster.dataDirectory): long lists are refused until there is more\n"),
+      "\(shown)")
     let set = try cluster.imgctl(besides: coordinator, "config", "set", "transfers", "5")
     #expect(set.exitCode == 2)
     let sentence =

@@ -107,6 +107,22 @@ import Testing
     #expect(try record(cluster) == ["workers": ["1"]])
   }
 
+  @Test func `config set refuses files and directories that a start would refuse`() throws {
+    let cluster = try cluster()
+    let key = try cluster.directory.write(Array("-----BEGIN PRIVATE KEY-----".utf8), to: "s.key")
+    for (name, path, reason) in [
+      ("ca-file", "/nonexistent/ca.pem", "cannot be read: No such file or directory"),
+      ("ca-file", key, "has no certificate in PEM"),
+      ("allow-directory", "/nonexistent", "cannot be opened: No such file or directory"),
+    ] {
+      let set = try cluster.imgctl("config", "set", name, path)
+      #expect(set.exitCode == 2)
+      #expect(
+        set.messages.contains("imgctl config set: --\(name): \(path) \(reason)"), "\(set.messages)")
+    }
+    #expect(try cluster.imgctl("config", "show", "--json").output.contains("ca-file") == false)
+  }
+
   @Test func `config shows, sets and unsets what is kept, and changes the running coordinator`()
     throws
   {

@@ -324,6 +324,9 @@ import Testing
         "\"30x\" is not a duration; write a number of seconds, or one with ms, s, m, h, d or w, "
           + "such as 0.25, 500ms or 10m")
     ) { try UnitScale.duration.value(parsing: "30x") }
+    #expect(throws: InvalidValue("\"never\" is not possible here; the longest is 36500d")) {
+      try Duration(parsing: "never", in: Settings.durationRange)
+    }
   }
 
   @Test(

@@ -161,6 +161,9 @@ package struct ConfigSetCommand: Command {
     let changed = Setting.keepable.filter { asked.keys.contains($0.key) }
     try context.requireKeptSettings(
       for: Self.description.name, orSet: ServiceAdvice.variables(of: changed, in: settings))
+    if let obstacle = changed.lazy.compactMap({ $0.obstacle(in: settings) }).first {
+      throw UsageError("\(Self.description.name): \(obstacle)")
+    }
     var effect = ConfigEffect()
     try record.change { kept in
       kept.merge(asked)

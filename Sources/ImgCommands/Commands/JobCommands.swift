@@ -10,7 +10,11 @@ package struct ListCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl list", summary: "list the jobs, newest first",
     options: [.json] + OptionDescription.startingPlaces,
-    notes: [OptionDescription.journalNote],
+    notes: [
+      OptionDescription.journalNote,
+      "A URL that is done stays so when its thumbnail has expired, or was evicted or removed: imgctl status JOB counts "
+        + "those.",
+    ],
     examples: [.init("imgctl list --json", "One object a line.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {

@@ -237,6 +237,12 @@ struct ClusterScreen {
       facts.addRow(["sandbox", "\(processes): \(sandbox)"])
     }
     if let error = status.journalError { facts.addRow(["ERROR", context.completed(error)]) }
+    if status.journalError == nil, let free = status.scarceJournalSpace {
+      facts.addRow([
+        "disk",
+        "\(HumanText.size(free)) free in \(status.dataDirectory): long lists are refused until there is more",
+      ])
+    }
     if let error = status.storeError {
       facts.addRow(["ERROR", context.completed(text(of: error))])
     }

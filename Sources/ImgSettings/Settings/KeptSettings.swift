@@ -356,3 +356,39 @@ package enum LastCache {
     return FileStatus.isDirectory(at: own.storePlace) ? settings.dataDirectory : parts[0]
   }
 }
+
+/// What settings name beside the directories of the coordinator.
+extension Setting {
+  /// Why a coordinator cannot use a file or a directory that the setting names; `nil` if it can, or if there is none.
+  ///
+  /// - Parameter settings: resolved.
+  package func obstacle(in settings: Settings) -> String? {
+    switch option.flag {
+    case "--allow-directory":
+      return settings.allowedDirectories.lazy.compactMap(obstacle(of:)).first
+    case "--ca-file": return settings.authorityFile.flatMap(obstacle(ofAuthorities:))
+    default: return nil
+    }
+  }
+
+  private func obstacle(of directory: String) -> String? {
+    do throws(SystemError) {
+      _ = try OpenDirectory(directory)
+      return nil
+    } catch {
+      return "\(option.flag): \(directory) cannot be opened: \(error.reason)"
+    }
+  }
+
+  private func obstacle(ofAuthorities file: String) -> String? {
+    do throws(SystemError) {
+      let text = String(decoding: try FileIO.contents(of: file, upTo: 1 << 24), as: UTF8.self)
+      // A label of RFC 7468, or one of OpenSSL's.
+      let labels = ["", "TRUSTED ", "X509 "].map { "-----BEGIN \($0)CERTIFICATE-----" }
+      return labels.contains(where: text.contains)
+        ? nil : "\(option.flag): \(file) has no certificate in PEM (\(labels[0]))"
+    } catch {
+      return "\(option.flag): \(file) cannot be read: \(error.reason)"
+    }
+  }
+}

@@ -125,7 +125,7 @@ package final class Journal: Sendable {
 
   /// The disk space reserved for outcomes and changes of accepted jobs: enough for some 20,000
   /// URLs.
-  private static let reservedByteCount = 4 << 20
+  package static let reservedByteCount = 4 << 20
 
   /// Reserves disk space for outcomes and changes of accepted jobs, so that they can be written to
   /// a full disk. For the thread that applies.
