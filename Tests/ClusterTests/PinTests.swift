@@ -104,5 +104,10 @@ import Testing
       #expect(FileIO.isFile("\(directory)/\("000000\(number)".suffix(7)).jpg"))
     }
     #expect(try cluster.client().answer(.job(other.job)).done == other.done)
+    #expect(try cluster.imgctl("stop").exitCode == 0)
+    let started = try cluster.imgctl("start", "--store-budget", "10M").messages
+    #expect(
+      started.contains(" of a store of 10.0 MiB: jobs that pin wait (imgctl export, "), "\(started)"
+    )
   }
 }

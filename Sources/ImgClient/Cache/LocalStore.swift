@@ -88,6 +88,11 @@ package struct LocalStore: Sendable {
     }
   }
 
+  /// What the records take that jobs pin. Costs a few look-ups; `nil` if there is no store, or none that can be read.
+  package var pinnedByteCount: Int64? {
+    (try? reader()).flatMap { try? $0.store.current().report().pinnedByteCount }
+  }
+
   /// - Returns: `nil` if there is no store yet.
   package func statistics() throws -> CacheStatistics? {
     try reader()?.statistics()

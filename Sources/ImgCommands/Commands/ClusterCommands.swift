@@ -66,12 +66,27 @@ package struct StartCommand: Command {
       context.report(error: error)
     } else {
       context.note(report.text + (started == nil ? "" : hint) + "\n")
+      // Before a worker has opened the store, it may be damaged.
+      if started != nil, isReady, let note = pinNote(status, in: context) { context.note(note) }
     }
     guard differences.isEmpty else { return .wrongUse }
     // Another user could name any directory.
     guard client.isOfOwnUser else { return .success }
     let record = SettingsRecord(dataDirectory: status.dataDirectory)
     return isKept(in: record, context) ? .success : .wrongUse
+  }
+
+  /// That pins leave no room in the store of a coordinator that was started; `nil` if they do.
+  private func pinNote(_ status: ClusterStatus, in context: CommandContext) -> String? {
+    guard let pinned = context.store.pinnedByteCount else { return nil }
+    let budget = status.limits.storeBudgetByteCount
+    let report = StoreReport(
+      directory: context.settings.storeDirectory, budgetByteCount: budget, diskByteCount: nil,
+      pinnedByteCount: pinned, pinningJobs: [])
+    guard !report.hasRoomForPins else { return nil }
+    return
+      "pins take \(HumanText.size(pinned)) of a store of \(HumanText.size(budget)): jobs that pin wait "
+      + "(imgctl export, imgctl unpin, or --store-budget)\n"
   }
 
   /// - Returns: whether the settings are kept.
