@@ -342,7 +342,8 @@ extension ClusterModel {
       )
       let urgency = queueUrgency(item.urgency, of: item.source, at: item.host)
       for source in waitingSources where source.key.host == item.host {
-        let waiting = scheduler.waitingItems(of: source).filter(hasNotGrown).map(\.urgency).min()
+        let waiting = scheduler.waitingItems(of: source)
+          .filter { hasNotGrown($0) && !wasTakenUp($0, after: item) }.map(\.urgency).min()
         let isInTurn = waiting.map {
           urgency < queueUrgency($0, of: source.id, at: item.host) || isHeldBack(source, for: $0)
             || scheduler.fetches.queue.host(item.host)?.comesLast(source.key.origin, $0) == true
@@ -369,6 +370,12 @@ extension ClusterModel {
     guard let before = itemsBefore[item.id] else { return true }
     let wasHeldByOthers = before.stage == .behindEarlierLines && item.waiters.count > 1
     return item.waiters.count <= before.waiters.count && !wasHeldByOthers
+  }
+
+  /// Whether a line waited behind others when this event began, and competed for a slot only after what has begun:
+  /// lines are taken up by their urgency among all hosts, for which failures at one host do not count.
+  private func wasTakenUp(_ item: WorkItem, after begun: WorkItem) -> Bool {
+    itemsBefore[item.id]?.stage == .behindEarlierLines && begun.urgency < item.urgency
   }
 
   /// Sources of which items wait for a transfer of their own.
