@@ -141,7 +141,7 @@ import Testing
     origin.origin.serve("/same", picsumPage(["https://example.org/a.jpg"]))
     origin.origin.serve("/empty", .empty)
     let refusals: [([String], String)] = [
-      (["submit", "\(base)/urls.txt"], "--input-format text or picsum reads a list there"),
+      (["submit", "\(base)/urls.txt"], "--input-format reads a list there"),
       (text + ["\(base)/nothing"], "/nothing: http_status: the origin answered 404"),
       (text + ["\(base)/empty"], "/empty contains no URL"),
       (text + ["http://192.0.2.1/urls.txt"], "blocked_address: 192.0.2.1 is refused"),
@@ -160,7 +160,7 @@ import Testing
       ),
       (["info", "--list", "\(base)/urls.txt"], "a list is a file here"),
       (["submit", "--pages", "2", "urls.txt"], "--pages needs --input-format picsum"),
-      (["submit", "--input-format", "yaml", "urls.txt"], #""yaml" is not text or picsum"#),
+      (["submit", "--input-format", "yaml", "urls.txt"], #""yaml" is not text, csv, tsv, json or picsum"#),
     ]
     for (arguments, reason) in refusals {
       let result = try cluster.begin(arguments).wait()

@@ -10,8 +10,8 @@ package struct SubmitCommand: Command {
   package let listPaths: [String]
   /// Whether directories in directories are read.
   package let isRecursive: Bool
-  /// `nil` if none is named. Then lists are text, and none is at a server.
-  package let format: ListFormat?
+  /// If none is named, no list is at a server.
+  package let format: ListFormat
   package let options: RequestOptions
   package let order: LineOrder
   package let pinPolicy: PinPolicy
@@ -26,7 +26,7 @@ package struct SubmitCommand: Command {
   private static let list = OperandDescription(
     "FILE|DIR|-", .many,
     help:
-      "The lists, one URL a line; - reads standard input. With --input-format a list may be a URL. Several "
+      "The lists: one URL a line, or a table or JSON with a column of URLs; - reads standard input. With --input-format a list may be a URL. Several "
       + "lists are one job, in their order. Empty lines and lines that begin with # are ignored. A URL without a scheme, such as "
       + "example.org/a.jpg, is https. A line that begins with /, ./ or ../ is the path of a picture, as it is, relative to the "
       + "directory of the list. A picture by its extension, or a directory of pictures, may be in place of a list."
@@ -61,7 +61,7 @@ package struct SubmitCommand: Command {
     operands: [list],
     options: StorageOptions.jobOptions + FetchArguments.listOptions
       + [
-        FileList.recursive, ListFormat.option, ListFormat.pages, infoOnly,
+        FileList.recursive, ListFormat.option, ListFormat.urlColumn, ListFormat.pages, infoOnly,
         RequestOptions.timeoutOption, priority, order, pin, noPin, name, .wait, .verbose, .json,
       ]
       + RequestOptions.jobLimitOptions + OptionDescription.startingPlaces,
@@ -78,6 +78,8 @@ package struct SubmitCommand: Command {
         "imgctl submit - --size 640x480 --crop --wait < urls.txt",
         "Thumbnails of exactly 640x480, cropped; returns when the job has ended."),
       .init("imgctl submit monday.txt tuesday.txt", "Two lists as one job."),
+      .init(
+        "imgctl submit items.csv --url-column photo", "The URLs in a column of a table."),
       .init(
         "imgctl submit photos --recursive --wait", "All pictures of a directory and those in it."),
       .init(
@@ -128,11 +130,12 @@ package struct SubmitCommand: Command {
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
     context.noteTypedInput(listPaths.first { $0 == "-" })
-    let isFetched = format != nil && listPaths.contains(where: ListPlace.isURL)
+    let isFetched = format.isNamed && listPaths.contains(where: ListPlace.isURL)
     var list = try ListSubmission(
-      paths: listPaths, of: Self.description, as: format ?? .text,
+      paths: listPaths, of: Self.description, as: format,
       files: ListSubmission.FileOptions(isRecursive: isRecursive, keep: options.keep),
       fetchingBy: isFetched ? try context.listFetch() : nil)
+    if !isJSON { context.note(list.takeFormats()) }
     if let unusedOption {
       context.note(
         "\(unusedOption) has no effect: --keep original stores no thumbnails; --keep all stores both\n"
@@ -141,7 +144,9 @@ package struct SubmitCommand: Command {
     let client = try context.fetchingCoordinator()
     let submitted = try list.submit(
       to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
-    if !isJSON, let skipped = list.skipped.text { context.note(skipped + "\n") }
+    if !isJSON {
+      context.note(list.takeFormats() + (list.skipped.text.map { $0 + "\n" } ?? ""))
+    }
     guard isWaiting else {
       try isJSON
         ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))

@@ -108,6 +108,47 @@ extension Fields {
   package mutating func messageType() throws(FieldError) -> String { try reader.messageType() }
 }
 
+/// A value of JSON of any shape.
+package struct JSONValue {
+  private let json: ArraySlice<UInt8>
+
+  /// - Throws: ``FieldError`` if it is no value, or more than one.
+  package init(_ json: ArraySlice<UInt8>) throws(FieldError) {
+    self.json = json
+    try read { reader throws(FieldError) in try reader.checkValue() }
+  }
+
+  /// The names of an object's members, and 0 for the first element of an array; none of another value.
+  ///
+  /// - Parameter path: see ``text(at:)``.
+  package func memberNames(at path: [String]) -> [String] {
+    let names = try? read { reader throws(FieldError) in
+      try reader.find(path) ? try reader.memberNames() : []
+    }
+    return names ?? []
+  }
+
+  /// The text at a place.
+  ///
+  /// - Parameter path: the names of members, and the numbers of elements from 0; empty for the value itself.
+  /// - Returns: `nil` if no text is there.
+  package func text(at path: [String]) -> String? {
+    try? read { reader throws(FieldError) in
+      try reader.find(path) && reader.isAtText ? try reader.string() : nil
+    }
+  }
+
+  private func read<Result>(
+    _ body: (inout JSONReader) throws(FieldError) -> Result
+  ) throws(FieldError) -> Result {
+    var reader = JSONReader()
+    return try unsafe json.withUnsafeBufferPointer { bytes throws(FieldError) in
+      unsafe reader.start(bytes, isLenient: true)
+      return try body(&reader)
+    }
+  }
+}
+
 // MARK: - Foundation
 
 /// A container of a coder that is not of this module: outputs for programs are put together by

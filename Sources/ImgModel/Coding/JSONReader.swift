@@ -359,6 +359,53 @@ struct JSONReader {
     guard position > start else { throw failure("not a value") }
   }
 
+  // MARK: - JSON of any shape
+
+  /// Passes a value to its end, and returns to its beginning.
+  mutating func checkValue() throws(FieldError) {
+    let start = position
+    try skipValue()
+    try finish()
+    position = start
+  }
+
+  /// The names of an object's members, and 0 for the first element of an array; none of another value.
+  mutating func memberNames() throws(FieldError) -> [String] {
+    if next == UInt8(ascii: "[") { return try findElement(0) ? ["0"] : [] }
+    guard next == UInt8(ascii: "{") else { return [] }
+    return try members().members.map(\.name)
+  }
+
+  /// Goes to a value in the value at the position.
+  ///
+  /// - Parameter path: the names of members, and the numbers of elements from 0.
+  /// - Returns: whether it is there.
+  mutating func find(_ path: [String]) throws(FieldError) -> Bool {
+    for name in path {
+      if next == UInt8(ascii: "[") {
+        guard let index = Int(name), try findElement(index) else { return false }
+      } else {
+        guard next == UInt8(ascii: "{") else { return false }
+        try beginObject()
+        guard findMember(name) else { return false }
+      }
+    }
+    return true
+  }
+
+  private mutating func findElement(_ index: Int) throws(FieldError) -> Bool {
+    try beginArray()
+    var count = 0
+    while try hasElement(after: count) {
+      if count == index { return true }
+      try skipValue()
+      count += 1
+    }
+    return false
+  }
+
+  var isAtText: Bool { next == UInt8(ascii: "\"") }
+
   // MARK: - Bytes
 
   private mutating func skipWhiteSpace() {

@@ -4,50 +4,6 @@ import ImgClient
 import ImgSettings
 import ImgSystem
 
-/// How a list of URLs is written.
-package enum ListFormat: Hashable, Sendable {
-  /// One URL a line.
-  case text
-  /// JSON as Lorem Picsum's list has it: an array of objects, each with the `download_url` of a picture. A
-  /// server has such lists in pages.
-  ///
-  /// - Parameter pageCount: the pages that are read; `nil` for one, and for a file.
-  case picsum(pageCount: Int?)
-
-  static let option = OptionDescription(
-    "--input-format", "FORMAT",
-    help:
-      "How the lists are written: text, one URL a line, or picsum, the JSON that /v2/list of Lorem Picsum and "
-      + "of imgctl serve answers with. With it a list may be a URL. It is fetched under the coordinator's limits, "
-      + "permitted networks and proxies, without the headers and cookies of pictures. Default: text."
-  )
-  static let pages = OptionDescription(
-    "--pages", "N",
-    help:
-      "Of a picsum list at a URL, read so many pages, or fewer if there are no more. Default: 1.")
-
-  private static let pageRange: ClosedRange<Int64> = 1...10_000
-
-  /// - Returns: `nil` if no format is named.
-  init?(in arguments: ArgumentReader) throws(UsageError) {
-    let pageCount = try arguments.value(of: Self.pages) { (text) throws(InvalidValue) in
-      Int(try UnitScale.count.value(parsing: text, in: Self.pageRange))
-    }
-    let name = try arguments.value(of: Self.option) { (text) throws(InvalidValue) in
-      if ["csv", "tsv"].contains(text.lowercased()) { throw InvalidValue(DelimitedTable.advice) }
-      guard ["text", "picsum"].contains(text) else {
-        throw InvalidValue("\(Spelling.quoted(text)) is not text or picsum")
-      }
-      return text
-    }
-    guard pageCount == nil || name == "picsum" else {
-      throw UsageError("--pages needs --input-format picsum")
-    }
-    guard let name else { return nil }
-    self = name == "text" ? .text : .picsum(pageCount: pageCount)
-  }
-}
-
 /// Where a list comes from.
 enum ListPlace: CustomStringConvertible {
   /// The path of a file; `-` for standard input.
@@ -75,7 +31,7 @@ enum ListPlace: CustomStringConvertible {
     guard takesURLs else {
       let advice =
         command.options.contains(ListFormat.option)
-        ? "imgctl get loads one picture, and \(ListFormat.option.flag) text or picsum reads a list there"
+        ? "imgctl get loads one picture, and \(ListFormat.option.flag) reads a list there"
         : "a list is a file here, or - for standard input"
       throw UsageError("\(command.name): \(HumanText.source(text)) is a URL; \(advice)")
     }
@@ -133,6 +89,9 @@ struct ListSubmission: ~Copyable {
   private var places: ArraySlice<(place: ListPlace, position: Int?)> = []
   /// The list that is being read; `nil` between two.
   private var list: (any ListSource)?
+  private var isFormatNoted = false
+  /// What the lists so far are taken for that have not one URL a line.
+  private var formats: [String] = []
   private var batches: [ListLines] = []
   /// Whether one of the lists so far names local files.
   private(set) var namesFiles = false
@@ -159,7 +118,7 @@ struct ListSubmission: ~Copyable {
   ///   - files: `nil` if the lists name no local files.
   ///   - fetch: `nil` if no list is at a server.
   init(
-    paths: [String], of command: CommandDescription, as format: ListFormat = .text,
+    paths: [String], of command: CommandDescription, as format: ListFormat = ListFormat(),
     files: FileOptions? = nil, fetchingBy fetch: Fetch? = nil
   ) throws {
     self.format = format
@@ -173,7 +132,7 @@ struct ListSubmission: ~Copyable {
     var places: [(place: ListPlace, position: Int?)] = []
     for (position, path) in paths.enumerated() {
       let place = try ListPlace(
-        path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && format == .text,
+        path, of: command, takesURLs: fetch != nil, takesFiles: files != nil && !format.isOfPicsum,
         takesPictureURLs: files?.takesURLs == true)
       if case .pictures(let more) = place {
         if case .pictures(let earlier)? = places.last?.place {
@@ -187,7 +146,7 @@ struct ListSubmission: ~Copyable {
       }
       places.append((place, paths.count == 1 ? nil : position))
     }
-    if case .picsum(_?) = format, !places.allSatisfy(\.place.isFetched) {
+    if case .picsum(_?) = format.kind, !places.allSatisfy(\.place.isFetched) {
       throw UsageError("\(command.name): \(ListFormat.pages.flag) is for lists at URLs alone")
     }
     for case (.file(let path), _) in places { try ListPlace.requireFile(path, of: command) }
@@ -200,7 +159,7 @@ struct ListSubmission: ~Copyable {
         throw UsageError("\(command.name): no picture is in \(names)\(reason)")
       }
       let verb = paths.count == 1 ? "contains" : "contain"
-      let rule = format == .text ? "; a list has one URL a line" : ""
+      let rule = !format.isOfPicsum ? "; a list has one URL a line" : ""
       throw UsageError("\(command.name): \(names) \(verb) no URL\(rule)")
     }
   }
@@ -230,10 +189,20 @@ struct ListSubmission: ~Copyable {
         list = try open(place.place, place.position)
       }
       if let more = try list?.next() { batches = more } else { try endList() }
+      if !isFormatNoted, let text = list?.formatDescription {
+        formats.append(text)
+        isFormatNoted = true
+      }
       if list?.namesFiles == true { namesFiles = true }
       if namesFiles { try checkKeep() }
     }
     return true
+  }
+
+  /// Takes what was not yet said of the formats of lists, a line each.
+  mutating func takeFormats() -> String {
+    defer { formats = [] }
+    return formats.map { "\($0)\n" }.joined()
   }
 
   private func checkKeep() throws(UsageError) {
@@ -246,20 +215,21 @@ struct ListSubmission: ~Copyable {
   private mutating func endList() throws {
     if let files = list as? FileList { skipped = skipped + files.skipped }
     list = nil
+    isFormatNoted = false
   }
 
   private func open(_ place: ListPlace, _ position: Int?) throws -> any ListSource {
-    switch (format, place, fetch) {
-    case (.text, .file(let path), _):
-      try ListFile(
-        path: path, list: position, paths: files.map { _ in LocalPaths(inList: path) })
-    case (_, .pictures(let paths), _):
-      FileList(paths, isRecursive: files?.isRecursive ?? false, output: files?.output)
-    case (.text, .url(let url), let fetch?):
-      ListFile(try ListInput(at: url, fetchedBy: fetch), list: position)
+    switch (format.kind, place, fetch) {
     case (.picsum, .file(let path), _): PicsumList(path: path)
     case (.picsum(let pageCount), .url(let url), let fetch?):
       PicsumList(at: url, pageCount: pageCount ?? 1, fetchingBy: fetch)
+    case (_, .file(let path), _):
+      try ListFile(
+        path: path, as: format, list: position, paths: files.map { _ in LocalPaths(inList: path) })
+    case (_, .pictures(let paths), _):
+      FileList(paths, isRecursive: files?.isRecursive ?? false, output: files?.output)
+    case (_, .url(let url), let fetch?):
+      ListFile(try ListInput(at: url, fetchedBy: fetch), as: format, list: position)
     case (_, .url, nil): preconditionFailure("a list at a URL is refused before")
     }
   }
@@ -309,9 +279,15 @@ protocol ListSource: AnyObject {
   func next() throws -> [ListLines]?
   /// Whether the list so far names files that this command reads.
   var namesFiles: Bool { get }
+  /// What the list is taken for, with its name; `nil` for one URL a line, and before its beginning was read.
+  var formatDescription: String? { get }
 }
 
-/// Reads a list of text.
+extension ListSource {
+  var formatDescription: String? { nil }
+}
+
+/// Reads a list of any format but that of Lorem Picsum.
 package final class ListFile: ListSource {
   private static let chunkByteCount = 64 << 10
 
@@ -323,12 +299,17 @@ package final class ListFile: ListSource {
   /// - Parameters:
   ///   - list: see ``LinePlace/list``.
   ///   - paths: see ``ListReader``.
-  init(_ input: ListInput, list: Int? = nil, paths: LocalPaths? = nil) {
-    reader = ListReader(name: input.name, list: list, paths: paths)
+  init(
+    _ input: ListInput, as format: ListFormat = ListFormat(), list: Int? = nil,
+    paths: LocalPaths? = nil
+  ) {
+    reader = ListReader(name: input.name, as: format, list: list, paths: paths)
     self.input = input
   }
 
   var namesFiles: Bool { reader.namesFiles }
+
+  var formatDescription: String? { reader.formatDescription.map { "\(input.name): \($0)" } }
 
   /// Opens the list.
   ///
@@ -337,10 +318,10 @@ package final class ListFile: ListSource {
   ///   - list: see ``LinePlace/list``.
   ///   - paths: see ``ListReader``.
   package convenience init(
-    path: String, list: Int? = nil, paths: LocalPaths? = nil
+    path: String, as format: ListFormat = ListFormat(), list: Int? = nil, paths: LocalPaths? = nil
   ) throws(ListError) {
     do {
-      self.init(try ListInput(path: path), list: list, paths: paths)
+      self.init(try ListInput(path: path), as: format, list: list, paths: paths)
     } catch {
       throw .unreadable(reason: "\(error)")
     }

@@ -1,0 +1,182 @@
+import ImgClient
+import ImgSettings
+
+/// How a list of URLs is written.
+package struct ListFormat: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    /// What its beginning shows.
+    case recognized
+    /// One URL a line.
+    case text
+    /// - Parameter separator: `nil` for the one that its beginning shows.
+    case table(separator: UInt8?)
+    /// An array, or a record a line.
+    case json
+    /// JSON as Lorem Picsum's list has it: an array of objects, each with the `download_url` of a picture. A
+    /// server has such lists in pages.
+    ///
+    /// - Parameter pageCount: the pages that are read; `nil` for one, and for a file.
+    case picsum(pageCount: Int?)
+  }
+
+  let kind: Kind
+  /// The column of a table, or the member of JSON, that has the URLs; `nil` for the one that its name or its values show.
+  let urlColumn: String?
+
+  package init() { self.init(.recognized) }
+
+  package init(_ kind: Kind, urlColumn: String? = nil) {
+    self.kind = kind
+    self.urlColumn = urlColumn
+  }
+
+  /// Whether a format is named, so that a URL names a list.
+  var isNamed: Bool { kind != .recognized }
+
+  var isOfPicsum: Bool { if case .picsum = kind { true } else { false } }
+
+  static let option = OptionDescription(
+    "--input-format", "FORMAT",
+    help:
+      "How the lists are written: text, one URL a line; csv or tsv, a table with a column of URLs; json, an array, or a "
+      + "record a line; or picsum, the JSON that /v2/list of Lorem Picsum and of imgctl serve answers with. With it a list may "
+      + "be a URL. It is fetched under the coordinator's limits, permitted networks and proxies, without the headers "
+      + "and cookies of pictures. Default: what the list shows, which is said if it is not text."
+  )
+  static let urlColumn = OptionDescription(
+    "--url-column", "NAME",
+    help:
+      "The column of the URLs in a table, by its name or its number from 1, or their member in JSON, such as image.url or "
+      + "images.0. Default: the one that is named like url or image_url, or the only one with URLs."
+  )
+  static let pages = OptionDescription(
+    "--pages", "N",
+    help:
+      "Of a picsum list at a URL, read so many pages, or fewer if there are no more. Default: 1.")
+
+  private static let pageRange: ClosedRange<Int64> = 1...10_000
+
+  init(in arguments: ArgumentReader) throws(UsageError) {
+    let pageCount = try arguments.value(of: Self.pages) { (text) throws(InvalidValue) in
+      Int(try UnitScale.count.value(parsing: text, in: Self.pageRange))
+    }
+    let kind =
+      try arguments.value(of: Self.option) { (text) throws(InvalidValue) in
+        try Self.kind(named: text.lowercased(), pageCount: pageCount)
+      } ?? .recognized
+    if pageCount != nil {
+      guard case .picsum = kind else { throw UsageError("--pages needs --input-format picsum") }
+    }
+    let column = arguments.texts(of: Self.urlColumn)?.last
+    switch kind {
+    case .text, .picsum:
+      guard column == nil else {
+        throw UsageError("\(Self.urlColumn.flag) is for tables and JSON")
+      }
+    case .recognized, .table, .json: break
+    }
+    self.init(kind, urlColumn: column)
+  }
+
+  private static func kind(named name: String, pageCount: Int?) throws(InvalidValue) -> Kind {
+    switch name {
+    case "text", "txt": .text
+    case "csv": .table(separator: nil)
+    case "tsv": .table(separator: UInt8(ascii: "\t"))
+    case "json", "jsonl", "ndjson": .json
+    case "picsum": .picsum(pageCount: pageCount)
+    case "parquet": throw InvalidValue("Parquet is not read; \(parquetAdvice(for: "FILE"))")
+    default:
+      throw InvalidValue("\(Spelling.quoted(name)) is not text, csv, tsv, json or picsum")
+    }
+  }
+
+  /// - Parameter file: a word of the shell.
+  static func parquetAdvice(for file: String) -> String {
+    "duckdb makes a list of it: duckdb -jsonlines -c \"SELECT * FROM '\(file)'\" | imgctl submit -"
+  }
+
+  // MARK: - Recognition
+
+  /// The reader of a list.
+  ///
+  /// - Parameters:
+  ///   - name: of the list. That of a file tells of a table that is not recognised by what it has.
+  func reader(
+    ofListNamed name: String, head: ListHead
+  ) throws(ListFormatError) -> any EntryReader {
+    switch kind {
+    case .text: return TextEntries()
+    case .table(let separator):
+      return TableEntries(
+        try DelimitedTable(of: head, separatedBy: separator, urlColumn: urlColumn))
+    case .json:
+      guard Self.isJSON(head.bytes) else { throw .notJSON }
+      return try JSONEntries(head.bytes, urlColumn: urlColumn)
+    case .recognized:
+      // No URL begins like JSON.
+      if Self.isJSON(head.bytes) { return try JSONEntries(head.bytes, urlColumn: urlColumn) }
+      if let table = try DelimitedTable(in: head, urlColumn: urlColumn) {
+        return TableEntries(table)
+      }
+      let isNamedTable = [".csv", ".tsv"].contains(where: name.lowercased().hasSuffix)
+      guard urlColumn != nil || isNamedTable && DelimitedTable.hasHeader(head) else {
+        return TextEntries()
+      }
+      return TableEntries(try DelimitedTable(of: head, separatedBy: nil, urlColumn: urlColumn))
+    case .picsum: preconditionFailure("it is read by pages")
+    }
+  }
+
+  private static func isJSON(_ head: ArraySlice<UInt8>) -> Bool {
+    let start = head.first { !JSONRecords.isBlank($0) }
+    return start == UInt8(ascii: "[") || start == UInt8(ascii: "{")
+  }
+}
+
+/// The beginning of a list, by which its format is recognised.
+struct ListHead {
+  /// Without a byte order mark.
+  let bytes: ArraySlice<UInt8>
+  /// Whether it is all of the list. If not, its last record may be cut.
+  let isWhole: Bool
+}
+
+/// Why a list is not in its format. The text follows the name of the list.
+package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// - Parameter names: of the columns or members.
+  case noColumn(String, among: [String])
+  case severalColumns([String])
+  case noURLs([String])
+  /// A field's quotes are not closed. The record begins in a line, from 1.
+  case openQuote(line: Int)
+  case openArray(line: Int)
+  case afterArray(line: Int)
+  case notJSON
+
+  package var description: String {
+    switch self {
+    case .noColumn(let name, let names):
+      " has no column or member \(Spelling.quoted(name))"
+        + (names.isEmpty ? "" : "; it has \(Self.listed(names))")
+    case .severalColumns(let names):
+      " has URLs in \(Self.listed(names)); name one: \(ListFormat.urlColumn.flag) "
+        + (names.first ?? "").shellWord
+    case .noURLs(let names):
+      " has no column or member with URLs"
+        + (names.isEmpty
+          ? "" : "; it has \(Self.listed(names)), of which \(ListFormat.urlColumn.flag) names one")
+    case .openQuote(let line):
+      ", line \(line): the record has more than \(TableRecords.maximumByteCount >> 20) MiB; a quotation mark is "
+        + "not closed"
+    case .openArray(let line): ", line \(line): the JSON array has no end"
+    case .afterArray(let line): ", line \(line): more than one value of JSON"
+    case .notJSON: " is no JSON; it begins with neither [ nor {"
+    }
+  }
+
+  private static func listed(_ names: [String]) -> String {
+    let shown = names.prefix(12).joined(separator: ", ")
+    return names.count > 12 ? "\(shown) and \(names.count - 12) more" : shown
+  }
+}

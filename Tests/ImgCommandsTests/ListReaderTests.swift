@@ -1,0 +1,430 @@
+import FoundationEssentials
+import Glibc
+import ImgModel
+import ImgSystem
+import ImgWire
+import TestFiles
+import Testing
+
+@testable import ImgCommands
+
+@Suite struct ListReaderTests {
+  /// The entries of a list that comes in chunks of `chunkByteCount`.
+  private func entries(_ bytes: [UInt8], by chunkByteCount: Int = .max) throws(ListError)
+    -> [String]
+  {
+    var reader = ListReader(name: "list")
+    var batches: [ListLines] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += try reader.finish()
+    return batches.flatMap(\.texts)
+  }
+
+  private func entries(_ text: String) throws(ListError) -> [String] {
+    try entries(Array(text.utf8))
+  }
+
+  @Test func `a line is an entry without surrounding white space`() throws {
+    #expect(try entries("a\n  b\t\r\n\u{B}c \u{C}\n") == ["a", "b", "c"])
+  }
+
+  @Test func `the last line needs no line feed`() throws {
+    #expect(try entries("a\nb") == ["a", "b"])
+  }
+
+  @Test func `empty lines and comments are ignored`() throws {
+    #expect(try entries("\n\n# c\n  \t\r\n  # c\na#b\n#") == ["a#b"])
+    #expect(try entries("") == [])
+  }
+
+  @Test(arguments: [1, 3, 1 << 20])
+  func `an entry has the number of its line, and empty lines and comments count`(
+    chunkByteCount: Int
+  ) throws {
+    var reader = ListReader(name: "list", list: 2)
+    var rest = Array("\u{FEFF}a\n\r\n# c\nb\nc\n\n d".utf8)[...]
+    var batches: [ListLines] = []
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += try reader.finish()
+    let lines = try #require(batches.first)
+    #expect(
+      lines.texts.indices.map(lines.place)
+        == [1, 4, 5, 7].map { LinePlace(line: $0, list: 2) })
+    #expect(lines.starts.map(\.offset) == [0, 1, 3], "lines that follow each other need no number")
+  }
+
+  @Test func `a byte order mark is ignored`() throws {
+    #expect(try entries("\u{FEFF}a\n\u{FEFF}b\n") == ["a", "\u{FEFF}b"])
+    #expect(try entries("\u{FEFF} # c\na") == ["a"])
+  }
+
+  @Test func `bytes that are not UTF-8 are replaced`() throws {
+    #expect(try entries([0x61, 0xFF, 0x62, 0x0A, 0x63]) == ["a\u{FFFD}b", "c"])
+  }
+
+  @Test func `chunks of any size give the same entries`() throws {
+    let text =
+      "\u{FEFF}  first \r\n# comment\n\n\tsecond\u{E9} \nthird\n" + longLine(9_000) + "\nlast"
+    let whole = try entries(text)
+    #expect(whole.count == 5)
+    for chunkByteCount in 1...17 {
+      #expect(try entries(Array(text.utf8), by: chunkByteCount) == whole)
+    }
+  }
+
+  private func longLine(_ byteCount: Int) -> String {
+    String(repeating: "x", count: byteCount)
+  }
+
+  @Test(arguments: [8_191, 8_192, 8_193, 8_194, 100_000], [7, 8_192, 1 << 20])
+  func `a line too long for a URL is truncated to one byte more than a URL`(
+    byteCount: Int, chunkByteCount: Int
+  ) throws {
+    for mark in ["", "\u{FEFF}"] {
+      let text = mark + "   " + longLine(byteCount) + "   \nnext"
+      #expect(
+        try entries(Array(text.utf8), by: chunkByteCount)
+          == [longLine(min(byteCount, 8_193)), "next"])
+    }
+  }
+
+  @Test(arguments: [1, 1_000, 1 << 20])
+  func `white space does not hide that a line is too long`(chunkByteCount: Int) throws {
+    let text = "a" + String(repeating: " ", count: 9_000) + "b\nnext"
+    let found = try entries(Array(text.utf8), by: chunkByteCount)
+    #expect(found.map(\.utf8.count) == [8_193, 4])
+    #expect(throws: Failure.self) { try ImageURL(parsing: found[0]) }
+  }
+
+  @Test(arguments: [1, 1_000, 1 << 20])
+  func `white space alone does not make a line too long`(chunkByteCount: Int) throws {
+    let blanks = String(repeating: " ", count: 9_000)
+    #expect(
+      try entries(Array((blanks + "a" + blanks + "\n" + blanks).utf8), by: chunkByteCount) == ["a"])
+  }
+
+  @Test(arguments: [0, 100, 4_095])
+  func `a zero byte near the start is refused with its line`(offset: Int) {
+    let bytes = [UInt8](repeating: 0x0A, count: offset) + [0]
+    for chunkByteCount in [64, 1 << 20] {
+      #expect(throws: ListError.notText(name: "list", line: offset + 1)) {
+        try entries(bytes, by: chunkByteCount)
+      }
+    }
+    #expect(
+      ListError.notText(name: "a.jpg", line: 1).description
+        == "a.jpg is not a text file (line 1); a list has one URL a line")
+  }
+
+  @Test(
+    arguments: [
+      [0xFF, 0xFE], [0xFE, 0xFF], [0x68, 0, 0x74, 0], [0, 0x68, 0, 0x74],
+    ] as [[UInt8]])
+  func `a list in UTF-16 is said to be that`(start: [UInt8]) {
+    #expect(throws: ListError.utf16(name: "list")) { try entries(start + [0x68, 0]) }
+  }
+
+  @Test func `a zero byte further on belongs to its line`() throws {
+    #expect(
+      try entries([UInt8](repeating: 0x0A, count: ListReader.inspectedByteCount) + [0x61, 0]) == [
+        "a\0"
+      ])
+  }
+
+  @Test func `a batch has as many lines as fit a frame`() throws {
+    var reader = ListReader(name: "list")
+    let batches = try reader.feed(Array(String(repeating: "a\n", count: 10_500).utf8))
+    #expect(batches.map(\.count) == Array(repeating: 1_000, count: 10))
+    #expect(try reader.finish().map(\.count) == [500])
+    #expect(try reader.finish().isEmpty)
+  }
+
+  @Test func `a batch has as many bytes as fit a frame`() throws {
+    var reader = ListReader(name: "list")
+    // Each byte of these lines becomes the three of U+FFFD, and a line is cut at the length of a URL.
+    let line = [UInt8](repeating: 0xFF, count: 8_000) + [0x0A]
+    var batches = try reader.feed(Array(repeatElement(line, count: 20).joined()))
+    batches += try reader.finish()
+    #expect(batches.map(\.count) == [15, 5])
+    for batch in batches {
+      let byteCount = batch.texts.map(\.utf8.count).reduce(0, +)
+      #expect(byteCount <= Submission.maximumByteCount)
+    }
+  }
+}
+
+/// Lists in other formats than text.
+@Suite struct ListFormatTests {
+  /// What a list becomes.
+  private struct Read: Equatable {
+    var entries: [String] = []
+    var lines: [Int] = []
+    var description: String?
+  }
+
+  private func read(
+    _ text: String, as format: ListFormat = ListFormat(), name: String = "list",
+    by chunkByteCount: Int = .max
+  ) throws(ListError) -> Read {
+    var reader = ListReader(name: name, as: format)
+    var batches: [ListLines] = []
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += try reader.finish()
+    return Read(
+      entries: batches.flatMap(\.texts),
+      lines: batches.flatMap { batch in batch.texts.indices.compactMap { batch.place(of: $0)?.line }
+      },
+      description: reader.formatDescription)
+  }
+
+  @Test(arguments: [
+    (
+      "url,id,caption\r\nhttp://h/1,p1,A dog\r\nhttp://h/2,p2,\"Two,\ndogs\"\n\n\"http://h/3\",,\n",
+      ["http://h/1", "http://h/2", "http://h/3"], [2, 3, 6],
+      "CSV, with the URLs in column 1, \"url\""
+    ),
+    ("id,url\np1,http://h/1\n", ["http://h/1"], [2], "CSV, with the URLs in column 2, \"url\""),
+    (
+      "p1,http://h/1\np2,http://h/2", ["http://h/1", "http://h/2"], [1, 2],
+      "CSV, with the URLs in column 2"
+    ),
+    (
+      "\"Image_URL\";\"id\"\n\"http://h/a\"\"b.jpg\";\"p1\"\n", ["http://h/a\"b.jpg"], [2],
+      "CSV, with the URLs in column 1, \"Image_URL\""
+    ),
+    ("\"http://h/1.jpg\",\"p1\"", ["http://h/1.jpg"], [1], "CSV, with the URLs in column 1"),
+    (
+      "# pictures\nhttp://h/1.jpg,a 5\" disk\nhttp://h/2.PNG,b",
+      ["http://h/1.jpg", "http://h/2.PNG"], [2, 3],
+      "CSV, with the URLs in column 1"
+    ),
+    (
+      "http://h/1\tA, dog\nhttp://h/2\tB\nhttp://h/3", ["http://h/1", "http://h/2", "http://h/3"],
+      [1, 2, 3],
+      "TSV, with the URLs in column 1"
+    ),
+    (
+      "page,url\nhttp://h/,http://h/1\n#2,http://h/2\n", ["http://h/1", "http://h/2"], [2, 3],
+      "CSV, with the URLs in column 2, \"url\""
+    ),
+    (
+      "{\"id\": 1, \"url\": \"http://h/1\"}\n\n{\"url\": \"http:\\/\\/h\\/\\u0032\", \"id\": {\"url\": \"x\"}}",
+      ["http://h/1", "http://h/2"], [1, 3], "JSON, with the URLs in \"url\""
+    ),
+    (
+      " [\n{\"a\": \"],{\", \"URL\": \"http://h/1\"},\n {\"URL\": \"http://h/2\"}\n]\n",
+      ["http://h/1", "http://h/2"],
+      [2, 3], "JSON, with the URLs in \"URL\""
+    ),
+    (
+      "[\"http://h/1\", \"http://h/2\"]", ["http://h/1", "http://h/2"], [1, 1],
+      "JSON, each record a URL"
+    ),
+    (
+      "{\"page\": \"http://h/\", \"images\": [{\"url\": \"http://h/1\"}]}", ["http://h/1"], [1],
+      "JSON, with the URLs in \"images.0.url\""
+    ),
+  ])
+  func `a table and JSON are recognised, in chunks of any size`(
+    text: String, entries: [String], lines: [Int], description: String
+  ) throws {
+    for chunkByteCount in [1, 2, 7, .max] {
+      let read = try read("\u{FEFF}" + text, by: chunkByteCount)
+      #expect(read == Read(entries: entries, lines: lines, description: description))
+    }
+  }
+
+  @Test func `a long table is read beyond its beginning`() throws {
+    let urls = (0..<3_000).map { "http://h/\($0).jpg" }
+    let text = "id,url\n" + urls.map { "7,\($0)\n" }.joined()
+    for chunkByteCount in [1_000, 1 << 20] {
+      let read = try read(text, by: chunkByteCount)
+      #expect(read.entries == urls)
+      #expect(read.lines == Array(2...3_001))
+    }
+  }
+
+  @Test(arguments: [
+    "", "http://h/1.jpg", "http://h/w_1,h_2/1.jpg\nhttp://h/w_1,h_2/2.jpg", "http://h/a.jpg,b",
+    "http://h/a.jpg;jsessionid=1\nhttp://h/b.jpg;jsessionid=2", "h.org/a,b.jpg\nh.org/c,d.jpg",
+    "http://h/?u=http://i/a,http://j/b\nhttp://h/?u=http://i/c,d", "./a, b.jpg\n./c, d.jpg",
+    "http://h/1.jpg\nhttp://h/2.jpg\tcaption\nhttp://h/3.jpg",
+    "data:image/gif;base64,R0==\ndata:,a",
+  ])
+  func `a list stays one if its URLs contain separators`(text: String) throws {
+    let read = try read(text, name: "list.csv")
+    #expect(read.description == nil)
+    #expect(read.entries == text.split(separator: "\n").map(String.init))
+  }
+
+  @Test func `a file named as a table may have one column, whose URLs contain commas`() throws {
+    let read = try read("url\nhttp://h/w_1,h_2/1.jpg\n\"http://h/2.jpg\"\n", name: "a.CSV")
+    #expect(read.entries == ["http://h/w_1,h_2/1.jpg", "http://h/2.jpg"])
+    #expect(read.description == "CSV, with the URLs in column 1, \"url\"")
+  }
+
+  @Test(arguments: [
+    ("a,b\nhttp://h/1,http://h/2", "B", "http://h/2"), ("http://h/1,http://h/2", "2", "http://h/2"),
+    ("b,2\nhttp://h/1,http://h/2", "2", "http://h/2"), ("x;y\nh.org/1;h.org/2", "y", "h.org/2"),
+    ("{\"a\": \"http://h/1\", \"b\": {\"c\": [\"x\", \"http://h/2\"]}}", "b.c.1", "http://h/2"),
+    ("{\"a\": \"http://h/1\", \"b.c\": \"http://h/2\"}", "b.c", "http://h/2"),
+  ])
+  func `the column of the URLs may be named`(text: String, column: String, url: String) throws {
+    #expect(try read(text, as: ListFormat(.recognized, urlColumn: column)).entries == [url])
+  }
+
+  @Test func `a row without a URL is an entry that fails`() throws {
+    let rows = [
+      ("id,url,c\n1,http://h/1,\n2,,\"a\nb\"\n3\n", ["no URL in: 2,,\"a b\"", "no URL in: 3"]),
+      (
+        "{\"url\": \"http://h/1\"}\n{\"url\": 7}\n{\"url\": \"http",
+        ["no URL in: {\"url\": 7}", "no URL in: {\"url\": \"http"]
+      ),
+    ]
+    for (text, missing) in rows {
+      let read = try read(text)
+      #expect(read.entries == ["http://h/1"] + missing)
+      for entry in missing {
+        let failure = #expect(throws: Failure.self) { try ImageURL(listed: entry) }
+        #expect(failure?.code == .invalidURL)
+        #expect(failure?.detail == "this row of the list has no URL")
+      }
+    }
+  }
+
+  @Test func `a record of any length costs no more memory than its limit`() throws {
+    let long = String(repeating: "x", count: TableRecords.maximumByteCount * 2)
+    let table = try read("id,url\n\(long),http://h/1\n2,http://h/2\n")
+    #expect(table.entries.count == 2)
+    #expect(table.entries.last == "http://h/2")
+    #expect(table.entries.allSatisfy { $0.utf8.count < 200 })
+    let json = try read("{\"url\":\"http://h/1\"}\n{\"a\":\"\(long)\"}\n{\"url\":\"http://h/3\"}")
+    #expect(json.entries.count == 3)
+    #expect(json.entries.last == "http://h/3")
+  }
+
+  @Test(arguments: [
+    ("a_url,b\nhttp://h/1,http://h/2", nil, " has URLs in a_url, b; name one: --url-column a_url"),
+    ("a,url,b\nhttp://h/1,x,", "c", " has no column or member \"c\"; it has a, url, b"),
+    ("{\"a\": \"http://h\"}", "b", " has no column or member \"b\"; it has a"),
+    (
+      "{\"a\": 1, \"b\": \"x\"}", nil,
+      " has no column or member with URLs; it has a, b, of which --url-column names one"
+    ),
+    ("[{\"url\": \"http://h/1\"},", nil, ", line 1: the JSON array has no end"),
+    ("[\"http://h/1\"]\n[]", nil, ", line 2: more than one value of JSON"),
+    (
+      "id,url\n1,http://h/1\n2,\"" + String(repeating: "x\n", count: 1 << 20), nil,
+      ", line 3: the record has more than 1 MiB; a quotation mark is not closed"
+    ),
+    (
+      "PAR1\0", nil,
+      " is Parquet; duckdb makes a list of it: duckdb -jsonlines -c \"SELECT * FROM 'list'\" | imgctl submit -"
+    ),
+  ])
+  func `what is not in its format is refused with its place`(
+    text: String, column: String?, reason: String
+  ) {
+    let error = #expect(throws: ListError.self) {
+      try read(text, as: ListFormat(.recognized, urlColumn: column), by: 10_000)
+    }
+    #expect(error?.description == "list" + reason)
+  }
+
+  @Test func `a list that is named JSON has to be that`() {
+    #expect(throws: ListError.format(name: "list", .notJSON)) {
+      try read("http://h/1", as: ListFormat(.json))
+    }
+  }
+}
+
+/// Lines of lists that name local files.
+@Suite struct LocalPathTests {
+  private func lines(_ list: String, _ paths: LocalPaths?) throws -> [String] {
+    var reader = ListReader(name: "list", paths: paths)
+    return try (reader.feed(Array(list.utf8)) + reader.finish()).flatMap(\.texts)
+  }
+
+  @Test func `a path in a list is the whole line, relative to the list`() throws {
+    let paths = LocalPaths(inList: "/nowhere/lists/today.txt")
+    let read = try lines(
+      "./a #1 100%.jpg\n../b?.jpg\n/c/./d.jpg\n//host.org/e.jpg\nf.org/g.jpg", paths)
+    #expect(
+      read == [
+        "file:///nowhere/lists/a%20%231%20100%25.jpg#imgctl-0", "file:///nowhere/b%3F.jpg#imgctl-0",
+        "file:///c/d.jpg#imgctl-0", "//host.org/e.jpg", "f.org/g.jpg",
+      ])
+    #expect(try read.prefix(3).map { try ImageURL(line: $0).text } == Array(read.prefix(3)))
+    #expect(try ImageURL(line: read[0]).localPath == "/nowhere/lists/a #1 100%.jpg")
+  }
+
+  @Test func `a name without ./ is a path if a file has it, and if it cannot be a URL`() throws {
+    let directory = TestDirectory()
+    for name in ["a.jpg", "pictures/b 1.jpg", "example.org/c.jpg", "d.org"] {
+      try FileManager.default.createDirectory(
+        at: URL(filePath: directory.file(name)).deletingLastPathComponent(),
+        withIntermediateDirectories: true)
+      try FileIO.replace(path: directory.file(name), with: [])
+    }
+    let read = try lines(
+      "a.jpg\npictures/b 1.jpg\nexample.org/c.jpg\nd.org\npictures\nnone.jpg\n",
+      LocalPaths(inList: directory.file("list.txt")))
+    #expect(
+      read.map { HumanText.listed($0) } == [
+        directory.file("a.jpg"), directory.file("pictures/b 1.jpg"), "example.org/c.jpg", "d.org",
+        "pictures", "none.jpg",
+      ])
+    let failure = try #require(throws: Failure.self) { try ImageURL(line: read[5]) }
+    #expect(failure.detail.contains("or for a file ./a.jpg in a list"))
+  }
+
+  @Test(arguments: [nil, LocalPaths()])
+  func `a URL in a list names no file for the command`(paths: LocalPaths?) throws {
+    #expect(
+      try lines("file:///etc/a.jpg#imgctl-1-2\nFILE:/b.jpg#imgctl-", paths)
+        == ["file:///etc/a.jpg", "FILE:/b.jpg"])
+    if paths == nil { #expect(try lines("/etc/a.jpg", paths) == ["/etc/a.jpg"]) }
+  }
+
+  @Test func `a name that is not UTF-8 is a URL that is refused`() throws {
+    let url = FileURL.text(ofPath: Array("/a".utf8) + [0xFF], state: [1])
+    #expect(throws: Failure.self) { try ImageURL(line: url) }
+  }
+
+  @Test func `exported files keep their names below their common directory`() {
+    func line(_ path: String) -> String { FileURL.text(ofPath: Array(path.utf8), state: [1]) }
+    let lines = [
+      line("/home/p/x.jpg"), line("/home/p/a/b.c.heic"), "https://h/1.jpg", line("/home/p/x.png"),
+      line("/home/p/\(String(repeating: "n", count: 230)).png"),
+    ]
+    var names = ExportNames()
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
+    let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
+    #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
+    #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
+  }
+
+  @Test func `no exported file has the name of another, not even of one with a number`() {
+    let lines =
+      ["IMG-2.jpg", "IMG.heic", "IMG.jpg", "0000004.png"].map {
+        FileURL.text(ofPath: Array("/home/p/\($0)".utf8), state: [1])
+      } + ["https://h/1.jpg"]
+    var names = ExportNames()
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
+    let expected = ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"]
+    for index in lines.indices.reversed() {
+      #expect(names.name(of: lines[index], at: index, ending: ".jpg") == expected[index])
+    }
+  }
+}
