@@ -160,7 +160,10 @@ import Testing
       ),
       (["info", "--list", "\(base)/urls.txt"], "a list is a file here"),
       (["submit", "--pages", "2", "urls.txt"], "--pages needs --input-format picsum"),
-      (["submit", "--input-format", "yaml", "urls.txt"], #""yaml" is not text, csv, tsv, json or picsum"#),
+      (
+        ["submit", "--input-format", "yaml", "urls.txt"],
+        #""yaml" is not text, csv, tsv, json or picsum"#
+      ),
     ]
     for (arguments, reason) in refusals {
       let result = try cluster.begin(arguments).wait()
