@@ -342,7 +342,7 @@ extension ImageError.Code {
   package var meansNoCoordinator: Bool {
     switch self {
     case .unreachable, .notStarted, .notListening, .notPermitted, .unsafeSocket, .versionMismatch,
-      .disconnected, .unavailable, .stopping, .journal:
+      .disconnected, .unavailable, .stopping:
       true
     default: false
     }

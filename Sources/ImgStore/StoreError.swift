@@ -46,14 +46,18 @@ package struct StoreError: Error, Hashable, Sendable {
   /// The directory of the environment; empty if unknown.
   package let path: String
   private let content: Content
+  /// Whether the disk has no room for the budget.
+  private let isOfDisk: Bool
 
   init(
-    _ code: Code, operation: String, path: String = "", content: Content = .thumbnails
+    _ code: Code, operation: String, path: String = "", content: Content = .thumbnails,
+    isOfDisk: Bool = false
   ) {
     self.code = code
     self.operation = operation
     self.path = path
     self.content = content
+    self.isOfDisk = isOfDisk
   }
 
   /// The error of a system call.
@@ -63,7 +67,7 @@ package struct StoreError: Error, Hashable, Sendable {
 
   /// The same error with its place.
   func at(_ path: String, content: Content) -> StoreError {
-    StoreError(code, operation: operation, path: path, content: content)
+    StoreError(code, operation: operation, path: path, content: content, isOfDisk: isOfDisk)
   }
 
   /// Converts errors of system calls.
@@ -111,6 +115,7 @@ extension StoreError: CustomStringConvertible {
       case .absent: "\(place) does not exist yet"
       case .full where code == .noSpace: "the disk of \(place) is full\(remedyOfFull)"
       case .full: "\(place) is full, or its disk is\(remedyOfFull)"
+      case .pinned where isOfDisk: "the disk of \(place) is full"
       case .pinned: "pins use up the budget of \(place)"
       case .tooLarge: "the thumbnail is larger than the budget of \(place)"
       case .notPermitted: "this user is not permitted to use \(place) in this way"
@@ -137,7 +142,10 @@ extension StoreError: CustomStringConvertible {
   private var adviceOnRoom: String {
     guard content == .thumbnails else { return "" }
     return switch reason {
-    case .full: "; free space on the disk, or remove all thumbnails with imgctl cache reset"
+    case .full:
+      "; free space on the disk, or remove all thumbnails, pinned ones too, with imgctl cache reset"
+    case .pinned where isOfDisk:
+      "; free space on it, or imgctl export JOB DIR or imgctl unpin JOB makes room"
     case .pinned: "; imgctl export JOB DIR or imgctl unpin JOB makes room"
     case .tooLarge: "; --store-budget sets the budget"
     default: ""
@@ -147,8 +155,9 @@ extension StoreError: CustomStringConvertible {
   /// The remedy for a full disk.
   private var remedyOfFull: String {
     content == .jobs
-      ? "; free space on it, such as with imgctl remove --older-than 7d, and with imgctl cache reset if the store is "
-        + "on the same disk" : ""
+      ? "; free space on it: remove other files, or old jobs with imgctl remove --older-than 7d; if the store is on "
+        + "the same disk, imgctl cache reset removes all thumbnails, also pinned ones that no export has written"
+      : ""
   }
 
   /// The remedy for files of another release.

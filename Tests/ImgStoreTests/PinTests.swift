@@ -107,6 +107,10 @@ import Testing
     let refused = #expect(throws: StoreError.self) { try store.put(group, at: .now) }
     #expect(refused?.reason == .pinned && refused?.isFull == true)
     #expect(try present(of: limit..<limit + 2).isEmpty)
+    #expect(refused?.description.hasPrefix("pins use up the budget of the store") == true)
+    let ofDisk = StoreError(.pinned, operation: "put", isOfDisk: true).description
+    #expect(ofDisk.hasPrefix("the disk of the store is full ("))
+    #expect(ofDisk.contains("; free space on it, or imgctl export JOB DIR or imgctl unpin JOB"))
     #expect(try store.report().hasRoomForPins == false)
     // The last tenth serves others, and a hit is not pinned there either.
     try put(1_000..<1_001)

@@ -362,7 +362,9 @@ package struct RemoveCommand: Command {
   ) throws(ClientError) -> ImageJob? {
     do throws(ClientError) {
       return try client.answer(.change(job, .remove))
-    } catch .refused(let code, let message) where !code.meansNoCoordinator {
+    } catch .refused(let code, let message)
+      where !code.meansNoCoordinator && (areJobsNamed || code != .journal)
+    {
       if areJobsNamed {
         context.report(ClientError.refused(code, message: message))
       }

@@ -311,7 +311,8 @@ extension ThumbnailStore {
     }
     guard byteCount <= budget.effectiveByteCount - pinned else {
       throw StoreError(
-        .pinned, operation: "put, beside pinned thumbnails", path: environment.directory)
+        .pinned, operation: "put, beside pinned thumbnails", path: environment.directory,
+        isOfDisk: budget.isLimitedByDisk)
     }
   }
 

@@ -94,7 +94,8 @@ struct Eviction {
     }
     if eviction.newcomers != nil, try eviction.exceedsLimit(transaction) {
       if eviction.pinnedByteCount > eviction.limitByteCount / 2 {
-        throw StoreError(.pinned, operation: "put, beside pinned thumbnails")
+        throw StoreError(
+          .pinned, operation: "put, beside pinned thumbnails", isOfDisk: eviction.isLimitedByDisk)
       }
       throw eviction.isLimitedByDisk
         ? StoreError(.noSpace, operation: "put, more than the disk has room for")

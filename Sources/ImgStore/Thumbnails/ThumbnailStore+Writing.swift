@@ -116,7 +116,7 @@ extension ThumbnailStore {
     let isTooLarge = after - before > StoreReport.pinLimit(of: budget.configuredByteCount)
     throw StoreError(
       isTooLarge ? .largerThanBudget : .pinned,
-      operation: "pin, beside \(before) pinned bytes")
+      operation: "pin, beside \(before) pinned bytes", isOfDisk: budget.isLimitedByDisk)
   }
 
   // MARK: - Pins
