@@ -276,7 +276,8 @@ package struct CommandContext {
   /// Whether the data directory has one, or this user may not see that.
   private var hasJournal: Bool {
     do throws(SystemError) {
-      return try FileStatus(following: settings.journalDirectory).isDirectory
+      _ = try FileStatus(following: "\(settings.journalDirectory)/data.mdb")
+      return true
     } catch {
       return ![ENOENT, ENOTDIR].contains(error.code)
     }

@@ -5,6 +5,7 @@ import ImgSettings
 import ImgStore
 import ImgSystem
 import ImgWire
+import Synchronization
 
 /// The coordinator's loop: one thread that waits for events, hands each to the part it concerns, and
 /// performs the effects that the scheduler wants. It decides nothing about work.
@@ -355,21 +356,47 @@ struct IntervalTimer {
 /// The log of the coordinator: one line an event on standard error. For a service that is systemd's
 /// journal, for a coordinator that a command started the file `coordinator.log`.
 struct Log {
-  private let descriptor: CInt
+  /// The words behind `imgctl` of the commands that its messages advise.
+  private static let advisedCommands = ["cache", "export", "remove", "start", "unpin"]
 
-  init(descriptor: CInt = STDERR_FILENO) {
+  private let descriptor: CInt
+  private let place: String
+  private let end = LogEnd()
+
+  /// - Parameter place: the flag that the commands in it carry, to reach this coordinator; empty for none.
+  init(descriptor: CInt = STDERR_FILENO, place: String = "") {
     self.descriptor = descriptor
+    self.place = place
   }
 
   func note(_ message: String) {
-    write("\(WallTime.now) imgcoordinator: \(message)")
+    write("\(WallTime.now) imgcoordinator: \(completed(message))")
+  }
+
+  private func completed(_ message: String) -> String {
+    guard !place.isEmpty else { return message }
+    return Self.advisedCommands.reduce(message) {
+      $0.replacing("imgctl \($1)", with: "imgctl \(place) \($1)")
+    }
   }
 
   /// Writes a line that has its time and program.
   func write(_ line: String) {
+    let text = "\(line.withoutPasswords.printable)\n"
     // A log that cannot be written must not stop the work, and no other place would be read.
-    try? FileIO.writeAll(descriptor, "\(line.withoutPasswords.printable)\n")
+    do throws(SystemError) {
+      try FileIO.writeAll(descriptor, end.isCut.load(ordering: .relaxed) ? "\n" + text : text)
+      end.isCut.store(false, ordering: .relaxed)
+    } catch {
+      end.isCut.store(true, ordering: .relaxed)
+    }
   }
+}
+
+/// What all copies of a log know of its end.
+private final class LogEnd: Sendable {
+  /// Whether a full disk may have cut its last line.
+  let isCut = Atomic(false)
 }
 
 /// Says in the log, once each, when the disk limits the store, when jobs wait for room in it, and when that ends.
@@ -392,7 +419,7 @@ struct StoreRoomLog {
       areJobsWaiting
         ? "jobs wait for room in the store: "
           + (state.storeReport?.shortageOfDisk
-            ?? "pins use it up; imgctl export or imgctl unpin makes room")
+            ?? "pins use it up; imgctl export JOB DIR or imgctl unpin JOB makes room")
         : "no job waits for room in the store any more")
   }
 }

@@ -56,6 +56,14 @@ package enum CoordinatorMain {
     }
   }
 
+  /// The flag that commands need to reach the coordinator; empty for the user's own, and for a service.
+  private static func place(of settings: Settings) -> String {
+    let own = Settings.atDefaultPlaces(
+      environment: ThisProcess.environment, userID: ThisProcess.userID)
+    return settings.isOfService || settings.dataDirectory == own.dataDirectory
+      ? "" : "--data-dir \(settings.dataDirectory.shellWord)"
+  }
+
   private static func serve(
     _ given: Settings, in sandbox: consuming Sandbox, signals: SignalSource,
     readiness: ReadinessNotification
@@ -83,7 +91,7 @@ package enum CoordinatorMain {
       settings.workerExecutable ?? "\(ThisProcess.executableDirectory ?? ".")/imgworker"
 
     let serviceManager = ServiceManager(environment: ThisProcess.environment)
-    let log = Log()
+    let log = Log(place: place(of: settings))
     let writablePaths = WritablePaths(
       dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
       socketPath: settings.socketPath, storePlace: settings.storePlace,

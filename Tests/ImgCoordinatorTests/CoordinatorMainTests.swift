@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import ImgModel
 import ImgSettings
 import ImgSystem
@@ -142,5 +143,40 @@ import Testing
       let environment = address.map { [ServiceManager.variable: $0] } ?? [:]
       ServiceManager(environment: environment).notify(.ready, status: "listening")
     }
+  }
+}
+
+@Suite struct LogTests {
+  private let directory = TestDirectory()
+
+  private func log(_ body: (CInt) throws -> Void) throws -> String {
+    let file = try FileIO.create(directory.file("log"))
+    try body(file.rawValue)
+    return try String(contentsOfFile: directory.file("log"), encoding: .utf8)
+  }
+
+  @Test func `the commands in it carry the place of a coordinator that has one of its own`() throws
+  {
+    let text = try log {
+      Log(descriptor: $0, place: "--data-dir /a").note(
+        "imgctl 1.0: imgctl export JOB DIR or imgctl unpin JOB")
+    }
+    #expect(
+      text.hasSuffix(
+        " imgctl 1.0: imgctl --data-dir /a export JOB DIR or imgctl --data-dir /a unpin JOB\n"))
+  }
+
+  @Test func `the line after one that a full disk has cut is a line of its own`() throws {
+    let full = try FileIO.open(appendingTo: "/dev/full")
+    let text = try log {
+      let descriptor = dup(full.rawValue)
+      defer { close(descriptor) }
+      let log = Log(descriptor: descriptor)
+      log.write("cut")
+      dup2($0, descriptor)
+      log.write("first")
+      log.write("second")
+    }
+    #expect(text == "\nfirst\nsecond\n")
   }
 }
