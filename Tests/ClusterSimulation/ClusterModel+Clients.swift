@@ -184,12 +184,13 @@ extension ClusterModel {
   ///
   /// - Parameter diskByteCount: the limit of the disk; `nil` if it is above the budget.
   func reportStore(
-    pinned byteCount: Int64, of budgetByteCount: Int64, disk diskByteCount: Int64? = nil
+    pinned byteCount: Int64, of budgetByteCount: Int64, disk diskByteCount: Int64? = nil,
+    by pinningJobs: [JobID] = []
   ) {
     let report = StoreReport(
       directory: "/data/store", budgetByteCount: budgetByteCount, diskByteCount: diskByteCount,
       pinnedByteCount: byteCount,
-      pinningJobs: [])
+      pinningJobs: pinningJobs)
     handle(.fromWorker(WorkerID(rawValue: 1), .store(report)))
   }
 

@@ -266,7 +266,9 @@ extension Failure {
 @Suite struct WaitTextTests {
   private static let now = WallTime(rawValue: 1_000_000)
 
-  private static func text(_ wait: Wait) -> String { WaitText(wait, at: now).text }
+  private static func text(_ wait: Wait) -> String {
+    WaitText(wait, of: JobID(rawValue: 7), at: now).text
+  }
 
   private static func later(_ seconds: Int64) -> WallTime {
     now.advanced(by: .seconds(seconds))
@@ -351,6 +353,7 @@ extension Failure {
     ),
     (Wait(.bandwidth, host: "h", detail: "-b"), "transfers from h are held by -b"),
     (Wait(.bandwidth, detail: "-b"), "transfers from all hosts are held by -b"),
+    (Wait(.paused), "the job is paused until imgctl resume 7"),
     (Wait(.delayed, until: later(570)), "the job is delayed, start in 9:30"),
     (Wait(.journal, detail: "the disk is full"), "the disk is full"),
   ]

@@ -41,10 +41,11 @@ import Testing
     #expect(wait(of: pinning, in: cluster) == Wait(.storePinned))
     let areJobsHeld = cluster.scheduler.areJobsHeld
     #expect(areJobsHeld)
-    cluster.reportStore(pinned: 90 * 10_000, of: 2_000_000, disk: 1_000_000)
+    cluster.reportStore(pinned: 90 * 10_000, of: 2_000_000, disk: 1_000_000, by: [pinning])
     #expect(
       wait(of: pinning, in: cluster)?.detail
-        == "the disk of /data/store is full; free space on it, imgctl export, or imgctl unpin")
+        == "the disk of /data/store is full; free space on it, imgctl export \(pinning) DIR, or imgctl unpin \(pinning)"
+    )
     cluster.reportStore(pinned: 80 * 10_000, of: 1_000_000)
     #expect(cluster.finished().counts(pinning)?.done == 1)
   }

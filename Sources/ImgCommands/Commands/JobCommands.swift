@@ -275,7 +275,8 @@ package struct JobListing {
       "\(status.queued)", "\(status.running)", HumanText.age(of: status.submissionTime, at: now),
     ]
     let wait = status.wait.flatMap { wait in
-      !tellsWait || told.contains { $0.reason == wait.reason } ? nil : WaitText(wait, at: now)
+      !tellsWait || told.contains { $0.reason == wait.reason }
+        ? nil : WaitText(wait, of: status.job, at: now)
     }
     let waiting = wait.map { places.completed($0.text) } ?? ""
     rows.append((cells, terms(of: status), waiting, status.name ?? ""))

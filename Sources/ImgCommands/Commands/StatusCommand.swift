@@ -88,7 +88,7 @@ package struct StatusCommand: Command {
     let shortage = ShortageText(status, isOfService: context.settings.isOfService)
     table.add(status, tellsWait: false)
     let waiting = status.wait.map { wait in
-      let text = WaitText(wait, at: context.now)
+      let text = WaitText(wait, of: status.job, at: context.now)
       return "waiting: " + (shortage == nil ? text.text : text.cause)
     }
     let failures = FailureReport(status, details, context.remedyTerms(for: status))

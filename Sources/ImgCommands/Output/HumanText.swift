@@ -184,10 +184,14 @@ package struct ShortageText: Sendable {
 /// Describes a ``Wait`` in words.
 package struct WaitText: Sendable {
   private let wait: Wait
+  /// As commands name it.
+  private let job: String
   private let now: WallTime
 
-  package init(_ wait: Wait, at now: WallTime) {
+  /// - Parameter job: that waits; `nil` if it is not known.
+  package init(_ wait: Wait, of job: JobID? = nil, at now: WallTime) {
     self.wait = wait
+    self.job = job?.description ?? "JOB"
     self.now = now
   }
 
@@ -209,14 +213,14 @@ package struct WaitText: Sendable {
     case .noWorker: "no worker is ready: \(wait.detail ?? "")"
     case .workerStarting: "the workers are starting"
     case .journal: wait.detail ?? "the journal cannot be written"
-    case .paused: "the job is paused until imgctl resume"
+    case .paused: "the job is paused until imgctl resume \(job)"
     case .delayed: "the job is delayed"
     case .lookingUp: "URLs are being looked up in the store"
     case .recording: "outcomes are being written to the journal"
     case .reading: "the list is being read"
     case .storePinned:
       wait.detail
-        ?? "pins use up the store (imgctl export, imgctl unpin, or --store-budget)"
+        ?? "pins use up the store (imgctl export JOB DIR, imgctl unpin JOB, or --store-budget)"
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use (--transfers)"
     case .slowLine: wait.detail ?? "a slow line"

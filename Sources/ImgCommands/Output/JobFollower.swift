@@ -116,7 +116,7 @@ struct JobFollower {
       // A bar has no room for the remedy, or a long reason. Other lines have.
       if isOnTerminal, lines == nil, let wait, wait.reason != notedWait {
         context.redraw(line.erase())
-        context.note("waiting: \(WaitText(wait, at: wall).text)\n")
+        context.note("waiting: \(WaitText(wait, of: status.job, at: wall).text)\n")
       }
       if status.wait == nil || wait != nil { notedWait = wait?.reason }
       let isPaused = status.state == .paused
@@ -293,7 +293,7 @@ final class LineNotes {
     guard status != last else { return "" }
     var text = ""
     if tellsWait, let wait = status.wait, wait.reason != last?.wait?.reason {
-      text += "waiting: \(WaitText(wait, at: context.now).text)\n"
+      text += "waiting: \(WaitText(wait, of: status.job, at: context.now).text)\n"
     }
     last = status
     try lines?.forEachNew(hasEnded: status.hasEnded) { line in
@@ -327,7 +327,7 @@ private struct UserWaits {
     }
     defer { last = wait?.reason }
     guard let wait, wait.reason != last else { return nil }
-    return "job \(status.job) is waiting: \(WaitText(wait, at: now).text)\n"
+    return "job \(status.job) is waiting: \(WaitText(wait, of: status.job, at: now).text)\n"
   }
 }
 

@@ -386,8 +386,9 @@ package struct StoreReport: Hashable, Sendable, Fielded {
   /// That the disk leaves no room for pins, and what makes some; `nil` if the budget is the limit.
   package var shortageOfDisk: String? {
     guard diskByteCount != nil else { return nil }
+    let pinning = pinningJobs.first?.description ?? "JOB"
     return "the disk of \(directory) is full; free space on it"
-      + (pinnedByteCount == 0 ? "" : ", imgctl export, or imgctl unpin")
+      + (pinnedByteCount == 0 ? "" : ", imgctl export \(pinning) DIR, or imgctl unpin \(pinning)")
   }
 
   /// What a record of so many bytes takes in the store, about: whole pages of 4 KiB, with the URL and the
