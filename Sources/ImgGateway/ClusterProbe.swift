@@ -97,11 +97,18 @@ struct ClusterProbe: Sendable {
       help: "Whether outcomes cannot be recorded.")
   }
 
+  /// What a limit of bandwidth holds has outcomes, only later.
+  private static func isWaiting(_ job: ImageJob) -> Bool {
+    job.wait.map { $0.kind != .bandwidth } ?? false
+  }
+
   /// - Parameter jobs: those that have not ended, the newest of very many.
   private func addJobs(_ jobs: [ImageJob], to text: inout MetricsText) {
     text.add(
-      "imgctl_waiting_jobs", .gauge, Double(jobs.count { $0.wait != nil }),
-      help: "Jobs that have had no outcome for a while, such as for lack of room in the store.")
+      "imgctl_waiting_jobs", .gauge, Double(jobs.count(where: Self.isWaiting)),
+      help:
+        "Jobs that have had no outcome for a while, such as for lack of room in the store. Those that a limit of "
+        + "bandwidth holds do not count.")
     let name = "imgctl_active_job_urls"
     text.begin(name, .gauge, help: "URLs of the jobs that have not ended.")
     let counts: [(String, (ImageJob) -> Int)] = [

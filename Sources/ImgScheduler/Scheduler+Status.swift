@@ -82,13 +82,16 @@ extension Scheduler {
 
   // MARK: - A job
 
-  /// Why a job has had no outcome for a while; `nil` while it has some.
+  /// Why a job has had no outcome for a while, or which limits of bandwidth hold it although it has some; `nil` for
+  /// one that nothing holds.
   ///
   /// - Parameter network: what jobs wait for because of the network; `nil` if it works.
   func jobWait(
     of job: ActiveJob, at now: Instant, journalError: String?, network: ByRoute<Wait?>
   ) -> Wait? {
-    guard now - job.movedAt > Self.stallTime else { return nil }
+    guard now - job.movedAt > Self.stallTime else {
+      return journalError == nil ? heldWait(of: job, at: now) : nil
+    }
     if let journalError { return Wait(.journal, detail: journalError) }
     if job.leasedCount > 0 {
       let wait = slowest(of: job, at: now, network: network)
@@ -106,16 +109,30 @@ extension Scheduler {
     return waitInQueue(of: job, at: now)
   }
 
+  /// That limits of bandwidth hold transfers of a job.
+  private func heldWait(of job: ActiveJob, at now: Instant) -> Wait? {
+    guard job.leasedCount > 0, isHeld(fetches.queue.heldAt, at: now) else { return nil }
+    let transfers = fetches.leases.all.values.filter { isOf(job.id, $0) }
+      .compactMap { $0.transfer.flatMap { fetches.transfers[$0] } }
+    let hosts = Set(transfers.map(\.host)).filter {
+      isHeld(fetches.queue.host($0)?.heldAt, at: now)
+    }
+    return hosts.min().map { bandwidthWait($0).beside(moreHosts: hosts.count - 1) }
+  }
+
+  /// Whether a fetch or a decode is one of a job's lines.
+  private func isOf(_ job: JobID, _ lease: Lease) -> Bool {
+    lease.purpose != .lookup
+      && work[lease.item]?.waiters.contains { $0.isLine(of: job) } == true
+  }
+
   /// What of a job is under way for longest.
   private func slowest(
     of job: ActiveJob, at now: Instant, network: ByRoute<Wait?>
   ) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
     var transfers: Set<TransferID> = []
-    for lease in fetches.leases.all.values where lease.purpose != .lookup {
-      guard work[lease.item]?.waiters.contains(where: { $0.isLine(of: job.id) }) == true else {
-        continue
-      }
+    for lease in fetches.leases.all.values where isOf(job.id, lease) {
       let transfer = lease.transfer.flatMap { fetches.transfers[$0] }
       if transfer?.holdsSlot == true, let id = lease.transfer { transfers.insert(id) }
       let since = fetches.leases.oldestSince(of: transfer?.leases ?? []) ?? lease.since

@@ -127,6 +127,14 @@ extension ProgressBar {
     #expect(bar.plainLine.contains("8:10 left, 2.0 img/s"))
   }
 
+  @Test func `a limit of bandwidth that holds a job in motion is named beside its time left`() {
+    var bar = ProgressBar(status(done: 10), at: .zero)
+    let wait = Wait(.bandwidth, host: "h", detail: "--bytes-per-second")
+    bar.update(status(done: 20, wait: wait), at: .seconds(5))
+    let facts = bar.plainLine.split(separator: ", ").dropFirst(2).prefix(3)
+    #expect(facts == ["8:10 left", "held by --bytes-per-second", "2.0 img/s"])
+  }
+
   @Test func `the time left is that of --rate-per-host if all URLs are of one host`() {
     for (moreHosts, time) in [(nil, "16:29"), (1, "8:14")] as [(Int?, String)] {
       let wait = Wait(.hostRate, host: "h", moreHosts: moreHosts, until: WallTime(rawValue: 0))
@@ -412,7 +420,7 @@ extension ProgressBar {
     table.add(job)
     let bar = ProgressBar(job, at: .zero, wall: WallTime(rawValue: 0), places: places)
     for text in [table.rendered, bar.plainLine, bar.line(columns: 200)] {
-      #expect(text.contains("(imgctl --data-dir d export, imgctl --data-dir d unpin, or"))
+      #expect(text.contains("(imgctl --data-dir d export JOB DIR, imgctl --data-dir d unpin"))
     }
     var below = JobListing(at: WallTime(rawValue: 0))
     below.add(job, besides: [Wait(.storePinned)])

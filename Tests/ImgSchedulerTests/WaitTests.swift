@@ -140,6 +140,21 @@ import Testing
     #expect(kind(job, in: cluster) == .transferring)
   }
 
+  @Test func `limits of bandwidth are told while jobs proceed, and while no host is full`() throws {
+    let cluster = ClusterModel.started(transfers: 2)
+    cluster.changeLimits(LimitChange(bytesPerSecond: 1_024))
+    let job = cluster.answeringLookups { $0.submit((1...9).map { url($0) }) }
+    stall(cluster)
+    let worker = try #require(cluster.onlyWorker)
+    let transfer = try #require(cluster.scheduler.fetches.transfers.all.keys.max())
+    cluster.finish(try #require(cluster.fetching.first))
+    #expect(wait(job, in: cluster) == nil)
+    let held = HostUpdates(held: [HeldTransfer(transfer, for: .seconds(1))])
+    cluster.handle(.fromWorker(worker, .hostUpdates(held)))
+    let expected = Wait(.bandwidth, host: "example.com", detail: "--bytes-per-second")
+    #expect(wait(job, in: cluster) == expected)
+  }
+
   @Test func `Retry-After is told with its time, and other hosts are counted`() throws {
     let worker = try #require(cluster.onlyWorker)
     cluster.rest("a", seconds: 60, noticedBy: worker)

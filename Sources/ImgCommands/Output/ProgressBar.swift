@@ -89,6 +89,7 @@ package struct ProgressBar: Sendable {
     if tellsShortage, let shortage = ShortageText(status) { details.append(shortage.fact) }
     guard waitFact == nil else { return details }
     if let timeLeft { details.append(timeLeft) }
+    if isHeldInMotion, let limits = wait.shown?.detail { details.append("held by \(limits)") }
     if let rate = rates.imagesPerSecond, isMoving {
       details.append("\(HumanText.number(rate)) img/s")
     }
@@ -99,10 +100,15 @@ package struct ProgressBar: Sendable {
     return details
   }
 
+  /// Whether limits of bandwidth hold a job that proceeds: its recent rate predicts the rest.
+  private var isHeldInMotion: Bool {
+    wait.shown?.kind == .bandwidth && rates.imagesPerSecond.map { $0 > 0 } ?? false
+  }
+
   /// Why the job waits; `nil` while it proceeds, and if its state already says so.
   private var waitFact: String? {
-    guard status.state != .paused, let wait = wait.shown else { return nil }
-    let text = WaitText(wait, at: now)
+    guard status.state != .paused, !isHeldInMotion, let wait = wait.shown else { return nil }
+    let text = WaitText(wait, of: status.job, at: now)
     return places.completed("waiting: " + (status.storeShortage == nil ? text.text : text.cause))
   }
 
@@ -121,7 +127,9 @@ package struct ProgressBar: Sendable {
   /// The remaining time by the recent rate, in seconds; `nil` while the job stands. The first requests at a host are
   /// not held by `--rate-per-host`: the rate that they seem to have does not last.
   private var estimate: Double? {
-    guard let rate = rates.imagesPerSecond, rate > 0, wait.shown == nil else { return nil }
+    guard let rate = rates.imagesPerSecond, rate > 0, wait.shown == nil || isHeldInMotion else {
+      return nil
+    }
     return Double(status.total - status.finished) / min(rate, lastingRate ?? rate)
   }
 
