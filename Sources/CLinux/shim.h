@@ -233,6 +233,9 @@ static inline int img_pipe(int *reader, int *writer) {
   return 0;
 }
 
+/// Copies bytes of a pipe into another, and leaves them in the first (tee(2)). Waits for them.
+static inline ssize_t img_tee(int from, int to, size_t count) { return tee(from, to, count, 0); }
+
 // Unix sockets
 
 static inline int img_unix_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }

@@ -299,3 +299,46 @@ package struct OutputPipe: ~Copyable, Sendable {
     }
   }
 }
+
+/// A program that turns the bytes of a file into others, such as gzip(1). It ends with this object, also if its output
+/// was not read to its end.
+package final class FilterProcess {
+  private let process: ChildProcess
+  private let output: OwnedDescriptor
+
+  /// - Parameters:
+  ///   - executable: a path.
+  ///   - input: what it reads; nothing else may read that from then on.
+  package init(
+    executable: String, arguments: [String], input: CInt
+  ) throws(SystemError) {
+    var pair = try UnixSocket.pair()
+    let writer = pair.takeSecond()
+    // What it says on standard error has no name of the file; its exit status is told instead.
+    let null = try FileIO.open(updating: "/dev/null")
+    process = try ChildProcess.spawn(
+      executable: executable, arguments: arguments, environment: nil,
+      descriptors: [
+        (parent: input, child: STDIN_FILENO), (parent: writer.rawValue, child: STDOUT_FILENO),
+        (parent: null.rawValue, child: STDERR_FILENO),
+      ])
+    output = pair.takeFirst()
+  }
+
+  deinit {
+    process.signal(SIGKILL)
+    _ = process.waitForExit(until: nil)
+  }
+
+  /// Waits for bytes and appends them to `buffer`, at most `maximumByteCount`.
+  ///
+  /// - Returns: the number of bytes; 0 at the end.
+  package func read(
+    into buffer: inout [UInt8], upTo maximumByteCount: Int
+  ) throws(SystemError) -> Int {
+    try FileIO.read(output.rawValue, into: &buffer, upTo: maximumByteCount)
+  }
+
+  /// Waits for its end, which comes once it has closed its output.
+  package func waitForExit() -> ExitStatus? { process.waitForExit(until: nil) }
+}

@@ -215,6 +215,10 @@ import Testing
       "TSV, with the URLs in column 1"
     ),
     (
+      "sep=;\r\n# pictures, and pages\nurl;image_url\nhttp://h/;http://h/1\n", ["http://h/1"], [4],
+      "CSV, with the URLs in column 2, \"image_url\""
+    ),
+    (
       "page,url\nhttp://h/,http://h/1\n#2,http://h/2\n", ["http://h/1", "http://h/2"], [2, 3],
       "CSV, with the URLs in column 2, \"url\""
     ),
@@ -315,31 +319,88 @@ import Testing
   }
 
   @Test(arguments: [
-    ("a_url,b\nhttp://h/1,http://h/2", nil, " has URLs in a_url, b; name one: --url-column a_url"),
+    (
+      "a_url,b\nhttp://h/1,http://h/2", nil, " has URLs in a_url, b; --url-column names one of them"
+    ),
+    (
+      "http://h/1,http://h/2\nhttp://h/3,x", nil,
+      " has URLs in 1, 2; --url-column names one of them"
+    ),
     ("a,url,b\nhttp://h/1,x,", "c", " has no column or member \"c\"; it has a, url, b"),
+    ("#id,url\n1,x", "3", " has no column or member \"3\"; it has #id, url"),
+    (
+      "\"url\",\"page\"\n\"1\",\"http://h/1\",\"x\"\n", nil,
+      " has 2 names in its header and 3 fields in its records; --url-column N names the column by its number from 1"
+    ),
+    (
+      "My pictures\nid|caption|url\n1|A|http://h/1\n2|B|http://h/2\n3|C|http://h/3", nil,
+      ", line 3: the URL stands behind other text; a list has one URL a line, or is a table with commas, semicolons or tabs"
+    ),
+    (
+      "id,url\rp1,http://h/1\r", nil,
+      ": its lines end with CR alone, as on old Macintoshes; tr '\\r' '\\n' < FILE | imgctl submit - reads it"
+    ),
     ("{\"a\": \"http://h\"}", "b", " has no column or member \"b\"; it has a"),
+    ("{\"a\": {\"b\": \"http://h\"}}", "a.c", " has no column or member \"a.c\"; it has a"),
     (
       "{\"a\": 1, \"b\": \"x\"}", nil,
-      " has no column or member with URLs; it has a, b, of which --url-column names one"
+      " has no column or member with URLs in its first 1 records; it has a, b, of which --url-column names one"
+    ),
+    (
+      "{\n \"photos\": [\n{\"url\": \"http://h/1\"},\n{\"url\": \"http://h/2\"}\n]\n}\n", nil,
+      " is one value of JSON with the list in it; jq takes that out: jq -c '.photos[]' FILE | imgctl submit -"
+    ),
+    (
+      "{\"p1\": {\"url\": \"http://h/1\"}, \"p2\": {\"url\": \"http://h/2\"}}", nil,
+      " is one value of JSON with the list in it; jq takes that out: jq -c '.[]' FILE | imgctl submit -"
     ),
     ("[{\"url\": \"http://h/1\"},", nil, ", line 1: the JSON array has no end"),
     ("[\"http://h/1\"]\n[]", nil, ", line 2: more than one value of JSON"),
     (
-      "id,url\n1,http://h/1\n2,\"" + String(repeating: "x\n", count: 1 << 20), nil,
-      ", line 3: the record has more than 1 MiB; a quotation mark is not closed"
-    ),
-    (
       "PAR1\0", nil,
       " is Parquet; duckdb makes a list of it: duckdb -jsonlines -c \"SELECT * FROM 'list'\" | imgctl submit -"
     ),
+    ("\u{1F}\u{8B}\0", nil, nil),
   ])
   func `what is not in its format is refused with its place`(
-    text: String, column: String?, reason: String
+    text: String, column: String?, reason: String?
   ) {
     let error = #expect(throws: ListError.self) {
       try read(text, as: ListFormat(.recognized, urlColumn: column), by: 10_000)
     }
-    #expect(error?.description == "list" + reason)
+    if let reason { #expect(error?.description == "list" + reason) }
+  }
+
+  @Test func `a record with a quotation mark too many takes no other with it`() throws {
+    let rows = (0..<40_000).map {
+      $0 == 7 ? "7,\"a 5 inch nail,http://h/7" : "\($0),A nail,http://h/\($0)"
+    }
+    for chunkByteCount in [5_000, .max] {
+      let read = try read("id,caption,url\n" + rows.joined(separator: "\n"), by: chunkByteCount)
+      #expect(read.entries.count == 40_000)
+      #expect(read.entries[7] == "no URL in: 7,\"a 5 inch nail,http://h/7")
+      #expect(read.entries[8] == "http://h/8")
+      #expect(read.lines == Array(2...40_001))
+    }
+    let closed = try read(
+      "id,caption,url\n1,\"A,http://h/1\n2,\"B, or C\",http://h/2\n3,\"\"\"D\"\" or\nE\",http://h/3\n"
+    )
+    #expect(closed.entries == ["no URL in: 1,\"A,http://h/1", "http://h/2", "http://h/3"])
+    #expect(closed.lines == [2, 3, 4])
+  }
+
+  @Test func `a broken record of JSON takes no other with it, and a record may have several lines`()
+    throws
+  {
+    let read = try read(
+      "{\"url\":\n  \"http://h/1\",\n\"b\": [\n{\"c\": 1}]}\n{broken\n{\"url\": \"http://h/2\"}\n{\"url\": \"htt\n{\"url\": "
+        + "\"http://h/3\"}\n")
+    #expect(
+      read.entries == [
+        "http://h/1", "no URL in: {broken ", "http://h/2", "no URL in: {\"url\": \"htt",
+        "http://h/3",
+      ])
+    #expect(read.lines == [1, 5, 6, 7, 8])
   }
 
   @Test func `a list that is named JSON has to be that`() {

@@ -18,6 +18,8 @@ package struct InfoCommand: Command {
   package let subject: Subject
   package let options: RequestOptions
   package let isJSON: Bool
+  /// Of the list, if there is one.
+  private let format: ListFormat
   private let showsPlace: Bool
 
   private static let source = OperandDescription(
@@ -27,7 +29,7 @@ package struct InfoCommand: Command {
   private static let list = OptionDescription(
     "--list", "FILE|-",
     help:
-      "Read a list of URLs, one a line, in place of one picture; - reads standard input. A line that begins with /, ./ or "
+      "Read a list of URLs, as imgctl submit does, in place of one picture; - reads standard input. A line that begins with /, ./ or "
       + "../ is the path of a picture, as it is, relative to the directory of the list. Prints one JSON object a "
       + "line as the results come, in any order.")
   private static let place = OptionDescription(
@@ -51,7 +53,7 @@ package struct InfoCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl info", summary: "tell the type, size and metadata of pictures",
     operands: [source],
-    options: [list, full, pixels, place] + FetchArguments.options
+    options: [list, ListFormat.urlColumn, full, pixels, place] + FetchArguments.options
       + [RequestOptions.timeoutOption, .json]
       + OptionDescription.startingPlaces,
     notes: [
@@ -88,6 +90,10 @@ package struct InfoCommand: Command {
     guard list == nil || options.fetch.cacheKey == nil else {
       throw UsageError("--cache-key: the lines of a list cannot share a name")
     }
+    format = ListFormat(.recognized, urlColumn: arguments.texts(of: ListFormat.urlColumn)?.last)
+    guard list != nil || format.urlColumn == nil else {
+      throw UsageError("\(ListFormat.urlColumn.flag) needs \(Self.list.flag)")
+    }
     showsPlace = arguments.contains(Self.place)
     isJSON = arguments.contains(.json)
   }
@@ -101,8 +107,9 @@ package struct InfoCommand: Command {
     switch subject {
     case .list(let path):
       context.noteTypedInput(path)
-      return try FactsList(path: path, options: options, showsPlace: showsPlace, context: context)
-        .run()
+      let list = FactsList(
+        path: path, format: format, options: options, showsPlace: showsPlace, context: context)
+      return try list.run()
     case .picture(let source):
       do {
         try write(try report(of: source, in: context), to: context)
@@ -253,6 +260,7 @@ final class FactsFile {
 /// JSON object a line. Ctrl-C and other signals end the output, not the job.
 struct FactsList {
   private let path: String
+  private let format: ListFormat
   private let options: RequestOptions
   private let showsPlace: Bool
   private let context: CommandContext
@@ -261,8 +269,12 @@ struct FactsList {
   /// How often the results are looked at, at least.
   private static let interval = Duration.milliseconds(200)
 
-  init(path: String, options: RequestOptions, showsPlace: Bool, context: CommandContext) {
+  init(
+    path: String, format: ListFormat, options: RequestOptions, showsPlace: Bool,
+    context: CommandContext
+  ) {
     self.path = path
+    self.format = format
     self.options = options
     self.showsPlace = showsPlace
     self.context = context
@@ -271,11 +283,11 @@ struct FactsList {
 
   func run() throws -> ExitCode {
     var list = try ListSubmission(
-      paths: [path], of: InfoCommand.description,
+      paths: [path], of: InfoCommand.description, as: format,
       files: ListSubmission.FileOptions(isRecursive: false))
     let client = try context.coordinatorOfStore()
     let submitted = try list.submit(to: client, name: "info list", options: options)
-    context.note("job \(submitted.job)\n")
+    context.note("\(list.takeFormats())job \(submitted.job)\n")
     let course =
       "job \(submitted.job) continues; to print its facts: imgctl export \(submitted.job) DIR\n"
     try Termination.prepare(for: [SIGHUP, SIGQUIT, SIGTERM]) {

@@ -16,6 +16,8 @@ package struct SheetCommand: Command {
 
   package let subject: Subject
   package let isRecursive: Bool
+  /// Of lists among the pictures.
+  private let listFormat: ListFormat
   package let columns: Int?
   package let tile: SheetLayout.Tile?
   package let background: RGBColour
@@ -48,7 +50,7 @@ package struct SheetCommand: Command {
     name: "imgctl sheet", summary: "write the thumbnails of a job or of pictures as one picture",
     operands: [subject],
     options: PictureOutput.options + [
-      columns, tile, background, VariantOptions.quality, FileList.recursive,
+      columns, tile, background, VariantOptions.quality, FileList.recursive, ListFormat.urlColumn,
     ] + OptionDescription.startingPlaces,
     notes: [
       PictureOutput.note,
@@ -72,6 +74,7 @@ package struct SheetCommand: Command {
     subject =
       if texts.count == 1, let job = JobID(texts[0]) { .job(job) } else { .pictures(texts) }
     isRecursive = arguments.contains(FileList.recursive)
+    listFormat = ListFormat(.recognized, urlColumn: arguments.texts(of: ListFormat.urlColumn)?.last)
     columns = try arguments.value(of: Self.columns) { (text) throws(InvalidValue) in
       try Int(parsing: text, in: 1...ImageVariant.sideRange.upperBound)
     }
@@ -113,7 +116,7 @@ package struct SheetCommand: Command {
     case .pictures(let operands):
       context.noteTypedInput(operands.first { $0 == "-" })
       var list = try ListSubmission(
-        paths: operands, of: Self.description,
+        paths: operands, of: Self.description, as: listFormat,
         files: ListSubmission.FileOptions(
           isRecursive: isRecursive, takesURLs: true, output: destination.path))
       let client = try context.coordinator()
@@ -126,7 +129,7 @@ package struct SheetCommand: Command {
       let job = try list.submit(
         to: client, name: "sheet", options: options, pinPolicy: .whileActive
       ).job
-      if let skipped = list.skipped.text { context.note(skipped + "\n") }
+      context.note(list.takeFormats() + (list.skipped.text.map { $0 + "\n" } ?? ""))
       let code = try JobFollower(in: context, isJSON: false).follow(
         job, continuing: client, readsFiles: true)
       return (job, code)

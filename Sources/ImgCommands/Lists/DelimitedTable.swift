@@ -12,8 +12,8 @@ package struct DelimitedTable: Hashable, Sendable {
   private static let newline = UInt8(ascii: "\n")
   private static let quote = UInt8(ascii: "\"")
   private static let separators = [UInt8(ascii: "\t"), UInt8(ascii: ","), UInt8(ascii: ";")]
-  /// The records that decide.
-  private static let sampleCount = 20
+  /// What Excel writes as the first line: the separator follows.
+  private static let separatorPrefix = Array("sep=".utf8)
 
   /// Recognises a table by what it has.
   ///
@@ -21,7 +21,7 @@ package struct DelimitedTable: Hashable, Sendable {
   /// - Returns: `nil` for a list. Its URLs may contain commas and semicolons.
   /// - Throws: ``ListFormatError`` for a table without the column, or with several.
   init?(in head: ListHead, urlColumn: String?) throws(ListFormatError) {
-    for separator in Self.separators {
+    for separator in Self.separators(of: head) {
       let records = Self.sample(of: head, separatedBy: separator)
       guard Self.isCertain(records, separator) else { continue }
       try self.init(records, separatedBy: separator, urlColumn: urlColumn)
@@ -50,6 +50,19 @@ package struct DelimitedTable: Hashable, Sendable {
     let rows = names == nil ? records : Array(records.dropFirst())
     self.separator = separator
     self.names = names
+    if let number = urlColumn.flatMap(Int.init), names?.contains("\(number)") != true {
+      let width = max(names?.count ?? 0, rows.map(\.width).max() ?? 0)
+      guard (1...max(width, 1)).contains(number) else {
+        throw .noColumn("\(number)", among: names ?? [])
+      }
+      column = number - 1
+      return
+    }
+    if let names, let wide = rows.first(where: { $0.width > names.count }),
+      rows.count(where: { $0.width > names.count }) * 2 > rows.count
+    {
+      throw .shortHeader(names.count, fieldCount: wide.width)
+    }
     column = try Self.column(named: urlColumn, names, rows)
   }
 
@@ -64,15 +77,23 @@ package struct DelimitedTable: Hashable, Sendable {
     let add: (ArraySlice<UInt8>, Int) -> Void = { bytes, _ in
       records.append(Record(bytes, separatedBy: separator))
     }
-    // A record that is too long is refused when the table is read.
-    try? reader.feed(head.bytes, add)
+    reader.feed(head.bytes, add)
     if head.isWhole || records.isEmpty { reader.finish(add) }
-    return Array(records.filter { $0.texts != [""] && !$0.isComment }.prefix(sampleCount))
+    return records.filter { $0.texts != [""] && !$0.isComment }
+  }
+
+  /// Those that a list may have.
+  private static func separators(of head: ListHead) -> [UInt8] {
+    guard head.bytes.starts(with: separatorPrefix),
+      let named = head.bytes.dropFirst(separatorPrefix.count).first
+    else { return separators }
+    return [named]
   }
 
   /// The separator that parts most of the first record.
   private static func separator(of head: ListHead) -> UInt8? {
-    separators.max { fieldCount(of: head, separatedBy: $0) < fieldCount(of: head, separatedBy: $1) }
+    separators(of: head)
+      .max { fieldCount(of: head, separatedBy: $0) < fieldCount(of: head, separatedBy: $1) }
   }
 
   private static func fieldCount(of head: ListHead, separatedBy separator: UInt8) -> Int {
@@ -109,23 +130,18 @@ package struct DelimitedTable: Hashable, Sendable {
     named name: String?, _ names: [String]?, _ rows: [Record]
   ) throws(ListFormatError) -> Int {
     if let name {
-      if let named = names?.firstIndex(of: name)
-        ?? names?.firstIndex(where: { $0.lowercased() == name.lowercased() })
-      {
-        return named
-      }
-      let width = names?.count ?? rows.map(\.texts.count).max() ?? 0
-      guard let number = Int(name), (1...max(width, 1)).contains(number) else {
-        throw .noColumn(name, among: names ?? [])
-      }
-      return number - 1
+      guard
+        let named = names?.firstIndex(of: name)
+          ?? names?.firstIndex(where: { $0.lowercased() == name.lowercased() })
+      else { throw .noColumn(name, among: names ?? []) }
+      return named
     }
     let withURLs = Set(rows.flatMap(\.urlColumns)).sorted()
-    if let names, let known = URLColumnName.first(in: names) {
-      return known
+    if let names, let known = URLColumnName.first(in: names, preferring: withURLs) { return known }
+    guard let first = withURLs.first else {
+      throw .noURLs(names ?? [], recordCount: rows.count)
     }
-    guard let first = withURLs.first else { throw .noURLs(names ?? []) }
-    guard withURLs.count == 1 || names == nil else {
+    guard withURLs.count == 1 else {
       throw .severalColumns(withURLs.map { names?[$0] ?? "\($0 + 1)" })
     }
     return first
@@ -134,6 +150,11 @@ package struct DelimitedTable: Hashable, Sendable {
   // MARK: - Reading
 
   var records: TableRecords { TableRecords(separator: separator) }
+
+  /// Whether a record before all others is none: a comment, and what names the separator.
+  func isPreface(_ record: ArraySlice<UInt8>) -> Bool {
+    record.starts(with: Self.separatorPrefix) || Record(record, separatedBy: separator).isComment
+  }
 
   /// Whether the first record names the columns.
   var hasHeader: Bool { names != nil }
@@ -146,7 +167,7 @@ package struct DelimitedTable: Hashable, Sendable {
   /// What it is, for people.
   var description: String {
     let kind = separator == UInt8(ascii: "\t") ? "TSV" : "CSV"
-    let name = names.map { ", \"\($0[column])\"" } ?? ""
+    let name = names.flatMap { $0.indices.contains(column) ? ", \"\($0[column])\"" : nil } ?? ""
     return "\(kind), with the URLs in column \(column + 1)\(name)"
   }
 
@@ -208,7 +229,10 @@ package struct DelimitedTable: Hashable, Sendable {
     /// The fields with URLs.
     let urlColumns: [Int]
     private let isQuoted: Bool
+    /// Whether it is a line before the table.
     let isComment: Bool
+    /// The fields up to the last that is not empty.
+    let width: Int
 
     /// What the path of a picture ends with.
     private static let pictureSuffixes = [
@@ -220,9 +244,13 @@ package struct DelimitedTable: Hashable, Sendable {
       texts = DelimitedTable.fields(of: bytes, separatedBy: separator).map { text in
         String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
       }
-      urlColumns = texts.indices.filter { [texts] in ListPlace.isURL(texts[$0]) }
+      urlColumns = texts.indices.filter { [texts] index in
+        ListPlace.isURL(texts[index]) && !texts[index].contains(where: \.isWhitespace)
+      }
       isQuoted = bytes.first == quote
-      isComment = bytes.first == UInt8(ascii: "#")
+      isComment =
+        bytes.first == UInt8(ascii: "#") && texts.count == 1 || bytes.starts(with: separatorPrefix)
+      width = (texts.lastIndex { !$0.isEmpty } ?? -1) + 1
     }
 
     /// Whether it can be the first of a table: names of columns.
@@ -263,13 +291,11 @@ struct TableEntries: EntryReader {
   var line: Int { records.line }
   var description: String? { table.description }
 
-  mutating func feed(
-    _ bytes: ArraySlice<UInt8>, into entries: inout ListEntries
-  ) throws(ListFormatError) {
+  mutating func feed(_ bytes: ArraySlice<UInt8>, into entries: inout ListEntries) {
     let table = table
     var isAtStart = isAtStart
-    defer { self.isAtStart = isAtStart }
-    try records.feed(bytes) { Self.take($0, $1, of: table, &isAtStart, &entries) }
+    records.feed(bytes) { Self.take($0, $1, of: table, &isAtStart, &entries) }
+    self.isAtStart = isAtStart
   }
 
   mutating func finish(into entries: inout ListEntries) {
@@ -282,35 +308,41 @@ struct TableEntries: EntryReader {
     _ record: ArraySlice<UInt8>, _ line: Int, of table: DelimitedTable, _ isAtStart: inout Bool,
     _ entries: inout ListEntries
   ) {
-    guard let first = record.first, !isAtStart || first != UInt8(ascii: "#") else { return }
-    defer { isAtStart = false }
-    if isAtStart, table.hasHeader { return }
+    let wasAtStart = isAtStart
+    guard !record.isEmpty, !wasAtStart || !table.isPreface(record) else { return }
+    isAtStart = false
+    if wasAtStart, table.hasHeader { return }
     entries.add(table.url(of: record), ofRow: record, at: line)
   }
 }
 
 /// What a column or a member with the URL of a picture is usually named.
 enum URLColumnName {
-  /// In lower case, the best first.
+  /// In lower case, the best first: other columns may have the URLs of pages.
   private static let known = [
-    "url", "image_url", "imageurl", "img_url", "picture_url", "photo_url", "thumbnail_url",
-    "download_url", "file_url", "media_url", "contenturl", "uri", "image_uri", "href", "link",
-    "src",
-    "image_link", "image_src", "imagelink", "top_url", "urls",
+    "image_url", "imageurl", "img_url", "image_link", "imagelink", "image_uri", "image_src",
+    "picture_url",
+    "photo_url", "download_url", "contenturl", "url", "uri", "src", "href", "link",
   ]
 
+  /// - Parameter preferred: the positions of names that go before others.
   /// - Returns: the position of the best name; `nil` if none is known.
-  static func first(in names: [String]) -> Int? {
+  static func first(in names: [String], preferring preferred: [Int] = []) -> Int? {
     let names = names.map { $0.lowercased() }
-    return known.lazy.compactMap { names.firstIndex(of: $0) }.first
+    let found = known.compactMap { names.firstIndex(of: $0) }
+    return found.first(where: preferred.contains) ?? found.first
   }
 }
 
 /// Cuts the bytes of a table into records. A field in quotes may contain separators and line feeds (RFC 4180); a quote
 /// within a field that does not begin with one is a character as any other.
-struct TableRecords {
+///
+/// A record whose quotes are not in pairs ends with its first line, so that it takes no other with it.
+struct TableRecords: Sendable {
   private enum State {
     case fieldStart, unquoted, quoted, quoteInQuoted
+    /// Text follows a closing quote.
+    case broken
   }
 
   /// The bytes of a record that are kept.
@@ -329,10 +361,24 @@ struct TableRecords {
   }
 
   /// - Parameter take: gets each complete record, and the line in which it begins.
-  /// - Throws: ``ListFormatError`` for a field whose quotes are not closed.
-  mutating func feed(
+  mutating func feed(_ bytes: ArraySlice<UInt8>, _ take: (ArraySlice<UInt8>, Int) -> Void) {
+    var rest = bytes
+    while let broken = cut(rest, take) { rest = endFirstLine(of: broken, take) }
+  }
+
+  /// The last record, after all bytes were fed.
+  mutating func finish(_ take: (ArraySlice<UInt8>, Int) -> Void) {
+    while state == .quoted, let rest = Optional(endFirstLine(of: pending[...], take)) {
+      feed(rest, take)
+    }
+    if !pending.isEmpty { end(with: [], take) }
+  }
+
+  /// - Returns: the bytes from the beginning of a record whose quotes are not in pairs, and that has line feeds in them;
+  ///   `nil` when all bytes are cut.
+  private mutating func cut(
     _ bytes: ArraySlice<UInt8>, _ take: (ArraySlice<UInt8>, Int) -> Void
-  ) throws(ListFormatError) {
+  ) -> ArraySlice<UInt8>? {
     var start = bytes.startIndex
     for index in bytes.indices {
       let byte = bytes[index]
@@ -346,23 +392,36 @@ struct TableRecords {
         switch state {
         case .fieldStart, .quoteInQuoted: state = .quoted
         case .quoted: state = .quoteInQuoted
-        case .unquoted: break
+        case .unquoted, .broken: break
         }
       } else if byte == separator {
-        if state != .quoted { state = .fieldStart }
-      } else if state != .quoted {
+        if state != .quoted, state != .broken { state = .fieldStart }
+      } else if state == .quoteInQuoted, byte != UInt8(ascii: "\r") {
+        state = .broken
+        if line > recordLine { return pending + bytes[start...] }
+      } else if state == .fieldStart {
         state = .unquoted
       }
     }
-    keep(bytes[start...])
-    guard pending.count < Self.maximumByteCount || state != .quoted else {
-      throw .openQuote(line: recordLine)
+    let rest = bytes[start...]
+    if state == .quoted, line > recordLine, pending.count + rest.count >= Self.maximumByteCount {
+      return pending + rest
     }
+    keep(rest)
+    return nil
   }
 
-  /// The last record, after all bytes were fed.
-  mutating func finish(_ take: (ArraySlice<UInt8>, Int) -> Void) {
-    if !pending.isEmpty { end(with: [], take) }
+  /// Ends a record with its first line.
+  ///
+  /// - Returns: the other bytes.
+  private mutating func endFirstLine(
+    of bytes: ArraySlice<UInt8>, _ take: (ArraySlice<UInt8>, Int) -> Void
+  ) -> ArraySlice<UInt8> {
+    let end = bytes.firstIndex(of: UInt8(ascii: "\n")) ?? bytes.endIndex
+    pending.removeAll(keepingCapacity: true)
+    line = recordLine + 1
+    self.end(with: bytes[..<end], take)
+    return bytes[end...].dropFirst()
   }
 
   private mutating func end(

@@ -3,51 +3,53 @@ import ImgModel
 /// The entries of JSON: elements of an array, or a record a line.
 struct JSONEntries: EntryReader {
   private var records: JSONRecords
-  /// The name or path of the member with the URL; `nil` for the one that has it.
-  private let urlColumn: String?
-  /// Where the URLs are; `nil` until the first record.
-  private var path: JSONPath?
+  private let path: JSONPath
+  /// Where the first record has more values like that at the path, in the words of jq; `nil` if it has none.
+  private let listPath: String?
+  private var recordCount = 0
 
-  /// - Parameters:
-  ///   - head: the beginning of the list, whose last record may be cut.
-  ///   - urlColumn: see ``JSONPath``.
-  /// - Throws: ``ListFormatError`` if its first record has no URL.
-  init(_ head: ArraySlice<UInt8>, urlColumn: String?) throws(ListFormatError) {
-    let start = head.first { !JSONRecords.isBlank($0) }
-    records = JSONRecords(first: start)
-    self.urlColumn = urlColumn
-    var first: JSONValue?
+  /// - Parameter urlColumn: see ``JSONPath``.
+  /// - Throws: ``ListFormatError`` if no record of the beginning has a URL there.
+  init(_ head: ListHead, urlColumn: String?) throws(ListFormatError) {
+    records = JSONRecords(first: head.bytes.first { !JSONRecords.isBlank($0) })
+    var values: [JSONValue] = []
+    let add: (ArraySlice<UInt8>, Int) -> Void = { bytes, _ in
+      if let value = try? JSONValue(bytes) { values.append(value) }
+    }
     var reader = records
-    try reader.feed(head) { bytes, _ in if first == nil { first = try? JSONValue(bytes) } }
-    if first == nil { try? reader.finish { bytes, _ in first = try? JSONValue(bytes) } }
-    path = try first.map { value throws(ListFormatError) in try JSONPath(to: urlColumn, in: value) }
+    try reader.feed(head.bytes, add)
+    if head.isWhole { try reader.finish(add) }
+    guard !values.isEmpty || head.isWhole else { throw .longRecord(line: 1) }
+    let path = try JSONPath(to: urlColumn, in: values)
+    self.path = path
+    listPath = values.first.flatMap { path.list(in: $0) }
   }
 
   var line: Int { records.line }
-  var description: String? { path?.description ?? "JSON" }
+  var description: String? { path.description }
 
   mutating func feed(
     _ bytes: ArraySlice<UInt8>, into entries: inout ListEntries
   ) throws(ListFormatError) {
-    var complete: [(JSONValue?, ArraySlice<UInt8>, Int)] = []
-    try records.feed(bytes) { complete.append((try? JSONValue($0), $0, $1)) }
-    try add(complete, to: &entries)
+    let path = path
+    var count = recordCount
+    defer { recordCount = count }
+    try records.feed(bytes) { Self.take($0, $1, path, &count, &entries) }
   }
 
   mutating func finish(into entries: inout ListEntries) throws(ListFormatError) {
-    var complete: [(JSONValue?, ArraySlice<UInt8>, Int)] = []
-    try records.finish { complete.append((try? JSONValue($0), $0, $1)) }
-    try add(complete, to: &entries)
+    let path = path
+    var count = recordCount
+    try records.finish { Self.take($0, $1, path, &count, &entries) }
+    if count == 1, let listPath { throw .listInRecord(path: listPath) }
   }
 
-  private mutating func add(
-    _ complete: [(value: JSONValue?, bytes: ArraySlice<UInt8>, line: Int)],
-    to entries: inout ListEntries
-  ) throws(ListFormatError) {
-    for (value, bytes, line) in complete {
-      if path == nil, let value { path = try JSONPath(to: urlColumn, in: value) }
-      entries.add(value.flatMap { path?.url(of: $0) }, ofRow: bytes, at: line)
-    }
+  private static func take(
+    _ bytes: ArraySlice<UInt8>, _ line: Int, _ path: JSONPath, _ count: inout Int,
+    _ entries: inout ListEntries
+  ) {
+    count += 1
+    entries.add((try? JSONValue(bytes)).flatMap(path.url), ofRow: bytes, at: line)
   }
 }
 
@@ -67,6 +69,9 @@ struct JSONRecords {
   private var depth = 0
   private var isInText = false
   private var isEscaped = false
+  /// The byte before the next one, and the last that is no white space.
+  private var last: UInt8 = 0
+  private var lastSign: UInt8 = 0
   /// The line that the next byte belongs to, and that in which the record begins, from 1.
   private(set) var line = 1
   private var recordLine = 1
@@ -85,11 +90,13 @@ struct JSONRecords {
       switch state {
       case .beforeArray: if byte == UInt8(ascii: "[") { state = .inArray }
       case .inArray: takeElement(byte, take)
-      case .inLines: if byte == UInt8(ascii: "\n") { end(take) } else { keep(byte) }
+      case .inLines: takeLine(byte, take)
       case .afterArray:
         guard Self.isBlank(byte) else { throw .afterArray(line: line) }
       }
       if byte == UInt8(ascii: "\n") { line += 1 }
+      last = byte
+      if !Self.isBlank(byte) { lastSign = byte }
     }
   }
 
@@ -107,6 +114,30 @@ struct JSONRecords {
   }
 
   private mutating func takeElement(_ byte: UInt8, _ take: (ArraySlice<UInt8>, Int) -> Void) {
+    if !isInText, depth == 0, byte == UInt8(ascii: ",") || byte == UInt8(ascii: "]") {
+      end(take)
+      if byte == UInt8(ascii: "]") { state = .afterArray }
+      return
+    }
+    follow(byte)
+    keep(byte)
+  }
+
+  /// A record ends with its line, unless an object or an array is open in it. One that is broken ends before a line that
+  /// begins another, and with the line in which a text is open.
+  private mutating func takeLine(_ byte: UInt8, _ take: (ArraySlice<UInt8>, Int) -> Void) {
+    let beginsRecord = byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[")
+    let expectsValue = [UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "{")]
+    if byte == UInt8(ascii: "\n") {
+      if depth <= 0 || isInText { return end(take) }
+    } else if last == UInt8(ascii: "\n"), beginsRecord, !expectsValue.contains(lastSign) {
+      end(take)
+    }
+    follow(byte)
+    keep(byte)
+  }
+
+  private mutating func follow(_ byte: UInt8) {
     if isInText {
       if isEscaped {
         isEscaped = false
@@ -114,19 +145,14 @@ struct JSONRecords {
         isEscaped = byte == UInt8(ascii: "\\")
         isInText = byte != UInt8(ascii: "\"")
       }
-    } else if depth == 0, byte == UInt8(ascii: ",") || byte == UInt8(ascii: "]") {
-      end(take)
-      if byte == UInt8(ascii: "]") { state = .afterArray }
       return
-    } else {
-      switch byte {
-      case UInt8(ascii: "\""): isInText = true
-      case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-      default: break
-      }
     }
-    keep(byte)
+    switch byte {
+    case UInt8(ascii: "\""): isInText = true
+    case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+    case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+    default: break
+    }
   }
 
   private mutating func keep(_ byte: UInt8) {
@@ -140,6 +166,7 @@ struct JSONRecords {
   private mutating func end(_ take: (ArraySlice<UInt8>, Int) -> Void) {
     if !pending.isEmpty { take(pending[...], recordLine) }
     pending.removeAll(keepingCapacity: true)
+    (depth, isInText, isEscaped) = (0, false, false)
   }
 
   /// White space of JSON (RFC 8259 section 2).
@@ -154,39 +181,66 @@ struct JSONPath: Hashable {
   private let names: [String]
 
   /// - Parameters:
-  ///   - record: the first one.
   ///   - path: with dots between the names; `nil` for the member that a URL usually has.
-  /// - Throws: ``ListFormatError`` if the record has no such member.
-  init(to path: String?, in record: JSONValue) throws(ListFormatError) {
-    let members = record.memberNames(at: [])
-    if let path {
-      // A name may have a dot.
-      names =
-        members.contains(path)
-        ? [path]
-        : path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-      guard record.text(at: names) != nil || members.isEmpty || members.contains(names[0]) else {
-        throw .noColumn(path, among: members)
-      }
-    } else if record.text(at: []) != nil {
-      names = []
-    } else {
-      names = try Self.names(ofURLIn: record)
+  ///   - records: those at the beginning of the list.
+  /// - Throws: ``ListFormatError`` if none of them has such a member.
+  init(to path: String?, in records: [JSONValue]) throws(ListFormatError) {
+    let members = records.first?.memberNames(at: []) ?? []
+    guard let path else {
+      self = try Self.found(in: records, members)
+      return
     }
+    // A name may have a dot.
+    let paths = [
+      [path], path.split(separator: ".", omittingEmptySubsequences: false).map(String.init),
+    ]
+    guard
+      let names = paths.first(where: { path in records.contains { $0.text(at: path) != nil } })
+    else { throw .noColumn(path, among: members) }
+    self.init(names: names)
   }
 
-  /// The member with a known name, or the only one that has a URL: of the record, or of what is in it.
-  private static func names(ofURLIn record: JSONValue) throws(ListFormatError) -> [String] {
-    let members = record.memberNames(at: [])
-    if let known = URLColumnName.first(in: members), record.text(at: [members[known]]) != nil {
-      return [members[known]]
+  private init(names: [String]) { self.names = names }
+
+  /// The member with a known name, or the only one that has a URL: of a record, or of what is in it.
+  private static func found(
+    in records: [JSONValue], _ members: [String]
+  ) throws(ListFormatError) -> JSONPath {
+    if records.contains(where: { $0.text(at: []).map(ListPlace.isURL) ?? false }) {
+      return JSONPath(names: [])
     }
-    let paths = paths(in: record, below: [])
-      .filter { record.text(at: $0).map(ListPlace.isURL) ?? false }
-    if let known = URLColumnName.first(in: paths.map { $0.last ?? "" }) { return paths[known] }
-    guard let only = paths.first else { throw .noURLs(members) }
-    guard paths.count == 1 else { throw .severalColumns(paths.map { $0.joined(separator: ".") }) }
-    return only
+    for record in records {
+      let paths = paths(in: record, below: []).filter { isURL(record, at: $0) }
+      guard let first = paths.first else { continue }
+      if let known = URLColumnName.first(in: paths.map { $0.last ?? "" }) {
+        return JSONPath(names: paths[known])
+      }
+      guard paths.count == 1 || JSONPath(names: first).list(in: record) != nil else {
+        throw .severalColumns(paths.map { $0.joined(separator: ".") })
+      }
+      return JSONPath(names: first)
+    }
+    throw .noURLs(members, recordCount: records.count)
+  }
+
+  private static func isURL(_ record: JSONValue, at path: [String]) -> Bool {
+    record.text(at: path).map { ListPlace.isURL($0) && !$0.contains(where: \.isWhitespace) }
+      ?? false
+  }
+
+  /// Where the record has several values like that of the path, in the words of jq; `nil` if it has one.
+  func list(in record: JSONValue) -> String? {
+    for index in names.indices {
+      let (before, after) = (Array(names[..<index]), Array(names[(index + 1)...]))
+      let others =
+        names[index] == "0" ? ["1"] : after.isEmpty ? [] : record.memberNames(at: before)
+      if others.contains(where: {
+        $0 != names[index] && Self.isURL(record, at: before + [$0] + after)
+      }) {
+        return "." + before.joined(separator: ".") + "[]"
+      }
+    }
+    return nil
   }
 
   /// Values in values that are looked at.

@@ -1,4 +1,5 @@
 import ImgClient
+import ImgModel
 import ImgSettings
 
 /// How a list of URLs is written.
@@ -41,7 +42,7 @@ package struct ListFormat: Hashable, Sendable {
       "How the lists are written: text, one URL a line; csv or tsv, a table with a column of URLs; json, an array, or a "
       + "record a line; or picsum, the JSON that /v2/list of Lorem Picsum and of imgctl serve answers with. With it a list may "
       + "be a URL. It is fetched under the coordinator's limits, permitted networks and proxies, without the headers "
-      + "and cookies of pictures. Default: what the list shows, which is said if it is not text."
+      + "and cookies of pictures. Default: what the list shows, which is said if it is not text. Compressed lists (gzip, bzip2, xz, zstd) are decompressed."
   )
   static let urlColumn = OptionDescription(
     "--url-column", "NAME",
@@ -112,20 +113,40 @@ package struct ListFormat: Hashable, Sendable {
         try DelimitedTable(of: head, separatedBy: separator, urlColumn: urlColumn))
     case .json:
       guard Self.isJSON(head.bytes) else { throw .notJSON }
-      return try JSONEntries(head.bytes, urlColumn: urlColumn)
+      return try JSONEntries(head, urlColumn: urlColumn)
     case .recognized:
       // No URL begins like JSON.
-      if Self.isJSON(head.bytes) { return try JSONEntries(head.bytes, urlColumn: urlColumn) }
+      if Self.isJSON(head.bytes) { return try JSONEntries(head, urlColumn: urlColumn) }
       if let table = try DelimitedTable(in: head, urlColumn: urlColumn) {
         return TableEntries(table)
       }
-      let isNamedTable = [".csv", ".tsv"].contains(where: name.lowercased().hasSuffix)
+      let isNamedTable = [".csv", ".tsv"]
+        .contains(where: ListCompression.uncompressedName(name.lowercased()).hasSuffix)
       guard urlColumn != nil || isNamedTable && DelimitedTable.hasHeader(head) else {
+        try Self.requireList(head.bytes)
         return TextEntries()
       }
       return TableEntries(try DelimitedTable(of: head, separatedBy: nil, urlColumn: urlColumn))
     case .picsum: preconditionFailure("it is read by pages")
     }
+  }
+
+  /// Refuses text whose URLs stand behind other text in most lines.
+  private static func requireList(_ head: ArraySlice<UInt8>) throws(ListFormatError) {
+    let lines = String(decoding: head, as: UTF8.self)
+      .split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    var (count, behind) = (0, 0)
+    var place: Int?
+    for (index, line) in lines.enumerated() where !line.isEmpty && line.first != "#" {
+      count += 1
+      guard (try? ImageURL(listed: String(line))) == nil, !line.hasPrefix("/"),
+        !line.hasPrefix("."),
+        ["http://", "https://"].contains(where: line.lowercased().contains)
+      else { continue }
+      behind += 1
+      place = place ?? index + 1
+    }
+    if behind * 2 > count, let place { throw .urlsBehindText(line: place) }
   }
 
   private static func isJSON(_ head: ArraySlice<UInt8>) -> Bool {
@@ -147,9 +168,15 @@ package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible
   /// - Parameter names: of the columns or members.
   case noColumn(String, among: [String])
   case severalColumns([String])
-  case noURLs([String])
-  /// A field's quotes are not closed. The record begins in a line, from 1.
-  case openQuote(line: Int)
+  /// - Parameter recordCount: those that were looked at.
+  case noURLs([String], recordCount: Int)
+  /// The header has fewer fields than the records.
+  case shortHeader(Int, fieldCount: Int)
+  /// A line that has a URL does not begin with it.
+  case urlsBehindText(line: Int)
+  /// - Parameter path: of the list in the only record, for jq.
+  case listInRecord(path: String)
+  case longRecord(line: Int)
   case openArray(line: Int)
   case afterArray(line: Int)
   case notJSON
@@ -160,15 +187,22 @@ package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible
       " has no column or member \(Spelling.quoted(name))"
         + (names.isEmpty ? "" : "; it has \(Self.listed(names))")
     case .severalColumns(let names):
-      " has URLs in \(Self.listed(names)); name one: \(ListFormat.urlColumn.flag) "
-        + (names.first ?? "").shellWord
-    case .noURLs(let names):
-      " has no column or member with URLs"
+      " has URLs in \(Self.listed(names)); \(ListFormat.urlColumn.flag) names one of them"
+    case .noURLs(let names, let count):
+      " has no column or member with URLs in its first \(count) records"
         + (names.isEmpty
           ? "" : "; it has \(Self.listed(names)), of which \(ListFormat.urlColumn.flag) names one")
-    case .openQuote(let line):
-      ", line \(line): the record has more than \(TableRecords.maximumByteCount >> 20) MiB; a quotation mark is "
-        + "not closed"
+    case .shortHeader(let count, let fieldCount):
+      " has \(count) names in its header and \(fieldCount) fields in its records; "
+        + "\(ListFormat.urlColumn.flag) N names the column by its number from 1"
+    case .urlsBehindText(let line):
+      ", line \(line): the URL stands behind other text; a list has one URL a line, or is a table with commas, semicolons "
+        + "or tabs"
+    case .listInRecord(let path):
+      " is one value of JSON with the list in it; jq takes that out: jq -c '\(path)' FILE | imgctl submit -"
+    case .longRecord(let line):
+      ", line \(line): the value of JSON has more than \(JSONRecords.maximumByteCount >> 20) MiB; if the list is a member of "
+        + "it, jq takes that out: jq -c '.NAME[]' FILE | imgctl submit -"
     case .openArray(let line): ", line \(line): the JSON array has no end"
     case .afterArray(let line): ", line \(line): more than one value of JSON"
     case .notJSON: " is no JSON; it begins with neither [ nor {"

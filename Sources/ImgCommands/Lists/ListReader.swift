@@ -87,6 +87,11 @@ package struct ListReader: Sendable {
     let start =
       head.starts(with: Self.byteOrderMark) ? head.dropFirst(Self.byteOrderMark.count) : head[...]
     head = []
+    if start.contains(UInt8(ascii: "\r")), !start.contains(UInt8(ascii: "\n")),
+      start.split(separator: UInt8(ascii: "\r")).count > 1
+    {
+      throw .carriageReturns(name: name)
+    }
     do throws(ListFormatError) {
       reader = try format.reader(
         ofListNamed: name, head: ListHead(bytes: start, isWhole: isWhole))
@@ -100,6 +105,9 @@ package struct ListReader: Sendable {
     guard let end = head.prefix(Self.inspectedByteCount).firstIndex(of: 0) else { return }
     if isUTF16 { throw .utf16(name: name) }
     if head.starts(with: Array("PAR1".utf8)) { throw .parquet(name: name) }
+    if let compression = ListCompression(head) {
+      throw .compressed(name: name, program: compression.rawValue)
+    }
     throw .notText(name: name, line: 1 + head[..<end].count { $0 == UInt8(ascii: "\n") })
   }
 
@@ -252,7 +260,11 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
   case notText(name: String, line: Int)
   /// It is text in UTF-16.
   case utf16(name: String)
+  /// Its lines end with CR alone.
+  case carriageReturns(name: String)
   case parquet(name: String)
+  /// It comes from where no program can decompress it, such as a server.
+  case compressed(name: String, program: String)
   case format(name: String, ListFormatError)
   case unreadable(reason: String)
 
@@ -261,7 +273,11 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
     case .notText(let name, let line):
       "\(name) is not a text file (line \(line)); a list has one URL a line"
     case .utf16(let name): "\(name) is UTF-16; save it as UTF-8, and read that file"
+    case .carriageReturns(let name):
+      "\(name): its lines end with CR alone, as on old Macintoshes; tr '\\r' '\\n' < FILE | imgctl submit - reads it"
     case .parquet(let name): "\(name) is Parquet; \(ListFormat.parquetAdvice(for: name))"
+    case .compressed(let name, let program):
+      "\(name) is compressed with \(program); save it, and submit the file"
     case .format(let name, let error): "\(name)\(error)"
     case .unreadable(let reason): reason
     }
@@ -308,4 +324,76 @@ struct InputFile: ~Copyable {
   ) throws(SystemError) -> Int {
     try FileIO.read(descriptor, into: &buffer, upTo: maximumByteCount)
   }
+}
+
+/// How a list is compressed. The program of the format decompresses it, in a process of its own.
+enum ListCompression: String, CaseIterable {
+  case gzip, bzip2, xz, zstd
+
+  static let signatureByteCount = 6
+
+  private var signature: [UInt8] {
+    switch self {
+    case .gzip: [0x1F, 0x8B]
+    case .bzip2: Array("BZh".utf8)
+    case .xz: [0xFD] + Array("7zXZ".utf8) + [0]
+    case .zstd: [0x28, 0xB5, 0x2F, 0xFD]
+    }
+  }
+
+  /// The end of a file's name, after that of the list.
+  private var suffix: String {
+    switch self {
+    case .gzip: ".gz"
+    case .bzip2: ".bz2"
+    case .xz: ".xz"
+    case .zstd: ".zst"
+    }
+  }
+
+  /// - Parameter beginning: of a file.
+  /// - Returns: `nil` for one that is not compressed.
+  init?(_ beginning: some Collection<UInt8>) {
+    guard let found = Self.allCases.first(where: { beginning.starts(with: $0.signature) })
+    else { return nil }
+    self = found
+  }
+
+  /// The name of the list in a compressed file.
+  static func uncompressedName(_ name: String) -> String {
+    allCases.first { name.hasSuffix($0.suffix) }.map { String(name.dropLast($0.suffix.count)) }
+      ?? name
+  }
+
+  /// Decompresses a file.
+  ///
+  /// - Parameter name: of the list, for errors.
+  func reader(of file: CInt, named name: String) throws -> (inout [UInt8], Int) throws -> Int {
+    let path = ThisProcess.environment["PATH"] ?? "/usr/bin:/bin"
+    let places = path.split(separator: ":").map { "\($0)/\(rawValue)" }
+    guard let executable = places.first(where: FileIO.isFile) else {
+      let package = self == .xz ? "xz-utils" : rawValue
+      throw ListError.unreadable(
+        reason:
+          "\(name) is compressed with \(rawValue), which is not installed: apt install \(package)")
+    }
+    // xz takes as much memory as a file asks for unless it is told a limit; zstd has one.
+    let limits = self == .xz ? ["--memlimit-decompress=256MiB"] : []
+    let filter = try FilterProcess(
+      executable: executable, arguments: ["-d", "-c"] + limits, input: file)
+    return { [rawValue] bytes, maximumByteCount in
+      let count = try filter.read(into: &bytes, upTo: maximumByteCount)
+      if count == 0, let status = filter.waitForExit(), status != .exited(0) {
+        throw DecompressionError(program: rawValue, status: status)
+      }
+      return count
+    }
+  }
+}
+
+private struct DecompressionError: Error, CustomStringConvertible {
+  let program: String
+  let status: ExitStatus
+
+  var description: String { "\(program) cannot decompress it (\(status)); is the file whole?" }
 }

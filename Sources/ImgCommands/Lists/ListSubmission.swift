@@ -159,7 +159,7 @@ struct ListSubmission: ~Copyable {
         throw UsageError("\(command.name): no picture is in \(names)\(reason)")
       }
       let verb = paths.count == 1 ? "contains" : "contain"
-      let rule = !format.isOfPicsum ? "; a list has one URL a line" : ""
+      let rule = format.isOfPicsum || !formats.isEmpty ? "" : "; a list has one URL a line"
       throw UsageError("\(command.name): \(names) \(verb) no URL\(rule)")
     }
   }
@@ -242,17 +242,21 @@ struct ListInput {
   /// Waits for bytes and appends them to the buffer, at most the second argument.
   ///
   /// - Returns: their number; 0 at the end.
-  let read: (inout [UInt8], Int) throws(SystemError) -> Int
+  let read: (inout [UInt8], Int) throws -> Int
   /// How long the next request to the server waits.
   let pause: Duration
 
   /// - Parameter path: `-` for standard input.
-  init(path: String) throws(SystemError) {
+  /// - Throws: a ``SystemError``, or a ``ListError`` if it is compressed and cannot be decompressed here.
+  init(path: String) throws {
     let file = try InputFile(path: path)
     name = file.name
     pause = .zero
-    read = { (bytes, maximumByteCount) throws(SystemError) in
-      try file.read(into: &bytes, upTo: maximumByteCount)
+    let beginning = try FileIO.peek(file.descriptor, upTo: ListCompression.signatureByteCount)
+    if let compression = ListCompression(beginning) {
+      read = try compression.reader(of: file.descriptor, named: file.name)
+    } else {
+      read = { (bytes, maximumByteCount) in try file.read(into: &bytes, upTo: maximumByteCount) }
     }
   }
 
@@ -262,9 +266,7 @@ struct ListInput {
     do {
       let list = try fetch(url)
       pause = list.pause
-      read = { (bytes, maximumByteCount) throws(SystemError) in
-        try list.read(into: &bytes, upTo: maximumByteCount)
-      }
+      read = { (bytes, maximumByteCount) in try list.read(into: &bytes, upTo: maximumByteCount) }
     } catch let failure as Failure {
       throw InvalidArgumentURL(url: url.text, failure: failure)
     }
@@ -406,9 +408,7 @@ final class PicsumList: ListSource {
     var json: [UInt8] = []
     while try rethrowing(
       try page.read(&json, 64 << 10),
-      as: { (error: SystemError) in
-        ListError.unreadable(reason: "\(page.name): \(error)")
-      }) > 0
+      as: { (error: any Error) in ListError.unreadable(reason: "\(page.name): \(error)") }) > 0
     {
       guard json.count <= maximumByteCount else {
         throw ListError.unreadable(

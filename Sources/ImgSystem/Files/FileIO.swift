@@ -59,6 +59,26 @@ package enum FileIO {
     }
   }
 
+  /// The next bytes of a regular file or a pipe, which are read again by the next read. Waits for the first one.
+  ///
+  /// - Returns: fewer at the end, or where a pipe has no more yet; none of another kind of file.
+  package static func peek(_ descriptor: CInt, upTo byteCount: Int) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    let position = lseek(descriptor, 0, SEEK_CUR)
+    if position >= 0 {
+      _ = try? unsafe append(to: &bytes, upTo: byteCount, operation: "pread") { bytes in
+        unsafe pread(descriptor, bytes.baseAddress, bytes.count, position)
+      }
+    } else {
+      var copy = try OutputPipe()
+      if img_tee(descriptor, copy.writerDescriptor, byteCount) > 0 {
+        let reader = copy.takeReader()
+        _ = try OutputPipe.read(reader.rawValue, into: &bytes)
+      }
+    }
+    return bytes
+  }
+
   /// The bytes of a whole file.
   ///
   /// - Throws: EFBIG if the file has more than `maximumByteCount`.
