@@ -103,7 +103,7 @@ package struct Fetches {
   ) -> LeaseID {
     let lease = leases.grant(nil, of: item, to: worker, at: now)
     let transfer = transfers.begin(
-      of: source, by: worker, host: url.host, origin: url.origin, lease: lease)
+      of: source, by: worker, host: url.host, origin: url.origin, lease: lease, at: now)
     sources.begin(transfer, of: source)
     return lease
   }

@@ -159,7 +159,13 @@ extension Scheduler {
     let host = isOfLogin ? key?.host ?? transfer.host : transfer.host
     // What was asked for over TLS was answered by its own host.
     let isProven = evidence == .page && key?.origin.hasPrefix("https:") == true
-    let evidence = isProven ? .response : evidence
+    var evidence = isProven ? .response : evidence
+    // What was asked for before the pages began shows nothing of the network as it is now.
+    if evidence == .response, let outage = networks[fetches.queue.route(to: host)].outage,
+      outage.kind == .captive, transfer.startedAt < outage.since
+    {
+      evidence = .answer
+    }
     return noteNetwork(evidence, of: host)
   }
 

@@ -28,7 +28,7 @@ extension Scheduler {
       if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
       // Viewers have the reason at once, and may ask again: a wait would show nothing more.
-      if verdict == .held || verdict == .retried && result.isUnconnected {
+      if verdict == .held || verdict == .retried && (result.isUnconnected || result.isUnanswered) {
         let failure = networkFailure(failure, of: work.item(item).host)
         dismissViewers(of: item, with: failure) { _ in true }
         if work.item(item).waiters.isEmpty { discard(item) } else { routeMiss(item) }
@@ -444,7 +444,18 @@ extension FetchResults.Result {
   /// Whether the transfer had no connection, whatever its URL: a network was silent, or a host or a resolver refused.
   fileprivate var isUnconnected: Bool {
     guard case .failed(let failure, _) = outcome, failure.isOfHost else { return false }
-    return sign == .answered || sign == .silent || sign == .unrouted
+    return isWithoutConnection
+  }
+
+  /// Whether the host did not answer the attempts to connect to it.
+  fileprivate var isUnanswered: Bool {
+    guard case .failed(let failure, _) = outcome, failure.code == .timeout else { return false }
+    return isWithoutConnection
+  }
+
+  /// The signs that come from transfers without a connection. That of one that has answered is another.
+  private var isWithoutConnection: Bool {
+    sign == .answered || sign == .silent || sign == .unrouted
   }
 }
 

@@ -323,8 +323,8 @@ import Testing
       "a_url,b\nhttp://h/1,http://h/2", nil, " has URLs in a_url, b; --url-column names one of them"
     ),
     (
-      "http://h/1,http://h/2\nhttp://h/3,x", nil,
-      " has URLs in 1, 2; --url-column names one of them"
+      "p,http://h/1,http://h/2\nq,http://h/3,x", nil,
+      " has URLs in 2, 3; --url-column names one of them"
     ),
     ("a,url,b\nhttp://h/1,x,", "c", " has no column or member \"c\"; it has a, url, b"),
     ("#id,url\n1,x", "3", " has no column or member \"3\"; it has #id, url"),

@@ -319,6 +319,21 @@ import Testing
     #expect(cluster.finished().endedJobs[job]?.counts.done == 38)
   }
 
+  @Test func `a picture that was asked for before the pages does not end the wait for a login`() {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(40)) }
+    let asked = cluster.fetching
+    cluster.advance(by: .seconds(1))
+    for url in asked.prefix(3) { cluster.finish(url, Self.page, sign: .page) }
+    #expect(cluster.scheduler.clusterWait()?.kind == .captive)
+    for url in asked.dropFirst(3) { cluster.finish(url) }
+    cluster.answerLookups()
+    #expect(cluster.scheduler.clusterWait()?.kind == .captive)
+    #expect(cluster.fetching.isEmpty)
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 38)
+  }
+
   @Test func `foreign certificates do not hold what works over http`() {
     let cluster = ClusterModel.started(attempts: 1)
     let plain = spread(120, perHost: 20)

@@ -361,13 +361,16 @@ import Testing
   private static let refused = Failure(
     stage: .fetch, code: .connectFailure, detail: "the connection was refused")
 
-  @Test(arguments: [NetworkSign.answered, .silent])
-  func `a viewer fails at once if no connection comes about`(sign: NetworkSign) {
+  @Test(arguments: [NetworkSign.answered, .silent], [Failure.Code.connectFailure, .timeout])
+  func `a viewer fails at once if no connection comes about`(
+    sign: NetworkSign, code: Failure.Code
+  ) {
+    let refused = Failure(stage: .fetch, code: code, detail: "no connection")
     let cluster = ClusterModel.started(attempts: 3)
     let viewer = cluster.answeringLookups { $0.view(url(1)) }
     let job = cluster.answeringLookups { $0.submit([url(1)]) }
-    cluster.finish(url(1), .failed(Self.refused), sign: sign)
-    #expect(cluster.answers[viewer] == .failed(Self.refused))
+    cluster.finish(url(1), .failed(refused), sign: sign)
+    #expect(cluster.answers[viewer] == .failed(refused))
     #expect(cluster.fetching.isEmpty && cluster.counts(job)?.finished == 0)
     cluster.advance(by: .seconds(60))
     #expect(cluster.finished().counts(job)?.done == 1)

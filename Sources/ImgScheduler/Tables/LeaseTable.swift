@@ -167,6 +167,7 @@ package struct LeasedTransfer {
 
   package let source: SourceID
   let worker: WorkerID
+  let startedAt: Instant
   /// The host that is asked, or waited for: of the URL, or of the last redirect.
   package fileprivate(set) var host: String
   /// The same as an origin.
@@ -184,10 +185,12 @@ package struct LeasedTransfer {
   fileprivate(set) var isHealthNoted = false
 
   fileprivate init(
-    source: SourceID, worker: WorkerID, host: String, origin: String, lease: LeaseID
+    source: SourceID, worker: WorkerID, host: String, origin: String, lease: LeaseID,
+    startedAt: Instant
   ) {
     self.source = source
     self.worker = worker
+    self.startedAt = startedAt
     self.host = host
     self.origin = origin
     leases = [lease]
@@ -236,14 +239,15 @@ package struct TransferTable {
   ///
   /// - Returns: its name.
   mutating func begin(
-    of source: SourceID, by worker: WorkerID, host: String, origin: String, lease: LeaseID
+    of source: SourceID, by worker: WorkerID, host: String, origin: String, lease: LeaseID,
+    at now: Instant
   ) -> TransferID {
     let id = TransferID(startedBy: lease)
     precondition(transfers[id] == nil, "\(id) begins twice")
     transfers.set(
       id,
       to: LeasedTransfer(
-        source: source, worker: worker, host: host, origin: origin, lease: lease))
+        source: source, worker: worker, host: host, origin: origin, lease: lease, startedAt: now))
     return id
   }
 
