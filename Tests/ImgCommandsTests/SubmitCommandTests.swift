@@ -170,3 +170,83 @@ import Testing
     }
   }
 }
+
+/// Lines of lists that name local files.
+@Suite struct LocalPathTests {
+  private func lines(_ list: String, _ paths: LocalPaths?) throws -> [String] {
+    var reader = ListReader(name: "list", paths: paths)
+    return try (reader.feed(Array(list.utf8)) + reader.finish()).flatMap(\.texts)
+  }
+
+  @Test func `a path in a list is the whole line, relative to the list`() throws {
+    let paths = LocalPaths(inList: "/nowhere/lists/today.txt")
+    let read = try lines(
+      "./a #1 100%.jpg\n../b?.jpg\n/c/./d.jpg\n//host.org/e.jpg\nf.org/g.jpg", paths)
+    #expect(
+      read == [
+        "file:///nowhere/lists/a%20%231%20100%25.jpg#imgctl-0", "file:///nowhere/b%3F.jpg#imgctl-0",
+        "file:///c/d.jpg#imgctl-0", "//host.org/e.jpg", "f.org/g.jpg",
+      ])
+    #expect(try read.prefix(3).map { try ImageURL(line: $0).text } == Array(read.prefix(3)))
+    #expect(try ImageURL(line: read[0]).localPath == "/nowhere/lists/a #1 100%.jpg")
+  }
+
+  @Test func `a name without ./ is a path if a file has it, and if it cannot be a URL`() throws {
+    let directory = TestDirectory()
+    for name in ["a.jpg", "pictures/b 1.jpg", "example.org/c.jpg", "d.org"] {
+      try FileManager.default.createDirectory(
+        at: URL(filePath: directory.file(name)).deletingLastPathComponent(),
+        withIntermediateDirectories: true)
+      try FileIO.replace(path: directory.file(name), with: [])
+    }
+    let read = try lines(
+      "a.jpg\npictures/b 1.jpg\nexample.org/c.jpg\nd.org\npictures\nnone.jpg\n",
+      LocalPaths(inList: directory.file("list.txt")))
+    #expect(
+      read.map { HumanText.listed($0) } == [
+        directory.file("a.jpg"), directory.file("pictures/b 1.jpg"), "example.org/c.jpg", "d.org",
+        "pictures", "none.jpg",
+      ])
+    let failure = try #require(throws: Failure.self) { try ImageURL(line: read[5]) }
+    #expect(failure.detail.contains("or for a file ./a.jpg in a list"))
+  }
+
+  @Test(arguments: [nil, LocalPaths()])
+  func `a URL in a list names no file for the command`(paths: LocalPaths?) throws {
+    #expect(
+      try lines("file:///etc/a.jpg#imgctl-1-2\nFILE:/b.jpg#imgctl-", paths)
+        == ["file:///etc/a.jpg", "FILE:/b.jpg"])
+    if paths == nil { #expect(try lines("/etc/a.jpg", paths) == ["/etc/a.jpg"]) }
+  }
+
+  @Test func `a name that is not UTF-8 is a URL that is refused`() throws {
+    let url = FileURL.text(ofPath: Array("/a".utf8) + [0xFF], state: [1])
+    #expect(throws: Failure.self) { try ImageURL(line: url) }
+  }
+
+  @Test func `exported files keep their names below their common directory`() {
+    func line(_ path: String) -> String { FileURL.text(ofPath: Array(path.utf8), state: [1]) }
+    let lines = [
+      line("/home/p/x.jpg"), line("/home/p/a/b.c.heic"), "https://h/1.jpg", line("/home/p/x.png"),
+      line("/home/p/\(String(repeating: "n", count: 230)).png"),
+    ]
+    var names = ExportNames()
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
+    let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
+    #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
+    #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
+  }
+
+  @Test func `no exported file has the name of another, not even of one with a number`() {
+    let lines =
+      ["IMG-2.jpg", "IMG.heic", "IMG.jpg", "0000004.png"].map {
+        FileURL.text(ofPath: Array("/home/p/\($0)".utf8), state: [1])
+      } + ["https://h/1.jpg"]
+    var names = ExportNames()
+    for (index, line) in lines.enumerated() { names.add(line, at: index) }
+    let expected = ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"]
+    for index in lines.indices.reversed() {
+      #expect(names.name(of: lines[index], at: index, ending: ".jpg") == expected[index])
+    }
+  }
+}

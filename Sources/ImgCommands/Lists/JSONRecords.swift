@@ -4,13 +4,15 @@ import ImgModel
 struct JSONEntries: EntryReader {
   private var records: JSONRecords
   private let path: JSONPath
-  /// Where the first record has more values like that at the path, in the words of jq; `nil` if it has none.
+  /// Where the first record, which is no element of an array, has more values like that at the path, in the words of jq;
+  /// `nil` if it has none, or the path was named.
   private let listPath: String?
   private var recordCount = 0
 
   /// - Parameter urlColumn: see ``JSONPath``.
+  /// - Returns: `nil` if no record is whole yet.
   /// - Throws: ``ListFormatError`` if no record of the beginning has a URL there.
-  init(_ head: ListHead, urlColumn: String?) throws(ListFormatError) {
+  init?(_ head: ListHead, urlColumn: String?) throws(ListFormatError) {
     records = JSONRecords(first: head.bytes.first { !JSONRecords.isBlank($0) })
     var values: [JSONValue] = []
     let add: (ArraySlice<UInt8>, Int) -> Void = { bytes, _ in
@@ -19,10 +21,13 @@ struct JSONEntries: EntryReader {
     var reader = records
     try reader.feed(head.bytes, add)
     if head.isWhole { try reader.finish(add) }
-    guard !values.isEmpty || head.isWhole else { throw .longRecord(line: 1) }
+    if values.isEmpty, !head.isWhole {
+      guard head.bytes.count >= JSONRecords.maximumByteCount else { return nil }
+      throw .longRecord(line: 1)
+    }
     let path = try JSONPath(to: urlColumn, in: values)
     self.path = path
-    listPath = values.first.flatMap { path.list(in: $0) }
+    listPath = urlColumn == nil && !records.isArray ? values.first.flatMap(path.list) : nil
   }
 
   var line: Int { records.line }
@@ -75,6 +80,9 @@ struct JSONRecords {
   /// The line that the next byte belongs to, and that in which the record begins, from 1.
   private(set) var line = 1
   private var recordLine = 1
+
+  /// Whether the records are elements.
+  var isArray: Bool { state != .inLines }
 
   /// - Parameter first: the first byte that is no white space.
   init(first: UInt8?) {

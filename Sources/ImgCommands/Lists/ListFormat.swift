@@ -103,9 +103,10 @@ package struct ListFormat: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - name: of the list. That of a file tells of a table that is not recognised by what it has.
+  /// - Returns: `nil` if more of the list is needed to decide.
   func reader(
     ofListNamed name: String, head: ListHead
-  ) throws(ListFormatError) -> any EntryReader {
+  ) throws(ListFormatError) -> (any EntryReader)? {
     switch kind {
     case .text: return TextEntries()
     case .table(let separator):
@@ -139,9 +140,10 @@ package struct ListFormat: Hashable, Sendable {
     var place: Int?
     for (index, line) in lines.enumerated() where !line.isEmpty && line.first != "#" {
       count += 1
-      guard (try? ImageURL(listed: String(line))) == nil, !line.hasPrefix("/"),
-        !line.hasPrefix("."),
-        ["http://", "https://"].contains(where: line.lowercased().contains)
+      let text = line.drop(while: \.isWhitespace)
+      guard (try? ImageURL(listed: String(text))) == nil, !ListPlace.isURL(String(text)),
+        !text.hasPrefix("/"), !text.hasPrefix("."),
+        ["http://", "https://"].contains(where: text.lowercased().contains)
       else { continue }
       behind += 1
       place = place ?? index + 1

@@ -56,7 +56,7 @@ package struct ListReader: Sendable {
     } else {
       head += chunk
       try requireText()
-      if head.count >= Self.inspectedByteCount { try open(isWhole: false) }
+      if isHeadLong { try open(isWhole: false) }
     }
     return entries.takeFull()
   }
@@ -74,6 +74,15 @@ package struct ListReader: Sendable {
     return entries.takeAll()
   }
 
+  /// Whether the head has enough to decide: a header and a record, or as much as is kept of a record.
+  private var isHeadLong: Bool {
+    guard head.count >= Self.inspectedByteCount else { return false }
+    let newline = UInt8(ascii: "\n")
+    guard head.count < TableRecords.maximumByteCount, let first = head.firstIndex(of: newline)
+    else { return head.count >= TableRecords.maximumByteCount }
+    return head[(first + 1)...].contains(newline)
+  }
+
   private mutating func read(_ bytes: ArraySlice<UInt8>) throws(ListError) {
     do throws(ListFormatError) {
       try reader?.feed(bytes, into: &entries)
@@ -86,7 +95,6 @@ package struct ListReader: Sendable {
   private mutating func open(isWhole: Bool) throws(ListError) {
     let start =
       head.starts(with: Self.byteOrderMark) ? head.dropFirst(Self.byteOrderMark.count) : head[...]
-    head = []
     if start.contains(UInt8(ascii: "\r")), !start.contains(UInt8(ascii: "\n")),
       start.split(separator: UInt8(ascii: "\r")).count > 1
     {
@@ -95,6 +103,8 @@ package struct ListReader: Sendable {
     do throws(ListFormatError) {
       reader = try format.reader(
         ofListNamed: name, head: ListHead(bytes: start, isWhole: isWhole))
+      guard reader != nil else { return }
+      head = []
     } catch {
       throw .format(name: name, error)
     }
