@@ -68,7 +68,7 @@ import Testing
     let told = try quiet.wait()
     #expect(
       told.messages.hasPrefix(
-        "job \(waiting.job) is waiting: pins use up the store (imgctl export, "),
+        "job \(waiting.job) is waiting: pins use up the store (imgctl export JOB DIR, "),
       "\(told.messages)")
     let whole = try cluster.imgctl("export", "\(waiting.job)", directory, "--json")
     #expect(whole.exitCode == 0, "\(whole.output)")

@@ -157,7 +157,7 @@ struct GalleryPageTests {
     let listed = try Self.text("failure-codes.js").matches(of: /"([a-z_]+)"/).map { String($0.1) }
     let others: Set<Failure.Code> = [
       .invalidRequest, .unsupportedOperation, .unknownJob, .wrongState, .otherDataDirectory,
-      .storeAbsent, .storeDamaged, .storeFailure,
+      .storeAbsent, .storeDamaged, .storeFailure, .journal,
     ]
     let codes = Failure.Code.allCases.filter { !$0.meansNoCoordinator && !others.contains($0) }
     #expect(listed.sorted() == codes.map(\.rawValue).sorted())
