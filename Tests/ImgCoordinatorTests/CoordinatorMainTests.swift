@@ -159,11 +159,12 @@ import Testing
   {
     let text = try log {
       Log(descriptor: $0, place: "--data-dir /a").note(
-        "imgctl 1.0: imgctl export JOB DIR or imgctl unpin JOB")
+        "imgctl 1.0: imgctl export JOB DIR or imgctl stop && imgctl start")
     }
     #expect(
       text.hasSuffix(
-        " imgctl 1.0: imgctl --data-dir /a export JOB DIR or imgctl --data-dir /a unpin JOB\n"))
+        " imgctl 1.0: imgctl --data-dir /a export JOB DIR or imgctl --data-dir /a stop && imgctl "
+          + "--data-dir /a start\n"))
   }
 
   @Test func `the line after one that a full disk has cut is a line of its own`() throws {
