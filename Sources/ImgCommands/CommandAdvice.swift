@@ -89,6 +89,9 @@ extension CommandTable {
       "--keep-original": [
         (nil, "--keep original stores originals, and --keep all thumbnails with them")
       ],
+      "--original": [
+        ("imgctl cache get", "imgctl get --original URL --cache-policy cache-only gets an original")
+      ],
       "--all": [
         ("imgctl remove", "imgctl remove --older-than 0s removes all jobs that have ended"),
         ("imgctl cache reset", "it removes everything without an option"),

@@ -17,10 +17,11 @@ struct ManifestLine: Encodable {
 
   /// - Parameters:
   ///   - files: in the order of the job's variants.
+  ///   - isStored: whether the store has a picture of the line.
   ///   - isNameTaken: whether the directory has other files where the line's would be.
   ///   - attemptTime: when an export has tried in vain to make the line again; `nil` if none has.
   init(
-    _ entry: LineResult, of job: ImageJob, _ files: [File], isNameTaken: Bool,
+    _ entry: LineResult, of job: ImageJob, _ files: [File], isStored: Bool, isNameTaken: Bool,
     attemptTime: WallTime?
   ) {
     index = entry.index
@@ -39,6 +40,8 @@ struct ManifestLine: Encodable {
       switch entry.outcome {
       case _ where hasFile || attempt != nil: nil
       case .done where isNameTaken: "name_taken"
+      // The file has changed, and stays.
+      case .done where isStored: "store_differs"
       case .done: job.request.keep != .none ? "not_in_store" : "not_kept"
       case .failed(let failure, _): failure.code.rawValue
       case .cancelled: "cancelled"
@@ -86,6 +89,8 @@ extension ManifestLine {
     /// When the store last had the same bytes from the origin, or the word of the origin that they are still
     /// current.
     private var confirmationTime: WallTime?
+    /// What the origin said that an original is.
+    private let contentType: String?
     private let entityTag: String?
     private let lastModified: String?
     private let finalURL: String?
@@ -104,9 +109,12 @@ extension ManifestLine {
       isFacts = record.kind == .facts
       content = record.thumbnail.with(byteCount: bytes.count)
       hash = Self.text(of: SHA256.hash(bytes))
-      storageTime = record.storageTime
+      storageTime = record.bytesStorageTime
+      confirmationTime = record.storageTime > storageTime ? record.storageTime : nil
       self.isStoredAfterJob = isStoredAfterJob
       expiryTime = record.expiryTime
+      // A thumbnail has a format of its own.
+      contentType = record.kind == .original ? Self.field("content-type", of: record) : nil
       entityTag = Self.field("etag", of: record)
       lastModified = Self.field("last-modified", of: record)
       finalURL = Self.field(":issuer", of: record)?.withoutPasswords
@@ -115,6 +123,7 @@ extension ManifestLine {
 
     init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
       confirmationTime = try f.optional("confirmed_at", value?.confirmationTime)
+      contentType = try f.optional("content_type", value?.contentType)
       entityTag = try f.optional("etag", value?.entityTag)
       expiryTime = try f.field("expires_at", value?.expiryTime)
       let facts = try f.optional("facts", value.flatMap { $0.isFacts ? $0.content : nil })

@@ -168,7 +168,7 @@ struct CachingFields: Equatable, Sendable {
   /// Fields that a later response may leave out and mean the same, in the order of a record. Date
   /// and Age belong to one response alone.
   private static let keptNames: [HeadField.Name] = [
-    .cacheControl, .entityTag, .expires, .lastModified, .vary,
+    .cacheControl, .contentType, .entityTag, .expires, .lastModified, .vary,
   ]
   private static let names = keptNames + [.age, .date]
 
@@ -231,6 +231,8 @@ struct CachingFields: Equatable, Sendable {
     for name in Self.keptNames where newer.values[name] == nil {
       updated.values[name] = values[name]
     }
+    // It is of bytes, which the newer response does not have.
+    updated.values[.contentType] = values[.contentType]
     return updated
   }
 

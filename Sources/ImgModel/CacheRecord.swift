@@ -117,6 +117,9 @@ public struct CacheRecord: Hashable, Sendable, Identifiable {
       storageTime: WallTime(storedAt), expiryTime: WallTime(expiresAt))
   }
 
+  /// When the bytes were stored. The ``storageTime`` is later if the origin has confirmed them since.
+  package var bytesStorageTime: WallTime { terms.bytesStorageTime ?? storageTime }
+
   /// Whether it is an original that was not decoded when it was stored: see ``Keep/undecodedOriginal``.
   package var isUndecoded: Bool { source.decodePath == .undecoded }
 

@@ -162,6 +162,7 @@ import Testing
     ("retry 7 --size 384", "it is an option of submit: a job keeps its sizes"),
     ("submit a --expire never", "did you mean --expire-after?"),
     ("submit a --keep-original", "--keep original stores originals"),
+    ("cache get u --original", "imgctl get --original URL --cache-policy cache-only"),
     ("remove --all", "imgctl remove --older-than 0s"), ("archive a", "imgctl export JOB DIR"),
     ("cache reset --all", "it removes everything without an option"),
     ("get http://h/ --bg white", "did you mean --background?"),

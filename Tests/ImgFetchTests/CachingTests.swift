@@ -261,11 +261,15 @@ import Testing
   func `RFC 9111 4.3.4: the fields that are kept after a 304 are those that the next one changes`()
     throws
   {
-    let stored = terms(["ETag: \"a\"", "Cache-Control: max-age=60", Self.lastModified])
-    let renewed = try notModified(stored, ["Cache-Control: max-age=5"]).terms(of: stored)
+    let type = "Content-Type: image/png"
+    let stored = terms(["ETag: \"a\"", "Cache-Control: max-age=60", Self.lastModified, type])
+    let renewed = try notModified(
+      stored, ["Cache-Control: max-age=5", "Content-Type: text/html"]
+    ).terms(of: stored)
+    // The type is that of the bytes.
     #expect(
       CachingFields(renewed)
-        == fields(["ETag: \"a\"", "Cache-Control: max-age=5", Self.lastModified]))
+        == fields(["ETag: \"a\"", "Cache-Control: max-age=5", Self.lastModified, type]))
   }
 
   @Test func `a response behind a redirect is never fresh, but can be revalidated`() throws {

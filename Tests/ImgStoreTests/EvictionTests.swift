@@ -299,6 +299,8 @@ import Testing
     let renewed = try #require(try facts(1))
     #expect(renewed.terms == request.terms)
     #expect(renewed.storageTime == later)
+    #expect(renewed.bytesStorageTime == record.storageTime)
+    #expect(renewal(renewed).terms.bytesStorageTime == record.storageTime, "also the second time")
     #expect(renewed.expiryTime == later.advanced(by: .seconds(600)))
     #expect(try store.bytes(ofPicture: 1) == NewThumbnail(picture: 1).bytes)
     #expect(try store.defects().isEmpty)

@@ -30,14 +30,14 @@ package struct ExportCommand: Command {
         + "replaced by another picture: a file of an earlier export stays, and so does a file that is of no export.",
       "\(ExportManifest.name) has an object of JSON for each line of the job: index, line, list, url, job and "
         + "submitted_at; for a file: file, thumbnail or facts (its format, width, height and bytes), sha256, stored_at, "
-        + "expires_at, etag, last_modified, final_url, thumbhash, and other_files of other sizes; without a file: reason, "
+        + "expires_at, content_type, etag, last_modified, final_url, thumbhash, and other_files of other sizes; without a file: reason, "
         + "http_status and detail. If lines failed, \(JobExport.failuresName) has them as imgctl failures --csv.",
       "What an earlier export of the job has written stays, with its SHA-256 and dates in the manifest, also if the store "
         + "has no picture or another one now. status there says what has changed: store_differs, file_changed or "
         + "file_missing. A file that has changed is written again if the store has the same picture.",
       "The pins of what is exported end (submit --pin).",
-      "The exit code is 1 if something that the job has made could not be written, or is no longer stored. "
-        + "Lines that failed in the job do not change it.",
+      "The exit code is 1 if something that the job has made could not be written, or is no longer stored, and without "
+        + "--fetch also if an original was stored after the job had its own. Lines that failed in the job do not change it.",
       OptionDescription.journalNote,
     ],
     examples: [

@@ -234,8 +234,11 @@ final class JobExport {
     }
     for (variant, file) in earlier
     where found.indices.contains(variant) ? found[variant] == nil : true {
-      if file.isIntact { tally.presentCount += 1 }
-      if file.status == .fileChanged { tally.differing.add(file.name) }
+      switch file.status {
+      case .fileChanged: tally.differing.add(file.name)
+      case .fileMissing: tally.lost.add(file.name)
+      default: tally.presentCount += 1
+      }
     }
     if job.pinPolicy != .none, writtenCount > 0, writtenCount == found.count(where: { $0 != nil }) {
       try results.endPins(of: entry)
@@ -246,6 +249,7 @@ final class JobExport {
     }
     return ManifestLine(
       entry, of: job, files.sorted { $0.key < $1.key }.map(\.value),
+      isStored: found.contains { $0 != nil },
       isNameTaken: tally.occupied.count > occupiedCount, attemptTime: attemptTime)
   }
 
@@ -277,6 +281,7 @@ final class JobExport {
       return earlier
     case (let earlier?, _) where new.hash == earlier.hash:
       try put(content, new.name)
+      tally.restored.add(earlier.name)
       return earlier.confirmed(by: result.record)
     default: break
     }
@@ -289,7 +294,9 @@ final class JobExport {
     case .fileChanged:
       tally.occupied.add(new.name)
       return earlier
-    case .fileMissing: try put(content, new.name)
+    case .fileMissing:
+      try put(content, new.name)
+      if earlier == nil { tally.newCount += 1 }
     default: tally.exportedCount += 1
     }
     guard let earlier else { return new }
@@ -303,7 +310,7 @@ final class JobExport {
   private func isStoredAfterJob(
     _ record: CacheRecord, of entry: LineResult, _ variant: Int
   ) -> Bool {
-    if let endTime = job.endTime, record.storageTime > endTime { return true }
+    if let endTime = job.endTime, record.bytesStorageTime > endTime { return true }
     // The outcome is that of the first variant.
     guard variant == 0, case .done(let made, _, _) = entry.outcome else { return false }
     return made != record.thumbnail
@@ -328,7 +335,9 @@ final class JobExport {
     of result: StoredResult, _ entry: LineResult, as earlier: ManifestLine.File?
   ) throws -> [UInt8] {
     guard keep.isFacts else { return result.bytes }
-    let record = earlier.map { result.record.with($0.storageTime, $0.expiryTime) } ?? result.record
+    let record = result.record.with(
+      earlier?.storageTime ?? result.record.bytesStorageTime,
+      earlier?.expiryTime ?? result.record.expiryTime)
     let report = try FactsReport(
       json: result.bytes, of: RequestedURL(entry.url), ImageURL(line: entry.url),
       fetch: .stored(record, isFromCache: true), showsPlace: true)

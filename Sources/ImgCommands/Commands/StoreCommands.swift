@@ -231,7 +231,7 @@ package struct CacheVerifyCommand: Command {
 
     var text: String {
       let verdict = defects == 0 ? "no defects" : HumanText.count(defects, of: "defect")
-      return "checked \(HumanText.count(checked, of: "thumbnail")): \(verdict)"
+      return "checked \(HumanText.count(checked, of: "record")): \(verdict)"
         + (removed > 0 ? ", removed\n" : "\n")
     }
   }

@@ -24,8 +24,10 @@ struct ExportTally {
 
   /// The files that have what the store has.
   var exportedCount = 0
-  /// Those of them that were not there before.
+  /// Those of them that were not there before, or had changed.
   var writtenCount = 0
+  /// Those of them that no earlier export has written.
+  var newCount = 0
   /// The intact files of earlier exports of this job whose thumbnails the store no longer has.
   var presentCount = 0
   /// The lines without an intact file.
@@ -38,6 +40,10 @@ struct ExportTally {
   var changed = Names()
   /// The files that differed from the manifest, and were written again.
   var repaired = Names()
+  /// The files that were gone, and were written again.
+  var restored = Names()
+  /// The files that are gone. The store has no picture for them.
+  var lost = Names()
   /// The files that differ from the manifest.
   var differing = Names()
   /// The files that no export of this job has written, at the names of its files.
@@ -78,11 +84,13 @@ struct ExportReport: Encodable {
   /// Whether all that the job has made is in the directory.
   var isComplete: Bool {
     tally.goneCount + tally.unmade.count + tally.differing.count + tally.occupied.count == 0
+      && (tally.storedLater.count == 0 || !keep.isOriginalAlone || command.isFetching)
   }
 
   func encode(to encoder: any Encoder) throws {
     try JSONObject([
-      "exported": tally.exportedCount, "written": tally.writtenCount, "present": tally.presentCount,
+      "exported": tally.exportedCount, "written": tally.writtenCount, "new": tally.newCount,
+      "restored": tally.restored.count, "lost": tally.lost.count, "present": tally.presentCount,
       "missing": tally.missingCount, "not_in_store": tally.goneCount,
       "not_made": tally.unmade.count, "changed": tally.changed.count,
       "repaired": tally.repaired.count, "differing": tally.differing.count,
@@ -98,8 +106,8 @@ struct ExportReport: Encodable {
 
   private var total: String {
     let new =
-      tally.writtenCount < tally.exportedCount && tally.exportedCount > 0
-      ? ", \(tally.writtenCount) of them new" : ""
+      tally.newCount < tally.exportedCount && tally.exportedCount > 0
+      ? ", \(tally.newCount) of them new" : ""
     return
       "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new); "
       + "\(ExportManifest.name) lists all"
@@ -128,6 +136,15 @@ struct ExportReport: Encodable {
       lines.append(
         "\(files(tally.repaired)) differed from the recorded SHA-256; written again: \(tally.repaired.text)"
       )
+    }
+    if tally.restored.count > 0 {
+      lines.append(
+        "\(files(tally.restored)) had been removed; written again: \(tally.restored.text)")
+    }
+    if tally.lost.count > 0 {
+      lines.append(
+        "\(files(tally.lost)) had been removed, and the store has no \(noun) for "
+          + "\(tally.lost.count == 1 ? "it" : "them"): \(tally.lost.text)")
     }
     if tally.differing.count > 0 {
       let count = tally.differing.count

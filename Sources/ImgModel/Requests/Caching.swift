@@ -236,8 +236,8 @@ package struct ReuseTerms: Hashable, Sendable {
   package let staleWhileRevalidateUntil: WallTime
   /// Until this moment a stale response may be served if the origin fails.
   package let staleIfErrorUntil: WallTime
-  /// The header fields that revalidation and a 304 need, one a line. Where a redirect led to another URL, that
-  /// is the field `:issuer`.
+  /// The header fields that revalidation, a 304 and an export need, one a line. Where a redirect led to another
+  /// URL, that is the field `:issuer`. The field `:stored` has the ``bytesStorageTime``.
   package let fields: String
 
   /// A response that is always stale and cannot be revalidated.
@@ -253,6 +253,27 @@ package struct ReuseTerms: Hashable, Sendable {
     self.staleWhileRevalidateUntil = staleWhileRevalidateUntil
     self.staleIfErrorUntil = staleIfErrorUntil
     self.fields = fields
+  }
+
+  /// Begins the line of the ``bytesStorageTime``. No field has such a name.
+  private static let storagePrefix = ":stored: "
+
+  /// When the bytes of a record were stored that its origin has confirmed since; `nil` if it never has.
+  package var bytesStorageTime: WallTime? {
+    let line = fields.split(separator: "\n").first { $0.hasPrefix(Self.storagePrefix) }
+    return line.flatMap { Int64($0.dropFirst(Self.storagePrefix.count)) }
+      .map(WallTime.init(rawValue:))
+  }
+
+  /// The terms of a record that its origin has confirmed.
+  ///
+  /// - Parameter moment: when its bytes were stored.
+  package func confirming(bytesStoredAt moment: WallTime) -> ReuseTerms {
+    let others = fields.split(separator: "\n").filter { !$0.hasPrefix(Self.storagePrefix) }
+    return ReuseTerms(
+      freshUntil: freshUntil, staleWhileRevalidateUntil: staleWhileRevalidateUntil,
+      staleIfErrorUntil: staleIfErrorUntil,
+      fields: (others + ["\(Self.storagePrefix)\(moment.rawValue)"]).joined(separator: "\n"))
   }
 
   package func isFresh(at now: WallTime) -> Bool { now < freshUntil }

@@ -184,7 +184,8 @@ struct Eviction {
   }
 }
 
-/// The result of a successful revalidation: the record counts as stored now, with new terms.
+/// The result of a successful revalidation: the record counts as stored now, with new terms, which have the
+/// time at which its bytes were stored.
 package struct Renewal: Sendable {
   /// The record at the time of the revalidation request.
   let record: CacheRecord
@@ -194,7 +195,7 @@ package struct Renewal: Sendable {
 
   package init(of record: CacheRecord, terms: ReuseTerms, retention: Retention) {
     self.record = record
-    self.terms = terms
+    self.terms = terms.confirming(bytesStoredAt: record.bytesStorageTime)
     self.retention = retention
   }
 
