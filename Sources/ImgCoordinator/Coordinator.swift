@@ -357,7 +357,9 @@ struct IntervalTimer {
 /// journal, for a coordinator that a command started the file `coordinator.log`.
 struct Log {
   /// The words behind `imgctl` of the commands that its messages advise.
-  private static let advisedCommands = ["cache", "export", "remove", "retry", "start", "stop", "unpin"]
+  private static let advisedCommands = [
+    "cache", "export", "remove", "retry", "start", "stop", "unpin",
+  ]
 
   private let descriptor: CInt
   private let place: String
