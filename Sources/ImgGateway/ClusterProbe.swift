@@ -97,18 +97,21 @@ struct ClusterProbe: Sendable {
       help: "Whether outcomes cannot be recorded.")
   }
 
-  /// What a limit of bandwidth holds has outcomes, only later.
-  private static func isWaiting(_ job: ImageJob) -> Bool {
-    job.wait.map { $0.kind != .bandwidth } ?? false
-  }
+  /// The reasons of waits. What a limit of bandwidth holds has outcomes, only later.
+  private static let waitKinds = Wait.Kind.allCases.filter { $0 != .bandwidth }
 
   /// - Parameter jobs: those that have not ended, the newest of very many.
   private func addJobs(_ jobs: [ImageJob], to text: inout MetricsText) {
-    text.add(
-      "imgctl_waiting_jobs", .gauge, Double(jobs.count(where: Self.isWaiting)),
+    let waiting = "imgctl_waiting_jobs"
+    text.begin(
+      waiting, .gauge,
       help:
-        "Jobs that have had no outcome for a while, such as for lack of room in the store. Those that a limit of "
-        + "bandwidth holds do not count.")
+        "Jobs that have had no outcome for a while, by what they wait for. Those that a limit of bandwidth holds do not "
+        + "count.")
+    for kind in Self.waitKinds {
+      let count = jobs.count(where: { $0.wait?.kind == kind })
+      text.add(waiting, ["reason": kind.rawValue], Double(count))
+    }
     let name = "imgctl_active_job_urls"
     text.begin(name, .gauge, help: "URLs of the jobs that have not ended.")
     let counts: [(String, (ImageJob) -> Int)] = [

@@ -149,4 +149,11 @@ struct EventTests {
     #expect(rest.contains("\"done\":1"))
     #expect(!rest.contains("event: failure"))
   }
+
+  @Test func `waiting jobs are counted by what they wait for`() async throws {
+    _ = try fixture.cluster.submit([fixture.origin.baseURL + "/held"], "--delay", "1h")
+    try await fixture.gateway.wait(for: #"imgctl_waiting_jobs{reason="delayed"}"#, toBe: 1)
+    #expect(try await fixture.gateway.metric(#"imgctl_waiting_jobs{reason="store_pinned"}"#) == 0)
+    #expect(try await fixture.gateway.metric(#"imgctl_waiting_jobs{reason="bandwidth"}"#) == nil)
+  }
 }
