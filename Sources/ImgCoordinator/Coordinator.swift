@@ -420,7 +420,7 @@ struct StoreRoomLog {
     log.note(
       areJobsWaiting
         ? "jobs wait for room in the store: "
-          + (state.storeReport?.shortageOfDisk
+          + (state.storeReport?.pinShortage
             ?? "pins use it up; imgctl export JOB DIR or imgctl unpin JOB makes room")
         : "no job waits for room in the store any more")
   }

@@ -102,7 +102,7 @@ extension Scheduler {
     if let wait = processWait() { return wait }
     if job.isHeld {
       return pinRoom.isKnown
-        ? Wait(.storePinned, detail: store.report?.shortageOfDisk) : Wait(.lookingUp)
+        ? Wait(.storePinned, detail: store.report?.pinShortage) : Wait(.lookingUp)
     }
     if job.isDelayed { return Wait(.delayed, until: job.record.notBefore) }
     if let wait = networkWait(of: job, network), !job.waitsForFiles { return wait }

@@ -383,9 +383,14 @@ package struct StoreReport: Hashable, Sendable, Fielded {
     pinnedByteCount < Self.pinLimit(of: effectiveByteCount) / 20 * 19
   }
 
-  /// That the disk leaves no room for pins, and what makes some; `nil` if the budget is the limit.
-  package var shortageOfDisk: String? {
-    guard diskByteCount != nil else { return nil }
+  /// That the disk leaves no room for pins, or other pins do not, and what makes some; `nil` if no job is known that
+  /// pins up to the budget.
+  package var pinShortage: String? {
+    guard diskByteCount != nil else {
+      return pinningJobs.first.map {
+        "pins use up the store (imgctl export \($0) DIR, imgctl unpin \($0), or --store-budget)"
+      }
+    }
     let pinning = pinningJobs.first?.description ?? "JOB"
     return "the disk of \(directory) is full; free space on it"
       + (pinnedByteCount == 0 ? "" : ", imgctl export \(pinning) DIR, or imgctl unpin \(pinning)")
