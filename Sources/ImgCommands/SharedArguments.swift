@@ -70,7 +70,8 @@ extension RequestOptions {
     "--attempts", "N",
     help:
       "The maximum number of transfers of one URL, if they fail temporarily; at most the coordinator's "
-      + "--attempts, which is the default.")
+      + "--attempts, which is the default. After a restart, a pause or a wait for room in the store the count begins "
+      + "again from one.")
 
   /// The options that belong to a job beside the coordinator's of the same name.
   static let jobLimitOptions = [rateOption, attemptsOption]

@@ -143,7 +143,11 @@ package struct StopCommand: Command {
       "If the coordinator does not answer, for example because its socket was removed, the command "
         + "finds it by its lock on the data directory and sends SIGTERM."
     ],
-    examples: [.init("imgctl stop", "Waiting URLs continue at the next start.")])
+    examples: [
+      .init(
+        "imgctl stop",
+        "Waiting URLs continue at the next start, and the count of attempts begins again from one.")
+    ])
 
   /// How long a coordinator may take to end when it has no connection any more.
   private static let patience = Duration.seconds(10)

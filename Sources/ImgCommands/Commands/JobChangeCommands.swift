@@ -96,7 +96,7 @@ package struct PauseCommand: Command {
     options: [.json] + OptionDescription.startingPlaces,
     notes: [
       "A job stays paused until it is resumed or cancelled, also after a restart of the "
-        + "coordinator."
+        + "coordinator. After a pause, the count of attempts begins again from one."
     ],
     examples: [.init("imgctl pause 7", "imgctl resume 7 continues the job.")])
 
