@@ -265,12 +265,28 @@ package final class LineResults {
     unneededKeys = []
   }
 
+  /// What is known of ``parts(of:)``, without their bytes. Counts no access.
+  package func records(of line: LineResult) throws -> [CacheRecord?] {
+    reader = try reader ?? store.reader()
+    let name = request.fetch.name(of: try ImageURL(line: line.url))
+    guard let reader else {
+      return Array(repeating: nil, count: StoreReader.resultKeys(of: name, for: request).count)
+    }
+    return try reader.resultRecords(of: name, for: request)
+  }
+
   /// Whether the store has all that the job made of a line. Counts no access.
   package func isStored(_ line: LineResult) throws -> Bool {
+    try !records(of: line).contains(nil)
+  }
+
+  /// What jobs pin of what the job may have stored of a line, with these jobs. Counts no access.
+  package func pinnedRecords(
+    of line: LineResult
+  ) throws -> [(record: CacheRecord, jobs: [JobID])] {
     reader = try reader ?? store.reader()
-    guard let reader else { return false }
-    return try reader.hasResults(
-      of: request.fetch.name(of: try ImageURL(line: line.url)), for: request)
+    let name = request.fetch.name(of: try ImageURL(line: line.url))
+    return try reader?.pinnedRecords(of: name, for: request) ?? []
   }
 }
 

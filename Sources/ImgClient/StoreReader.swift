@@ -76,17 +76,34 @@ package struct StoreReader: Sendable {
     return found
   }
 
-  /// Whether all that a request has made is there. Counts no access.
-  package func hasResults(
+  /// The same without the bytes. Counts no access.
+  package func resultRecords(
     of name: PictureName, for request: ThumbnailRequest
-  ) throws(StoreError) -> Bool {
+  ) throws(StoreError) -> [CacheRecord?] {
+    var found: [CacheRecord?] = []
     for key in Self.resultKeys(of: name, for: request) {
-      let found = try record(key, at: now, bytesUpTo: 0, recordingAccess: .none) {
+      let result = try record(key, at: now, bytesUpTo: 0, recordingAccess: .none) {
         $0.thumbnail.answers(isLenient: request.isLenient)
       }
-      if found == nil { return false }
+      found.append(result?.record)
     }
-    return true
+    return found
+  }
+
+  /// What a request may have stored of a picture and jobs pin, with these jobs. Counts no access.
+  package func pinnedRecords(
+    of name: PictureName, for request: ThumbnailRequest
+  ) throws(StoreError) -> [(record: CacheRecord, jobs: [JobID])] {
+    var found: [(record: CacheRecord, jobs: [JobID])] = []
+    for key in Set(Self.resultKeys(of: name, for: request) + [ContentKey(originalOf: name)]) {
+      let jobs = try store.current().pinningJobs(of: key)
+      guard !jobs.isEmpty,
+        let result = try record(
+          key, at: now, bytesUpTo: 0, recordingAccess: .none, where: { _ in true })
+      else { continue }
+      found.append((result.record, jobs))
+    }
+    return found
   }
 
   static func resultKeys(of name: PictureName, for request: ThumbnailRequest) -> [ContentKey] {

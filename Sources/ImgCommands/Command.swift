@@ -348,7 +348,7 @@ package enum CommandTable {
         ("1", "finished, some images failed"),
         ("2", "wrong use, or something that cannot be done here"),
         ("3", "no coordinator could be reached or started"),
-        ("130", "Ctrl-C while a job was watched; the job continues"),
+        ("130", "Ctrl-C; a job that was accepted continues"),
       ])
     }
     return text.rendered

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// What is known of the signals of a process (signal(7)).
 package enum Signal {
@@ -75,24 +76,25 @@ package final class SignalSource: Sendable {
 
 /// The signals that ask a process to end.
 package enum Termination {
-  /// Runs an action before a signal ends the process, for as long as the process runs.
+  /// Runs an action before a signal ends the process, for as long as the process runs, or until that is stopped.
   /// Call it once, before any other thread starts, see ``SignalSource``.
   ///
   /// - Parameter action: runs on a thread of its own, so it may take locks and call the system as it
   ///   likes. The signal ends the process when it returns.
+  @discardableResult
   package static func prepare(
     for signals: [CInt] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM],
     _ action: @escaping @Sendable () -> Void
-  ) throws(SystemError) {
-    let source = try SignalSource(signals)
+  ) throws(SystemError) -> TerminationWatch {
+    let watch = TerminationWatch(try SignalSource(signals))
     let thread = try startThread(name: "signals", stackByteCount: 1 << 20) {
-      while let isReadable = try? waitForEvents(POLLIN, on: source.descriptor, until: nil) {
-        guard isReadable, let signal = source.take().first else { continue }
+      while let signal = watch.waitForSignal() {
         action()
         end(by: signal)
       }
     }
     pthread_detach(thread)
+    return watch
   }
 
   /// Ends the process by the signal itself, so that its parent sees why: a shell leaves a loop.
@@ -102,6 +104,39 @@ package enum Termination {
     unsafe sigaddset(&set, signal)
     unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
     pthread_kill(pthread_self(), signal)
+  }
+}
+
+/// Takes the signals for ``Termination/prepare(for:_:)``.
+package final class TerminationWatch: Sendable {
+  private enum Step {
+    case took(CInt?)
+    case stopped
+  }
+
+  private let source: SignalSource
+  private let isStopped = Mutex(false)
+
+  fileprivate init(_ source: SignalSource) {
+    self.source = source
+  }
+
+  /// Leaves later signals to another ``SignalSource``: they stay blocked.
+  package func stop() {
+    isStopped.withLock { $0 = true }
+  }
+
+  /// - Returns: `nil` once this is stopped.
+  fileprivate func waitForSignal() -> CInt? {
+    while let isReadable = try? waitForEvents(POLLIN, on: source.descriptor, until: nil) {
+      guard isReadable else { continue }
+      let step = isStopped.withLock { $0 ? Step.stopped : .took(source.take().first) }
+      switch step {
+      case .stopped: return nil
+      case .took(let signal): if let signal { return signal }
+      }
+    }
+    return nil
   }
 }
 

@@ -237,6 +237,8 @@ struct TightDiskTests {
       shown.contains(
         " free in \(cluster.dataDirectory): long lists are refused until there is more\n"),
       "\(shown)")
+    let json = try cluster.imgctl(besides: coordinator, "status", "--json").output
+    #expect(json.contains("\"journal_free_bytes\":"), "\(json)")
     let set = try cluster.imgctl(besides: coordinator, "config", "set", "transfers", "5")
     #expect(set.exitCode == 2)
     let sentence =

@@ -68,7 +68,7 @@ import Testing
     let told = try quiet.wait()
     #expect(
       told.messages.hasPrefix(
-        "job \(waiting.job) is waiting: pins use up the store (imgctl export JOB DIR, "),
+        "job \(waiting.job) is waiting: pins use up the store (imgctl export \(waiting.job) DIR, "),
       "\(told.messages)")
     let whole = try cluster.imgctl("export", "\(waiting.job)", directory, "--json")
     #expect(whole.exitCode == 0, "\(whole.output)")
@@ -109,5 +109,60 @@ import Testing
     #expect(
       started.contains(" of a store of 10.0 MiB: jobs that pin wait (imgctl export, "), "\(started)"
     )
+  }
+}
+
+/// Jobs that replace or remove what others pin.
+@Suite(.timeLimit(.minutes(20))) struct LostPinTests {
+  private let cluster: Cluster
+  private let origin = ListOrigin()
+
+  init() throws {
+    cluster = try Cluster()
+  }
+
+  private func archive(_ list: String) throws -> String {
+    let result = try cluster.imgctl(
+      "submit", list, "--keep", "original", "--pin", "--cache-policy", "reload", "--wait")
+    #expect(result.exitCode == 0)
+    return result.messages
+  }
+
+  @Test func `a job that replaces what another one pins says so, and so does the status of both`()
+    throws
+  {
+    let maker = try PictureMaker.start()
+    let list = try cluster.list([origin.url("/a")])
+    origin.origin.serve("/a", .body(try maker.card(index: 1, width: 64, height: 48)))
+    let start = "took the place of records that other jobs pin, maybe with other bytes: "
+    #expect(try !archive(list).contains(start))
+    origin.origin.serve("/a", .body(try maker.card(index: 2, width: 64, height: 48)))
+    #expect(try archive(list).contains("\(start)1 of job 1\n"))
+    #expect(try cluster.imgctl("status", "2").messages.contains("\(start)1 of job 1\n"))
+    let later = try cluster.json("status", "2")
+    #expect(later.stored_after_job == 0)
+    #expect(later.replaced_pinned == .array([.object(["job": .number(1), "records": .number(1)])]))
+
+    let sentence = "1 original was stored after job 1 had its own, and may not be what it fetched\n"
+    #expect(try cluster.imgctl("status", "1").messages.contains(sentence))
+    let earlier = try cluster.json("status", "1")
+    #expect(earlier.stored_after_job == 1)
+    #expect(earlier.replaced_pinned == .array([]))
+
+    // What is exported is pinned no more.
+    _ = try cluster.imgctl("export", "1", cluster.directory.file("out"))
+    #expect(try archive(list).contains("\(start)1 of job 2\n"))
+  }
+
+  @Test func `a removal of what jobs pin names them`() throws {
+    let list = origin.pictures(3)
+    let first = try cluster.finished(try cluster.submit(list, "--pin")).job
+    let second = try cluster.finished(try cluster.submit([list[0]], "--pin")).job
+    let removed = try cluster.imgctl("cache", "rm", list[0])
+    #expect(removed.messages == "removed 1 record, pinned: 1 by job \(first), 1 by job \(second)\n")
+    let other = try cluster.imgctl("cache", "rm", list[1], "--json").output
+    #expect(other.contains("\"pinned\":[{\"job\":\(first),\"records\":1}],\"removed\":1"))
+    let emptied = "the store is empty; of what was removed, pinned: 1 by job \(first)\n"
+    #expect(try cluster.imgctl("cache", "reset").messages == emptied)
   }
 }

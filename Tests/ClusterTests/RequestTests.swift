@@ -1,7 +1,9 @@
 import ImgClient
 import ImgModel
+import ImgSystem
 import ImgWire
 import TestCluster
+import TestFiles
 import TestOrigin
 import TestPictures
 import Testing
@@ -170,5 +172,17 @@ import Testing
         "job 1 continues; to follow it: imgctl wait 1; to end it: imgctl cancel 1\n"))
     origin.release(held)
     #expect(try cluster.finished(JobID(rawValue: 1)).done == held.count + 20)
+  }
+
+  @Test func `Ctrl-C while a list is read says that no job was made`() throws {
+    let pipe = try NamedPipe(path: cluster.directory.file("list"))
+    let run = try cluster.begin(["submit", pipe.path])
+    let writer = try pipe.openForWriting()
+    run.signal(2)
+    let result = try run.wait()
+    #expect(result.status == .signalled(2))
+    #expect(result.messages == "interrupted: no job was made\n")
+    #expect(try cluster.imgctl("list", "--json").output.isEmpty)
+    withExtendedLifetime(writer) {}
   }
 }

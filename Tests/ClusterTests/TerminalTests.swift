@@ -15,12 +15,12 @@ import Testing
     #expect(typed.text.contains("to follow it: imgctl wait 1"))
     let unasked = try PseudoTerminal().run(["cache", "reset"], in: cluster)
     #expect(unasked.text == "the store is empty\r\n")
-    _ = try cluster.run([
+    let picture =
       "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>"
-    ])
+    let job = try cluster.finished(try cluster.submit([picture], "--pin")).job
     let kept = try PseudoTerminal().run(["cache", "reset"], in: cluster, typing: "n\n")
     #expect(kept.status == .exited(2))
-    #expect(kept.text.contains("; go on? [y/N] "))
+    #expect(kept.text.contains(", pinned: 1 by job \(job); go on? [y/N] "))
     #expect(kept.text.contains("imgctl cache reset: nothing was removed\r\n"))
   }
 

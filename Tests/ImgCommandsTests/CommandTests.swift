@@ -75,6 +75,29 @@ import Testing
     #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
   }
 
+  @Test func `the wait for a login page says how to repeat what failed before it was known`()
+    async throws
+  {
+    let remedy = "then imgctl retry 7 --all requests again what had a page before"
+    let job = ImageJob(
+      JobRecord(
+        id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .queued,
+        counts: JobCounts(total: 20), submittedAt: WallTime(rawValue: 0)),
+      wait: Wait(.captive, host: "h", detail: remedy))
+    let status = ClusterStatus.sample(wait: Wait(.captive, host: "h"))
+    let result = try await ScriptedCoordinator().run(["status"]) { request in
+      switch request {
+      case .status(let id): [.status(id, status)]
+      case .jobs(let id, _): [.jobs(id, JobsPage(jobs: [job], hasMore: false))]
+      default: [nil]
+      }
+    }
+    let lines = result.output.split(separator: "\n")
+    #expect(
+      lines.filter { $0.hasPrefix("waiting ") && $0.hasSuffix("; trying h; \(remedy)") }.count == 1)
+    #expect(lines.filter { $0.contains(remedy) }.count == 1)
+  }
+
   @Test func `a store without errors is not mentioned`() async throws {
     #expect(try await !output(of: .sample()).contains("ERROR"))
     #expect(try await !output(of: .sample(), "--json").contains("store_error"))

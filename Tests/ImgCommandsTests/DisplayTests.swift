@@ -143,15 +143,15 @@ import Testing
     #expect(one.contains("\nthe failure is temporary: imgctl retry 7\n"))
   }
 
-  @Test func `the summary counts what is no longer stored, and tells what the disk has room for`() {
+  @Test func `the summary counts what is no longer stored, and tells of a full disk`() {
     let text = JobSummary(
-      status(.finished, done: 20), lostCount: 12, diskNote: "the disk has room for 5.0 MiB"
+      status(.finished, done: 20), results: ResultsInStore(lostCount: 12), diskNote: "it is full"
     ).text
     #expect(
       text.hasSuffix(
         """
         12 of 20 thumbnails are no longer stored; to fetch again what DIR has not: imgctl export 7 DIR --fetch
-        the disk has room for 5.0 MiB
+        it is full
 
         """))
   }
@@ -171,15 +171,15 @@ import Testing
   @Test func `a job that needs more than the store holds names both sizes and what can be done`() {
     #expect(
       ShortageText(tooLarge(.whileActive))?.warning == """
-        job 7 needs about 469 MiB of the store (if each has 8.0 KiB), but the store's budget is 400 MiB: the job waits
+        job 7 needs at most 469 MiB of the store (if each has 8.0 KiB), but the store's budget is 400 MiB: the job waits
         to make room: imgctl export 7 DIR, repeatedly while the job runs; or imgctl stop && imgctl start \
         --store-budget 590M; or imgctl unpin 7, to keep only what comes last
 
         """)
     #expect(
       ShortageText(tooLarge(.none, diskByteCount: 5 << 20))?.warning == """
-        job 7 needs about 469 MiB of the store (if each has 8.0 KiB), but the disk has room for 5.0 MiB of the store's \
-        budget of 400 MiB: later thumbnails may replace earlier ones
+        job 7 needs at most 469 MiB of the store (if each has 8.0 KiB), but the disk has room for 5.0 MiB of the \
+        store's budget of 400 MiB: later thumbnails may replace earlier ones
         to make room: free space on the disk; or imgctl export 7 DIR, repeatedly while the job runs
 
         """)
@@ -187,7 +187,7 @@ import Testing
       tooLarge(.whileActive, diskByteCount: 5 << 20), at: .zero, wall: WallTime(rawValue: 0))
     let line = "job 7: 0/60000, 0 %, waiting: pins use up the store"
     #expect(bar.plainLine == line, "what the job needs, and what can be done, is a note before it")
-    let fact = "needs 469 MiB of a store of 5.0 MiB on a full disk"
+    let fact = "needs at most 469 MiB of a store of 5.0 MiB on a full disk"
     #expect(bar.line(columns: 200).contains("use up the store  \(fact)"))
   }
 

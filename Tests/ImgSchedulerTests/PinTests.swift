@@ -44,7 +44,8 @@ import Testing
     cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000, by: [other])
     #expect(
       wait(of: pinning, in: cluster)?.detail
-        == "pins use up the store (imgctl export \(other) DIR, imgctl unpin \(other), or --store-budget)")
+        == "pins use up the store (imgctl export \(other) DIR, imgctl unpin \(other), or --store-budget)"
+    )
     cluster.reportStore(pinned: 90 * 10_000, of: 2_000_000, disk: 1_000_000, by: [pinning])
     #expect(
       wait(of: pinning, in: cluster)?.detail

@@ -93,6 +93,11 @@ package struct LocalStore: Sendable {
     (try? reader()).flatMap { try? $0.store.current().report().pinnedByteCount }
   }
 
+  /// How many records each job pins.
+  package func pinCounts() throws -> [JobID: Int] {
+    try reader()?.store.current().pinCounts() ?? [:]
+  }
+
   /// - Returns: `nil` if there is no store yet.
   package func statistics() throws -> CacheStatistics? {
     try reader()?.statistics()
@@ -173,10 +178,13 @@ extension LocalStore {
   /// Removes all records of some pictures: thumbnails in every size, originals, facts and unfinished
   /// downloads, whatever header fields requested them.
   ///
-  /// - Returns: how many records, without the downloads.
-  package func removeRecords(of names: [PictureName]) throws -> Int {
+  /// - Returns: how many records, without the downloads, and how many of them each job has pinned.
+  package func removeRecords(
+    of names: [PictureName]
+  ) throws -> (count: Int, pinned: [JobID: Int]) {
     let wanted = Set(names.map(\.text))
     var keys: [ContentKey] = []
+    var pinned: [JobID: Int] = [:]
     try reader()?.forEach { stored in
       let text = stored.url
       if wanted.contains(text) || wanted.contains(String(PictureName.url(ofText: text))) {
@@ -184,7 +192,12 @@ extension LocalStore {
       }
       return true
     }
-    return try remove(keys, partialsOf: names)
+    for key in keys {
+      for job in try reader()?.store.current().pinningJobs(of: key) ?? [] {
+        pinned[job, default: 0] += 1
+      }
+    }
+    return (try remove(keys, partialsOf: names), pinned)
   }
 
   /// Removes what a request has made.

@@ -48,7 +48,7 @@ extension ClusterTransport: CacheTransport {
   public func removeImages(for request: ImageRequest) async throws(ImageError) -> Int {
     let name = try ClusterRequest(request).name
     return try await BlockingCall.run(about: request.url) { [places, store = openedStore] in
-      let removedCount = try store.removeRecords(of: [name])
+      let removedCount = try store.removeRecords(of: [name]).count
       // Last, so that a request that follows finds neither a record nor a remembered failure.
       places.forgetFailures(of: [name.text])
       return removedCount

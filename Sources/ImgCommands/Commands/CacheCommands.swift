@@ -301,7 +301,9 @@ package struct CacheRmCommand: Command {
     options: FetchArguments.namingOptions + [.json] + OptionDescription.places,
     notes: [
       "A running coordinator also forgets a 404 or 410 of these pictures, so the next request "
-        + "fetches them again."
+        + "fetches them again.",
+      "What jobs pin is removed, too. The command says how much that was, and imgctl export JOB DIR --fetch fetches it "
+        + "again.",
     ],
     examples: [
       .init("imgctl cache rm https://example.org/a.jpg", "The next request fetches it again.")
@@ -315,15 +317,16 @@ package struct CacheRmCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let names = try urls.map { fetch.name(of: try ImageURL(argument: $0)) }
-    let removedCount = try context.namedStore(for: Self.description.name, isNeeded: true)
+    let removal = try context.namedStore(for: Self.description.name, isNeeded: true)
       .removeRecords(of: names)
+    let pinned = context.pinnedRecords(removal.pinned)
     // Last, so that a request that follows finds neither a record nor a remembered failure.
     context.requestIfRunning { (client) throws(ClientError) in
       try client.forgetFailures(of: Set(names.map(\.text)).sorted())
     }
     try context.answer(
-      JSONObject(["removed": removedCount]), isJSON: isJSON,
-      orSay: "removed \(HumanText.count(removedCount, of: "record"))")
+      JSONObject(["removed": removal.count, "pinned": pinned]), isJSON: isJSON,
+      orSay: "removed \(HumanText.count(removal.count, of: "record"))" + pinned.clause())
     return .success
   }
 }

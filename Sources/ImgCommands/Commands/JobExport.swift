@@ -1,9 +1,7 @@
-import Glibc
 import ImgClient
 import ImgModel
 import ImgSettings
 import ImgSystem
-import Synchronization
 
 /// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
 /// manifest.
@@ -33,7 +31,8 @@ final class JobExport {
   private(set) var tally = ExportTally()
   /// Where files were written.
   private var directories: Set<String>
-  private let gate = ExportGate()
+  /// Lets a signal end the export only when each file in the directory has its line in the manifest.
+  private let gate = SignalGate()
 
   private struct Waiting {
     let result: LineResult
@@ -264,7 +263,7 @@ final class JobExport {
     let content = try content(of: result, entry, as: earlier)
     let new = ManifestLine.File(
       name: fileName(of: entry, result.record.thumbnail), content, of: result.record,
-      variant: variant, isStoredAfterJob: isStoredAfterJob(result.record, of: entry, variant))
+      variant: variant, isStoredAfterJob: job.mayHaveLost(result.record, of: entry, variant))
     switch (earlier, earlier?.status) {
     case (let earlier?, nil) where new.hash == earlier.hash:
       tally.exportedCount += 1
@@ -302,18 +301,6 @@ final class JobExport {
     guard let earlier else { return new }
     tally.replaced.add(new.name)
     return new.replacing(earlier)
-  }
-
-  /// Whether another request has replaced what the job stored of a line, or may have done so since the job has ended.
-  /// The outcome of a line has neither a time nor a hash, so one that was replaced before by another of the same
-  /// format, dimensions and length is not known for one.
-  private func isStoredAfterJob(
-    _ record: CacheRecord, of entry: LineResult, _ variant: Int
-  ) -> Bool {
-    if let endTime = job.endTime, record.bytesStorageTime > endTime { return true }
-    // The outcome is that of the first variant.
-    guard variant == 0, case .done(let made, _, _) = entry.outcome else { return false }
-    return made != record.thumbnail
   }
 
   private func put(_ content: [UInt8], _ name: String) throws {
@@ -368,27 +355,5 @@ extension CacheRecord {
     CacheRecord(
       id: id, name: name, kind: kind, thumbnail: thumbnail, source: source,
       storageTime: storageTime, expiryTime: expiryTime, lifetime: lifetime, terms: terms)
-  }
-}
-
-/// Lets a signal end an export only when each file in the directory has its line in the manifest.
-private final class ExportGate: Sendable {
-  private let isClosed = Mutex(false)
-
-  /// Takes a step of the export.
-  func pass(_ step: () throws -> Void) throws {
-    try isClosed.withLock { isClosed in
-      // The signal ends the process: nothing more is written.
-      while isClosed { pause() }
-      try step()
-    }
-  }
-
-  /// Ends the export with an action, after the step that it is at.
-  func close(_ action: () -> Void) {
-    isClosed.withLock { isClosed in
-      action()
-      isClosed = true
-    }
   }
 }

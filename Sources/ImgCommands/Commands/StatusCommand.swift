@@ -31,7 +31,8 @@ package struct StatusCommand: Command {
     notes: [
       "Starts no coordinator. If none runs, the command reads the status of a job from the "
         + "journal. Everything else ends with exit code 3.",
-      "Of a job of at most 100,000 URLs, it counts the thumbnails that are no longer stored.",
+      "Of a job of at most 100,000 URLs, it counts the thumbnails that are no longer stored, those that another job has "
+        + "replaced, and those that it has replaced itself of what other jobs pin.",
       "--watch goes on when the coordinator is restarted; if none answers for 10s, the exit code is 3.",
     ],
     examples: [
@@ -65,9 +66,9 @@ package struct StatusCommand: Command {
       let jobs = try context.jobs()
       let status = try jobs.status(of: job)
       let isCounted = status.total <= CommandContext.countedLineMaximum
-      let lostCount = isCounted ? context.lostCount(of: status, jobs) : nil
       try show(
-        status, FailureDetails(of: status, in: jobs), lostCount: lostCount,
+        status, FailureDetails(of: status, in: jobs),
+        isCounted ? context.resultsInStore(of: status, jobs) : nil,
         isServed: jobs.isServed, in: context)
       return .success
     }
@@ -75,14 +76,18 @@ package struct StatusCommand: Command {
       job, continuing: try context.runningCoordinator(), readsFiles: false)
   }
 
-  /// - Parameter lostCount: how many of its thumbnails the store no longer has; `nil` if they were not counted.
+  /// - Parameter results: what the store has of it; `nil` if that was not counted.
   private func show(
-    _ status: ImageJob, _ details: FailureDetails, lostCount: Int?, isServed: Bool,
+    _ status: ImageJob, _ details: FailureDetails, _ results: ResultsInStore?, isServed: Bool,
     in context: CommandContext
   ) throws {
     guard !isJSON else {
       return try context.output.write(
-        json: JSONObject(["no_longer_stored": lostCount], beside: status.withoutCookies))
+        json: JSONObject(
+          [
+            "no_longer_stored": results?.lostCount, "stored_after_job": results?.laterCount,
+            "replaced_pinned": results?.replaced,
+          ], beside: status.withoutCookies))
     }
     var table = JobListing(at: context.now, places: context.places)
     let shortage = ShortageText(status, isOfService: context.settings.isOfService)
@@ -97,9 +102,7 @@ package struct StatusCommand: Command {
         + ([waiting].compactMap(\.self) + failures.counts)
         .map { Self.wrapped(context.completed($0)) + "\n" }.joined())
     if let shortage { context.note(shortage.warning) }
-    if let lost = lostCount.flatMap({ JobSummary.text(ofLost: $0, of: status) }) {
-      context.note(lost + "\n")
-    }
+    context.note((results?.notes(on: status) ?? []).map { $0 + "\n" }.joined())
     if status.hasEnded { context.note(failures.remedies().map { $0 + "\n" }.joined()) }
     if !isServed { context.note(WaitingJobs([status]).note(context.placeOfJournal)) }
   }
@@ -146,11 +149,11 @@ struct ClusterScreen {
   }
 
   private func show(_ status: ClusterStatus) throws {
-    let store = try storeView()
+    let report = Report(status, try storeView())
     if isJSON {
-      try context.output.write(json: Self.report(status, store))
+      try context.output.write(json: report)
     } else {
-      try context.output.write(try text(of: status, store))
+      try context.output.write(try text(of: report))
     }
     try context.output.flush()
   }
@@ -158,7 +161,7 @@ struct ClusterScreen {
   /// Prints an object unless it equals the previous one.
   private func showChange(since last: inout String?) throws {
     let status = try client.answer(.status)
-    let report = try Output.json(of: Self.report(status, try storeView()))
+    let report = try Output.json(of: Report(status, try storeView()))
     guard report != last else { return }
     last = report
     try context.output.write(report)
@@ -214,7 +217,9 @@ struct ClusterScreen {
 
   // MARK: - Text
 
-  private func text(of status: ClusterStatus, _ store: LocalStore.View?) throws -> String {
+  private func text(of report: Report) throws -> String {
+    let status = report.status
+    let jobs = try client.activeJobs(atMost: Self.jobMaximum)
     var facts = Table([.text("coordinator").whole, .text(status.state.rawValue).wrapped])
     let age = HumanText.duration(status.startedAt.duration(to: context.now))
     facts.addRow(["process", "\(status.processID), version \(status.version), up \(age)"])
@@ -223,7 +228,7 @@ struct ClusterScreen {
     if status.cacheDirectory != status.dataDirectory {
       facts.addRow(["cache", status.cacheDirectory])
     }
-    facts.addRow(["store", "\(status.storeName): \(Self.text(of: store, in: status))"])
+    facts.addRow(["store", "\(status.storeName): \(Self.text(of: report.store, in: status))"])
     facts.addRow(["memory", Self.text(of: status.memory, status.limits)])
     let proxies = status.settings.proxies.texts
     if !proxies.isEmpty { facts.addRow(["proxy", proxies.joined(separator: ", ")]) }
@@ -237,7 +242,7 @@ struct ClusterScreen {
       facts.addRow(["sandbox", "\(processes): \(sandbox)"])
     }
     if let error = status.journalError { facts.addRow(["ERROR", context.completed(error)]) }
-    if status.journalError == nil, let free = status.scarceJournalSpace {
+    if status.journalError == nil, let free = report.scarceJournalByteCount {
       facts.addRow([
         "disk",
         "\(HumanText.size(free)) free in \(status.dataDirectory): long lists are refused until there is more",
@@ -246,12 +251,20 @@ struct ClusterScreen {
     if let error = status.storeError {
       facts.addRow(["ERROR", context.completed(text(of: error))])
     }
-    if let wait = status.wait {
+    if let wait = status.wait.map({ Self.wait($0, of: jobs) }) {
       facts.addRow(["waiting", context.completed(WaitText(wait, at: context.now).text)])
     }
     return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
-      + hosts(status.waitingHosts)
-      + (try jobs(of: status))
+      + hosts(status.waitingHosts) + text(of: jobs, in: status)
+  }
+
+  /// The wait of the cluster with what jobs add to it: how to repeat what failed before a login page was known for
+  /// what it is.
+  private static func wait(_ wait: Wait, of jobs: [ImageJob]) -> Wait {
+    guard wait.kind == .captive else { return wait }
+    let remedies = jobs.compactMap(\.wait).filter { $0.reason == wait.reason }
+      .compactMap(\.detail).filter { $0 != wait.detail }
+    return remedies.isEmpty ? wait : wait.explained(remedies.joined(separator: "; "))
   }
 
   /// What processes may keep in memory.
@@ -334,8 +347,7 @@ struct ClusterScreen {
     return "\n" + table.rendered(within: Output.columnCount)
   }
 
-  private func jobs(of cluster: ClusterStatus) throws -> String {
-    let active = try client.activeJobs(atMost: Self.jobMaximum)
+  private func text(of active: [ImageJob], in cluster: ClusterStatus) -> String {
     guard !active.isEmpty else { return "" }
     var table = JobListing(at: context.now, places: context.places)
     let told = [cluster.wait].compactMap(\.self) + cluster.waitingHosts
@@ -345,10 +357,24 @@ struct ClusterScreen {
       + (others > 0 ? context.completed("\(others) more: imgctl list\n") : "")
   }
 
-  // MARK: - JSON
+  /// What the coordinator says of the cluster, and what this process sees of its disks.
+  private struct Report: Encodable {
+    let status: ClusterStatus
+    let store: LocalStore.View?
+    /// See ``ClusterStatus/scarceJournalSpace``.
+    let scarceJournalByteCount: Int64?
 
-  private static func report(_ cluster: ClusterStatus, _ store: LocalStore.View?) -> JSONObject {
-    let size = if case .size(let size) = store { size } else { nil as CacheSize? }
-    return JSONObject(["store": size], beside: cluster)
+    init(_ status: ClusterStatus, _ store: LocalStore.View?) {
+      self.status = status
+      self.store = store
+      scarceJournalByteCount = status.scarceJournalSpace
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      let size = if case .size(let size) = store { size } else { nil as CacheSize? }
+      try JSONObject(
+        ["store": size, "journal_free_bytes": scarceJournalByteCount], beside: status
+      ).encode(to: encoder)
+    }
   }
 }

@@ -75,6 +75,7 @@ package struct CacheResetCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl cache reset", summary: "remove everything from the store",
     options: [Consent.option, .json] + OptionDescription.places,
+    notes: ["What jobs pin is removed, too. The command says how much that is of which jobs."],
     examples: [.init("imgctl cache reset", "Removes all thumbnails; jobs and outcomes stay.")])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
@@ -84,6 +85,7 @@ package struct CacheResetCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let store = try context.namedStore(for: Self.description.name, isNeeded: true)
+    var pinned: PinnedRecords?
     if StoreCrash.hasHappened {
       // Reading the damaged files would end this process, so it removes them without opening them.
       guard try store.removeFiles() else {
@@ -91,19 +93,23 @@ package struct CacheResetCommand: Command {
         throw UsageError("imgctl cache reset: another process is replacing \(directory); try again")
       }
     } else {
-      if context.asks(consent), let loss = try Self.loss(in: store) {
+      // A store that cannot be read can be emptied.
+      pinned = (try? store.pinCounts()).map(context.pinnedRecords)
+      if context.asks(consent), let loss = try Self.loss(in: store, pinned) {
         try context.confirm(loss, for: Self.description.name)
       }
       try store.reset()
     }
     try context.answer(
-      JSONObject(["store": context.settings.storeDirectory, "entries": 0]), isJSON: isJSON,
-      orSay: "the store is empty")
+      JSONObject([
+        "store": context.settings.storeDirectory, "entries": 0, "pinned": pinned,
+      ]), isJSON: isJSON,
+      orSay: "the store is empty" + (pinned?.clause("; of what was removed") ?? ""))
     return .success
   }
 
   /// - Returns: `nil` for an empty store.
-  private static func loss(in store: LocalStore) throws -> String? {
+  private static func loss(in store: LocalStore, _ pinned: PinnedRecords?) throws -> String? {
     guard let statistics = try store.statistics(), statistics.recordCount > 0 else { return nil }
     var originalCount = 0
     try store.forEachRecord {
@@ -112,7 +118,7 @@ package struct CacheResetCommand: Command {
     }
     return "removes \(HumanText.count(statistics.recordCount, of: "record")), "
       + "\(HumanText.size(statistics.byteCount)), of them "
-      + "\(HumanText.count(originalCount, of: "original")) and \(statistics.pinnedCount) pinned by jobs"
+      + HumanText.count(originalCount, of: "original") + (pinned?.clause() ?? "")
   }
 }
 

@@ -129,6 +129,7 @@ package struct SubmitCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     try StorageOptions.check(options.expiry, at: context.now, of: Self.description)
+    let notice = try SubmissionNotice(noteAtSignal("interrupted: no job was made", in: context))
     context.noteTypedInput(listPaths.first { $0 == "-" })
     let isFetched = format.isNamed && listPaths.contains(where: ListPlace.isURL)
     var list = try ListSubmission(
@@ -142,8 +143,15 @@ package struct SubmitCommand: Command {
       )
     }
     let client = try context.fetchingCoordinator()
+    let sent = noteAtSignal(
+      "interrupted when the whole list was sent: imgctl list shows the job if it was accepted",
+      in: context)
     let submitted = try list.submit(
-      to: client, name: name, options: options, order: order, pinPolicy: pinPolicy)
+      to: client, name: name, options: options, order: order, pinPolicy: pinPolicy
+    ) {
+      try notice.change(to: sent)
+    }
+    try notice.change(to: noteAtSignal(JobFollower.courseText(of: submitted.job), in: context))
     if !isJSON {
       context.note(list.takeFormats() + (list.skipped.text.map { $0 + "\n" } ?? ""))
     }
@@ -152,6 +160,7 @@ package struct SubmitCommand: Command {
         ? context.output.write(json: JSONObject(["job": submitted.job, "total": submitted.total]))
         : context.output.write("\(submitted.job)\n")
       try context.output.flush()
+      if list.namesFiles { notice.stop() }
       let code =
         list.namesFiles
         ? try FileReading(in: context, isJSON: isJSON).run(submitted.job, over: client) : .success
@@ -162,8 +171,14 @@ package struct SubmitCommand: Command {
       try context.output.write("\(submitted.job)\n")
       try context.output.flush()
     }
+    notice.stop()
     return try JobFollower(in: context, isJSON: isJSON, isVerbose: isVerbose).follow(
       submitted.job, continuing: client, readsFiles: true)
+  }
+
+  /// - Returns: `nil` if the command prints no notes.
+  private func noteAtSignal(_ text: String, in context: CommandContext) -> String? {
+    isJSON ? nil : context.completedNote(text + "\n")
   }
 
   /// The job is accepted, whether or not the coordinator goes on.

@@ -164,16 +164,21 @@ struct ListSubmission: ~Copyable {
     }
   }
 
+  /// - Parameter atEnd: is called when the lists are read, before the coordinator may accept the job.
   mutating func submit(
     to client: Client, name: String? = nil, options: RequestOptions,
-    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none
+    order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none,
+    atEnd: () throws -> Void = {}
   ) throws -> (job: JobID, total: Int) {
     let isOfOwnUser = client.isOfOwnUser
     return try client.submit(
       name: name, options: options, order: order, pinPolicy: pinPolicy,
       namesFiles: files != nil && isOfOwnUser
     ) {
-      guard try fill() else { return nil }
+      guard try fill() else {
+        try atEnd()
+        return nil
+      }
       if namesFiles { try client.requireOwnUser() }
       return batches.removeFirst()
     }

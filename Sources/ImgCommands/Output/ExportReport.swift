@@ -165,11 +165,9 @@ struct ExportReport: Encodable {
       )
     }
     if tally.storedLater.count > 0 {
-      let isOne = tally.storedLater.count == 1
       lines.append(
-        "\(HumanText.count(tally.storedLater.count, of: noun)) \(isOne ? "was" : "were") stored after job "
-          + "\(command.job) had its own, and may not be what it fetched: \(tally.storedLater.text); "
-          + "\(ExportManifest.name) has stored_after_job")
+        ResultsInStore.text(ofLater: tally.storedLater.count, noun, of: command.job)
+          + ": \(tally.storedLater.text); \(ExportManifest.name) has stored_after_job")
     }
     return lines
   }

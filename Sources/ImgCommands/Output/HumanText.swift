@@ -130,9 +130,9 @@ package struct ShortageText: Sendable {
       : "the disk has room for \(HumanText.size(diskByteCount)) of the store's budget of \(budget)"
   }
 
-  /// For the bar, such as `needs 480.0 MiB of a store of 400.0 MiB`.
+  /// For the bar, such as `needs at most 480.0 MiB of a store of 400.0 MiB`.
   package var fact: String {
-    "needs \(HumanText.size(shortage.neededByteCount)) of a store of "
+    "needs at most \(HumanText.size(shortage.neededByteCount)) of a store of "
       + HumanText.size(shortage.effectiveByteCount) + (shortage.isOfDisk ? " on a full disk" : "")
   }
 
@@ -146,7 +146,7 @@ package struct ShortageText: Sendable {
       ? "later \(status.request.keep.noun)s may replace earlier ones"
       : status.wait?.kind == .storePinned ? "the job waits" : "the job may wait when it is full"
     return """
-      job \(status.job) needs about \(HumanText.size(shortage.neededByteCount)) of the store (\(share)), but \
+      job \(status.job) needs at most \(HumanText.size(shortage.neededByteCount)) of the store (\(share)), but \
       \(limit): \(consequence)
       to make room: \(remedies.joined(separator: "; or "))
 

@@ -176,10 +176,8 @@ struct JobFollower {
   ) -> ExitCode {
     guard let status = end.last, status.hasEnded else {
       if !isJSON {
-        let course = end.last?.state == .paused ? "stays paused" : "continues"
-        context.note(
-          "job \(job) \(course); to follow it: imgctl wait \(job); to end it: imgctl cancel \(job)\n"
-        )
+        let isPaused = end.last?.state == .paused
+        context.note(Self.courseText(of: job, isPaused: isPaused) + "\n")
       }
       return .interrupted
     }
@@ -189,13 +187,21 @@ struct JobFollower {
       let summary = JobSummary(
         status, details: failureDetails(of: status, jobs), terms: context.remedyTerms(for: status),
         limitNote: limitNote,
-        lostCount: jobs.flatMap { lostCount(of: status, $0, size, isEarlier: end.isEarlier) } ?? 0,
+        results: jobs.flatMap {
+          resultsInStore(of: status, $0, size, isEarlier: end.isEarlier)
+        } ?? ResultsInStore(),
         diskNote: size?.diskByteCount.map {
           ShortageText.ofDisk($0, budget: size?.budgetByteCount ?? 0)
         })
       context.note(summary.text)
     }
     return status.exitCode
+  }
+
+  /// What becomes of a job that is not followed any more.
+  static func courseText(of job: JobID, isPaused: Bool = false) -> String {
+    "job \(job) \(isPaused ? "stays paused" : "continues"); to follow it: imgctl wait \(job); "
+      + "to end it: imgctl cancel \(job)"
   }
 
   /// The details of a job's failures, as far as the coordinator or the journal tells.
@@ -212,56 +218,17 @@ struct JobFollower {
     return size
   }
 
-  /// How many of a job's thumbnails the store no longer has; `nil` if they are not counted.
-  private func lostCount(
+  /// What the store has of what a job made; `nil` if that is not looked at.
+  private func resultsInStore(
     of status: ImageJob, _ jobs: JobSource, _ size: CacheSize?, isEarlier: Bool
-  ) -> Int? {
+  ) -> ResultsInStore? {
     // A store that is half empty has not evicted anything lately. Of a job that had ended before, thumbnails may
     // have expired, or were removed.
     let hasEvicted = size.map { $0.occupiedByteCount > $0.effectiveBudgetByteCount / 2 } ?? false
-    guard hasEvicted || isEarlier && status.total <= CommandContext.countedLineMaximum else {
-      return nil
-    }
-    return context.lostCount(of: status, jobs)
-  }
-}
-
-/// What a job has made and the store no longer has.
-extension CommandContext {
-  /// Longer jobs are not counted for a command that shows one at once: each line costs a look-up.
-  static let countedLineMaximum = 100_000
-
-  /// The jobs, for something that is told beside the result of a command; `nil` if they cannot be read.
-  fileprivate var silentJobs: JobSource? {
-    if let client = try? runningCoordinator() { return .coordinator(client) }
-    return readsJournal ? try? journalJobs() : nil
-  }
-
-  /// Whether the store of these settings is that of the jobs.
-  fileprivate func hasStore(of jobs: JobSource) -> Bool {
-    guard case .coordinator(let client) = jobs else {
-      if settings.isNamed(.cacheDirectory) { return true }
-      // The store of a copy is that of the other one, which goes on with it.
-      if case .copy = placeOfJournal { return false }
-      return LastCache.otherDirectory(than: settings) == nil
-    }
-    return (try? client.requireStore(in: settings.storeDirectory)) != nil
-  }
-
-  /// How many of a job's thumbnails have expired, or were evicted or removed; `nil` if this process cannot tell.
-  func lostCount(of status: ImageJob, _ jobs: JobSource) -> Int? {
-    guard status.done > 0, status.request.keep != .none, hasStore(of: jobs) else { return nil }
-    let results = LineResults(of: status.request, in: store)
-    var lostCount = 0
-    do {
-      try jobs.results(of: status.job, isFailedOnly: false) { line in
-        guard case .done = line.outcome else { return }
-        if try !results.isStored(line) { lostCount += 1 }
-      }
-    } catch {
-      return nil
-    }
-    return lostCount
+    let isCounted =
+      status.total <= CommandContext.countedLineMaximum
+      && (isEarlier || context.mayReplacePins(status))
+    return hasEvicted || isCounted ? context.resultsInStore(of: status, jobs) : nil
   }
 }
 

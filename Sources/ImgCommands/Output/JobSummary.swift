@@ -7,24 +7,24 @@ package struct JobSummary: Sendable {
   private let details: FailureDetails
   private let terms: RemedyTerms
   private let limitNote: String?
-  private let lostCount: Int
+  private let results: ResultsInStore
   private let diskNote: String?
 
   /// - Parameters:
   ///   - details: of its failures, as far as they are known.
   ///   - terms: of its coordinator.
   ///   - limitNote: see ``TransferLimitWatch/note``.
-  ///   - lostCount: how many of its thumbnails the store no longer has.
+  ///   - results: what the store has of it, as far as that is known.
   ///   - diskNote: that the store is smaller than its budget; `nil` if it is not.
   package init(
     _ status: ImageJob, details: FailureDetails = FailureDetails(), terms: RemedyTerms = .standard,
-    limitNote: String? = nil, lostCount: Int = 0, diskNote: String? = nil
+    limitNote: String? = nil, results: ResultsInStore = ResultsInStore(), diskNote: String? = nil
   ) {
     self.status = status
     self.details = details
     self.terms = terms
     self.limitNote = limitNote
-    self.lostCount = lostCount
+    self.results = results
     self.diskNote = diskNote
   }
 
@@ -33,19 +33,11 @@ package struct JobSummary: Sendable {
     var lines = ["job \(status.job) \(status.state.rawValue): \(facts.joined(separator: ", "))"]
     let report = FailureReport(status, details, terms)
     lines += report.counts
-    if let lost = Self.text(ofLost: lostCount, of: status) { lines.append(lost) }
+    lines += results.notes(on: status)
     if let diskNote { lines.append(diskNote) }
     lines += report.remedies()
     if let limitNote { lines.append(limitNote) }
     return lines.map { $0 + "\n" }.joined()
-  }
-
-  /// - Returns: `nil` if nothing is lost.
-  static func text(ofLost count: Int, of status: ImageJob) -> String? {
-    guard count > 0 else { return nil }
-    return "\(count) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
-      + "\(count == 1 ? "is" : "are") no longer stored; to fetch again what DIR has not: "
-      + "imgctl export \(status.job) DIR --fetch"
   }
 
   private var facts: [String] {

@@ -313,6 +313,20 @@ extension ThumbnailStore {
     }
   }
 
+  /// How many records each job pins.
+  package func pinCounts() throws(StoreError) -> [JobID: Int] {
+    try environment.read { transaction throws(StoreError) in
+      try tables.pinCounts(transaction)
+    }
+  }
+
+  /// The jobs that pin a record, in ascending order; none if there is no such record.
+  package func pinningJobs(of key: ContentKey) throws(StoreError) -> [JobID] {
+    try environment.read { transaction throws(StoreError) in
+      try tables.pinningJobs(of: key, transaction)
+    }
+  }
+
   private func size(_ transaction: borrowing Transaction) throws(StoreError) -> CacheSize {
     let budget = StoreBudget(
       configuredByteCount: try tables.budgetByteCount(transaction),

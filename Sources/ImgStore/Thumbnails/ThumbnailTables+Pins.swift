@@ -25,7 +25,26 @@ extension ThumbnailTables {
     return jobs
   }
 
+  /// How many records each job pins.
+  func pinCounts(_ transaction: borrowing Transaction) throws(StoreError) -> [JobID: Int] {
+    var counts: [JobID: Int] = [:]
+    try transaction.scan(pins) { key, value in
+      guard key.count == MemoryLayout<UInt64>.size else { return true }
+      let job = JobID(rawValue: key.bigEndian(at: 0, as: UInt64.self))
+      if job != PinCounts.allJobs { counts[job] = RecordTotals(value).recordCount }
+      return true
+    }
+    return counts
+  }
+
   // MARK: - One record
+
+  /// The jobs that pin a record, in ascending order; none if there is no such record.
+  func pinningJobs(
+    of key: ContentKey, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> [JobID] {
+    try entries(of: key, transaction)?.arrival.pin?.jobs ?? []
+  }
 
   /// Pins a record for jobs.
   ///
