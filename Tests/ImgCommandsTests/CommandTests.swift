@@ -75,6 +75,15 @@ import Testing
     #expect(table.contains(#/exit when idle +--idle-exit +10m /#))
   }
 
+  @Test func `a full disk of the journal is in the text and in JSON`() async throws {
+    // The file system of /proc has no free blocks.
+    let full = ClusterStatus.sample(dataDirectory: "/proc")
+    let line = "disk         0 B free in /proc: long lists are refused until there is more\n"
+    #expect(try await output(of: full).contains(line))
+    #expect(try await output(of: full, "--json").contains(#""journal_free_bytes":0,"#))
+    #expect(try await !output(of: .sample(), "--json").contains("journal_free_bytes"))
+  }
+
   @Test func `the wait for a login page says how to repeat what failed before it was known`()
     async throws
   {

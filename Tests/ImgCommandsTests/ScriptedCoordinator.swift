@@ -144,11 +144,12 @@ extension ClusterStatus {
   /// The status of a cluster with settings of every kind.
   static func sample(
     _ error: StoreErrorStatus? = nil, workers: [Worker] = [], memory: Memory = .init(),
-    wait: Wait? = nil, waitingHosts: [Wait] = [], proxies: ProxySettings = .none
+    wait: Wait? = nil, waitingHosts: [Wait] = [], proxies: ProxySettings = .none,
+    dataDirectory: String = "/data"
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
-      socketPath: "/socket", dataDirectory: "/data", cacheDirectory: "/data",
+      socketPath: "/socket", dataDirectory: dataDirectory, cacheDirectory: "/data",
       storeName: "thumbnails", workers: workers, memory: memory, transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
       wait: wait, waitingHosts: waitingHosts, limits: Limits(),

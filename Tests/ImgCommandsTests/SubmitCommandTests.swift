@@ -4,6 +4,7 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 import ImgWire
+import TestCluster
 import TestFiles
 import Testing
 
@@ -29,6 +30,27 @@ import Testing
     #expect(
       result.error
         == "the coordinator has gone; the list had not arrived whole and was not accepted")
+    #expect(result.output.isEmpty)
+  }
+
+  @Test func `Ctrl-C after the whole list was sent points to imgctl list`() throws {
+    let directory = TestDirectory()
+    let listener = try ScriptedListener(socketPath: directory.file("socket"))
+    let list = try directory.write(Array("https://example.org/1.jpg\n".utf8), to: "urls.txt")
+    let places = ["--socket", directory.file("socket"), "--data-dir", directory.path]
+    let run = try ProgramRun(
+      Programs.path(of: "imgctl"), ["submit", list] + places,
+      environment: ["HOME": directory.path], in: directory)
+    let hello = Hello(processID: 1, storeDirectory: directory.file("store/thumbnails"))
+    _ = try listener.serve(hello: .hello(hello)) { request in
+      if case .submitEnd = request { run.signal(SIGINT) }
+      return []
+    }
+    let result = try run.wait()
+    #expect(result.status == .signalled(SIGINT))
+    #expect(
+      result.messages.hasPrefix("interrupted when the whole list was sent: imgctl "),
+      "\(result.messages)")
     #expect(result.output.isEmpty)
   }
 
