@@ -69,10 +69,7 @@ package enum JobSource {
         let page = try journal.results(
           of: job, from: start, limit: ResultsPage.maximumCount, isFailedOnly: isFailedOnly)
         for entry in page.entries {
-          try body(
-            LineResult(
-              index: entry.index, place: entry.place, url: entry.url,
-              outcome: entry.outcome ?? missing))
+          try body(entry.with(entry.outcome ?? missing))
         }
         from = page.next
       }
@@ -188,11 +185,10 @@ package struct JournalRecovery {
   /// A job without its headers; `nil` if its record is lost.
   package func record(of job: JobID) -> JobRecord? { extract.job(job) }
 
-  /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if the list
+  /// Calls `body` with each line of a job, in order, with its valid outcome. The line is `nil` if the list
   /// is lost.
   package func forEachLine(
-    of job: JobID,
-    _ body: (_ index: Int, _ place: LinePlace?, _ url: String?, Outcome?) throws -> Void
+    of job: JobID, _ body: (_ index: Int, ListLine?, Outcome?) throws -> Void
   ) throws {
     try extract.forEachLine(of: job, body)
   }

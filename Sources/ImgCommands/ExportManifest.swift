@@ -14,11 +14,24 @@ final class ExportManifest {
   static let name = "manifest.jsonl"
   /// Of an export that has not ended, or ended early.
   static let partialName = "manifest.partial.jsonl"
+  /// What lines have in columns beside the names of their files, for those who read a directory of pictures as a set, such
+  /// as the package `datasets`; only of a job with columns.
+  static let metadataName = "metadata.jsonl"
+  /// What `datasets` wants the name of a file to be called.
+  static let metadataFileColumn = "file_name"
+
+  /// What is written of a line, as JSON.
+  struct Entry {
+    fileprivate let line: String
+    fileprivate let metadata: String
+  }
 
   /// Removes what has no name yet, for a process that a signal ends.
   let removal: @Sendable () -> Void
   private let file: ReplacementFile
   private let output: Output
+  /// `nil` for a job without columns.
+  private let metadata: (file: ReplacementFile, output: Output)?
   private let partialPath: String
   /// Opened with the first line.
   private var partial: PartialOutput?
@@ -38,10 +51,29 @@ final class ExportManifest {
         "imgctl: \(path) is \(origin); a directory has the files of one job: "
           + ExportCommand.text(of: job.job, besides: directory))
     }
-    file = try ReplacementFile(path: path)
+    let metadataPath = "\(directory)/\(Self.metadataName)"
+    guard
+      earlier != nil || earlierPartial != nil || job.columns.isEmpty || !FileIO.isFile(metadataPath)
+    else {
+      throw UsageError(
+        "imgctl: \(metadataPath) is not of an export: "
+          + ExportCommand.text(of: job.job, besides: directory))
+    }
+    let file = try ReplacementFile(path: path)
     file.lockIfPossible()
-    removal = file.removal
+    self.file = file
     output = Output(descriptor: file.descriptor)
+    guard !job.columns.isEmpty else {
+      metadata = nil
+      removal = file.removal
+      return
+    }
+    let metadataFile = try ReplacementFile(path: metadataPath)
+    metadataFile.lockIfPossible()
+    metadata = (metadataFile, Output(descriptor: metadataFile.descriptor))
+    removal = { [removals = [file.removal, metadataFile.removal]] in
+      for remove in removals { remove() }
+    }
   }
 
   /// Whether the directory has the manifest of an earlier export.
@@ -54,23 +86,26 @@ final class ExportManifest {
 
   /// Takes a line once its files are written.
   ///
-  /// - Returns: the line for ``write(_:)``.
-  func record(_ line: ManifestLine) throws -> String {
+  /// - Returns: what ``write(_:)`` takes.
+  func record(_ line: ManifestLine) throws -> Entry {
     let json = try Output.json(of: line)
     let partial = try partial ?? PartialOutput(path: partialPath, follows: earlierPartial != nil)
     self.partial = partial
     try partial.write(json)
-    return json
+    return Entry(line: json, metadata: metadata == nil ? "" : try line.metadata())
   }
 
   /// Takes the lines in the order of the list.
-  func write(_ json: String) throws {
-    try output.write(json)
+  func write(_ entry: Entry) throws {
+    try output.write(entry.line)
+    try metadata?.output.write(entry.metadata)
   }
 
   /// Gives the manifest its name.
   func commit() throws {
     try output.flush()
+    try metadata?.output.flush()
+    try metadata?.file.commit()
     try file.commit()
     unsafe unlink(partialPath)
   }

@@ -10,6 +10,7 @@ struct ManifestLine: Encodable {
   let index: Int
   private let place: LinePlace?
   private let url: RequestedURL
+  private let columns: ColumnValues?
   private let written: Written
   private let reason: String?
   /// `nil` if the part that the next export reads has it.
@@ -26,6 +27,7 @@ struct ManifestLine: Encodable {
   ) {
     index = entry.index
     place = entry.place
+    columns = ColumnValues(of: entry.line, in: job.columns)
     let hasFile = files.contains(where: \.isIntact)
     let failure: Failure? =
       if !hasFile, case .failed(let failure, _) = entry.outcome { failure } else { nil }
@@ -52,7 +54,7 @@ struct ManifestLine: Encodable {
   func encode(to encoder: any Encoder) throws {
     try JSONObject(
       [
-        "line": place?.line, "list": place?.list, "reason": reason,
+        "columns": columns, "line": place?.line, "list": place?.list, "reason": reason,
         "http_status": failure?.httpStatus, "detail": failure?.detail,
       ], beside: url, written
     ).encode(to: encoder)
@@ -60,6 +62,14 @@ struct ManifestLine: Encodable {
 }
 
 extension ManifestLine {
+  /// The lines of the metadata for its files, as JSON: their names, and what the line has in columns.
+  func metadata() throws -> String {
+    try written.files.filter(\.isIntact).map { file in
+      let named = JSONObject([ExportManifest.metadataFileColumn: file.name])
+      return try Output.json(ofObject: JSONObject([:], beside: url, columns, named))
+    }.joined()
+  }
+
   /// What is not as it was when a file was written.
   enum Status: String, FieldValue {
     /// The store has other bytes.

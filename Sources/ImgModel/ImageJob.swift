@@ -65,6 +65,8 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   package let order: LineOrder
   /// How long it pins what it has stored.
   package let pinPolicy: PinPolicy
+  /// The names of the columns that its lines have beside their URLs.
+  package let columns: [String]
   /// The end of its delay; `nil` for a job without a delay.
   package let notBefore: WallTime?
   /// The URLs of the list. Always the sum of ``queued``, ``running``, ``done``, ``failed`` and
@@ -121,6 +123,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     attempts = record.options.attempts
     order = record.order
     pinPolicy = record.pinPolicy
+    columns = record.columns
     notBefore = record.options.delay > .zero ? record.notBefore : nil
     total = counts.total
     done = counts.done
@@ -204,6 +207,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     fetchedByteCount = try f.field("bytes_fetched", value?.fetchedByteCount)
     storedByteCount = try f.field("bytes_stored", value?.storedByteCount)
     cancelled = try f.field("cancelled", value?.cancelled)
+    columns = try f.field("columns", value?.columns, default: [])
     damaged = try f.field("damaged", value?.damaged)
     done = try f.field("done", value?.done)
     failed = try f.field("failed", value?.failed)
@@ -359,25 +363,31 @@ public struct ImageJobFailures: Hashable, Sendable {
 package struct LineResult: Hashable, Sendable, Fielded {
   /// The line's index in the list, from 0.
   package let index: Int
-  /// Where it stands in the lists that were submitted; `nil` if that is not known.
-  package let place: LinePlace?
-  /// The line as the client submitted it.
-  package let url: String
+  /// The line as the client submitted it, and where it stands in the lists if that is known.
+  package let line: ListLine
   /// `nil` if the line has no outcome yet.
   package let outcome: Outcome?
 
-  package init(index: Int, place: LinePlace?, url: String, outcome: Outcome?) {
+  package var url: String { line.text }
+  package var place: LinePlace? { line.place }
+
+  package init(index: Int, _ line: ListLine, _ outcome: Outcome?) {
     self.index = index
-    self.place = place
-    self.url = url
+    self.line = line
     self.outcome = outcome
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    let columns = try f.field("columns", value?.line.columns, default: .none)
     index = try f.field("index", value?.index)
-    place = try LinePlace.optional(&f, value?.place)
+    let place = try LinePlace.optional(&f, value?.place)
     outcome = try f.optional("outcome", value?.outcome)
-    url = try f.field("url", value?.url)
+    line = ListLine(try f.field("url", value?.url), at: place, columns: columns)
+  }
+
+  /// The same line with another outcome.
+  package func with(_ outcome: Outcome?) -> LineResult {
+    LineResult(index: index, line, outcome)
   }
 }
 

@@ -87,21 +87,12 @@ package struct ImageURL: Hashable, Sendable {
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(listed line: String) throws(Failure) {
     if line.utf8.contains(where: WrittenURL.isSpace) {
-      guard !line.hasPrefix(Self.missingURLPrefix) else {
-        throw Self.invalid("this row of the list has no URL")
+      if let row = UnusableRow.allCases.first(where: { line.hasPrefix($0.rawValue) }) {
+        throw Self.invalid(row.reason)
       }
       try WrittenURL.requireNoText(behind: line)
     }
     try self.init(line: line)
-  }
-
-  private static let missingURLPrefix = "no URL in: "
-
-  /// The line of a job for a row of a list without a URL, which fails.
-  ///
-  /// - Parameter row: its text, or the beginning of that.
-  package static func missing(inRow row: String) -> String {
-    missingURLPrefix + String(row.map { $0.isNewline || $0 == "\t" ? " " : $0 })
   }
 
   /// Parses a URL that starts with its scheme.

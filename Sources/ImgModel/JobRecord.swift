@@ -26,6 +26,8 @@ package struct JobRecord: Hashable, Sendable, Fielded {
   package private(set) var pinPolicy: PinPolicy
   /// Whether its lines may name files that the command reads, see ``ImageURL/isReadByCommand``.
   package let namesFiles: Bool
+  /// The names of the columns that its lines have beside their URLs, see ``LineColumns``.
+  package let columns: [String]
   package var state: State
   package var counts: JobCounts
   package var retries: JobRetries
@@ -40,7 +42,7 @@ package struct JobRecord: Hashable, Sendable, Fielded {
   package init(
     id: JobID, name: String? = nil, options: RequestOptions,
     order: LineOrder = .firstInFirstOut, pinPolicy: PinPolicy = .none, namesFiles: Bool = false,
-    state: State = .submitting,
+    columns: [String] = [], state: State = .submitting,
     counts: JobCounts = JobCounts(), retries: JobRetries = JobRetries(), submittedAt: WallTime,
     startedAt: WallTime? = nil, finishedAt: WallTime? = nil, lowWater: Int = 0
   ) {
@@ -50,6 +52,7 @@ package struct JobRecord: Hashable, Sendable, Fielded {
     self.order = order
     self.pinPolicy = pinPolicy
     self.namesFiles = namesFiles
+    self.columns = columns
     self.state = state
     self.counts = counts
     self.retries = retries
@@ -90,6 +93,7 @@ package struct JobRecord: Hashable, Sendable, Fielded {
   }
 
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    columns = try f.field("columns", value?.columns, default: [])
     counts = try f.field("counts", value?.counts)
     finishedAt = try f.optional("finished_at", value?.finishedAt)
     id = try f.field("job", value?.id)
@@ -359,122 +363,5 @@ extension LineOrder {
     case .firstInFirstOut: positions
     case .lastInFirstOut: total - positions.upperBound..<total - positions.lowerBound
     }
-  }
-}
-
-/// Where a line of a job stands in the lists that were submitted.
-package struct LinePlace: Hashable, Sendable {
-  /// Its number in its list, from 1. Empty lines and comments have numbers, too.
-  package let line: Int
-  /// The position of its list among what was submitted with it, from 0; `nil` if that is the list alone.
-  package let list: Int?
-
-  /// A submission has at most as many lists.
-  package static let maximumListCount = 1 << 16
-
-  /// - Precondition: `line` is positive and `list` a number below ``maximumListCount``.
-  package init(line: Int, list: Int? = nil) {
-    precondition(Self.isValid(line: line, list: list), "a line and a list have numbers")
-    self.line = line
-    self.list = list
-  }
-
-  private static func isValid(line: Int, list: Int?) -> Bool {
-    line > 0 && (0..<maximumListCount).contains(list ?? 0)
-  }
-
-  /// The place of a later line of the same list.
-  ///
-  /// - Parameter distance: the number of lines between them, and one.
-  package func advanced(by distance: Int) -> LinePlace {
-    LinePlace(line: line + distance, list: list)
-  }
-
-  /// The members `line` and `list` of an object that has other members, too.
-  package static func optional(
-    _ f: inout Fields, _ value: LinePlace?
-  ) throws(FieldError) -> LinePlace? {
-    let line = try f.optional("line", value?.line)
-    let list = try f.optional("list", value?.list)
-    guard let line else { return nil }
-    // Numbers that leave room for the lines behind it.
-    guard line < 1 << 62, isValid(line: line, list: list) else {
-      throw f.invalid("line", "no number of a line")
-    }
-    return LinePlace(line: line, list: list)
-  }
-}
-
-/// Consecutive lines of a job, and where they stand in its lists.
-package struct ListLines: Hashable, Sendable {
-  /// A line whose place does not follow from that of the line before.
-  package struct Start: Hashable, Sendable, Fielded {
-    /// The position among the texts.
-    package let offset: Int
-    /// `nil` if it is in no list, as all lines up to the next start.
-    package let place: LinePlace?
-
-    fileprivate init(offset: Int, place: LinePlace?) {
-      self.offset = offset
-      self.place = place
-    }
-
-    package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      offset = try f.field("at", value?.offset)
-      place = try LinePlace.optional(&f, value?.place)
-    }
-  }
-
-  package private(set) var texts: [String]
-  /// In ascending order. Lines before the first one have no place; all others follow the start before them
-  /// line by line.
-  package private(set) var starts: [Start] = []
-
-  /// - Parameter texts: lines without places.
-  package init(_ texts: [String] = []) {
-    self.texts = texts
-  }
-
-  /// Adds a line.
-  ///
-  /// - Parameter place: `nil` if it is in no list.
-  package mutating func append(_ text: String, at place: LinePlace?) {
-    if self.place(of: texts.count) != place {
-      starts.append(Start(offset: texts.count, place: place))
-    }
-    texts.append(text)
-  }
-
-  package var count: Int { texts.count }
-  package var isEmpty: Bool { texts.isEmpty }
-
-  /// The place of a line; the next place for the end of the lines.
-  package func place(of offset: Int) -> LinePlace? {
-    guard let start = starts.last(where: { $0.offset <= offset }) else { return nil }
-    return start.place?.advanced(by: offset - start.offset)
-  }
-
-  /// The same lines with other texts.
-  package func mapTexts(_ transform: (String) -> String) -> ListLines {
-    var lines = self
-    lines.texts = texts.map(transform)
-    return lines
-  }
-}
-
-extension ListLines: ExpressibleByArrayLiteral {
-  package init(arrayLiteral texts: String...) {
-    self.init(texts)
-  }
-}
-
-extension ListLines: Fielded {
-  package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-    texts = try f.field("lines", value?.texts)
-    starts = try f.field("starts", value?.starts, default: [])
-    let offsets = starts.map(\.offset)
-    guard zip(offsets, offsets.dropFirst()).allSatisfy(<),
-      offsets.allSatisfy(texts.indices.contains)
-    else { throw f.invalid("starts", "not in the order of the lines") }
   }
 }

@@ -58,6 +58,77 @@ import Testing
     #expect(status.fetchedByteCount == Int64(origin.origin.totals().bytesSent))
   }
 
+  @Test func `a part of a list is a job with the numbers of its lines; a dry run is none`() throws {
+    let pictures = origin.pictures(4)
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list([pictures[0]], name: "stored"))
+    let list = try cluster.list(
+      ["# pictures", pictures[0], pictures[1], "", "no URL", pictures[1], pictures[2]])
+    let requests = origin.origin.totals().requests
+    let dry = try cluster.imgctl("submit", "--dry-run", "--json", list)
+    #expect(
+      dry.output
+        == "{\"duplicates\":1,\"hosts\":1,\"invalid\":1,\"local\":0,\"schema\":1,\"stored\":1,"
+        + "\"to_fetch\":2,\"total\":5}\n")
+    let told = try cluster.imgctl("submit", "--dry-run", "--unique", "--skip", "1", list)
+    #expect(told.output.hasPrefix("3 lines for a job, which was not submitted\n"))
+    #expect(told.output.contains("\n2 to fetch; 1 host\n  2 of 127.0.0.1"))
+    #expect(
+      told.messages == "takes 3 of 5 lines, without 1 skipped, 1 duplicate\n")
+    #expect(origin.origin.totals().requests == requests)
+    let submit = try cluster.imgctl("submit", "--wait", "--skip", "1", "--unique", list)
+    #expect(submit.output == "2\n")
+    var lines: [Int?] = []
+    try cluster.client().results(of: JobID(rawValue: 2), isFailedOnly: false) {
+      lines.append($0.place?.line)
+    }
+    #expect(lines == [3, 5, 7])
+    let nothing = try cluster.imgctl("submit", "--skip", "5", list)
+    #expect(nothing.exitCode == 0 && nothing.output.isEmpty)
+    #expect(nothing.messages == "no job: takes 0 of 5 lines, without 5 skipped\n")
+  }
+
+  @Test func `columns of lists are in failures, and beside the files of an export`() throws {
+    let pictures = origin.pictures(2)
+    let table = try cluster.directory.write(
+      Array(
+        "id,url,caption\n007,\(pictures[0]),\"A \"\"cat\"\", sleeping\"\n8,\(origin.url("/missing")),b\n"
+          .utf8),
+      to: "table.csv")
+    let records = try cluster.directory.write(
+      Array("[{\"caption\":\"c\",\"id\":9,\"url\":\"\(pictures[1])\"}]".utf8), to: "records.json")
+    let submit = try cluster.imgctl("submit", "--wait", "--columns", "all", table, records)
+    #expect(submit.exitCode == 1)
+    let table1 = try cluster.imgctl("failures", "1", "--csv")
+    #expect(
+      table1.output.hasPrefix(
+        "index,line,list,code,http_status,retryable,url,detail,id,caption\r\n1,3,0,"))
+    #expect(table1.output.hasSuffix(",8,b\r\n"))
+    let failure = try cluster.json(["failures", "1"])
+    #expect(failure.columns.id == "8")
+
+    let directory = cluster.directory.file("out")
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    func lines(_ name: String) throws -> [Substring] {
+      try String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8).split(separator: "\n")
+    }
+    let manifest = try lines("manifest.jsonl")
+    #expect(manifest.count == 3)
+    #expect(manifest[0].contains(#""columns":{"caption":"A \"cat\", sleeping","id":"007"}"#))
+    #expect(
+      try lines("metadata.jsonl")
+        == [
+          #"{"caption":"A \"cat\", sleeping","file_name":"0000000.jpg","id":"007","url":"\#(pictures[0])"}"#,
+          #"{"caption":"c","file_name":"0000002.jpg","id":9,"url":"\#(pictures[1])"}"#,
+        ].map { Substring($0) })
+    // A second export knows what the first has written.
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    #expect(try lines("metadata.jsonl").count == 2)
+    let other = try cluster.list([pictures[0]])
+    let refused = try cluster.imgctl("submit", "--columns", "all", table, other)
+    #expect(refused.exitCode == 2)
+    #expect(refused.messages.contains("has one URL a line, and no columns"))
+  }
+
   @Test func `several lists are one job in their order, and an error in one accepts none`() throws {
     let first = try cluster.list([origin.pictures(2)[1], "no URL"], name: "first.txt")
     let empty = try cluster.list([], name: "empty.txt")

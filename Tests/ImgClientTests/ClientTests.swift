@@ -176,7 +176,7 @@ struct ClientTests {
             id, JobsPage(jobs: first ? [.sample(3), .sample(2)] : [.sample(1)], hasMore: first))
         ]
       case .results(let id, let request):
-        let entry = LineResult(index: request.from, place: nil, url: "u", outcome: .cancelled)
+        let entry = LineResult(index: request.from, ListLine("u"), .cancelled)
         return [.results(id, ResultsPage(entries: [entry], next: request.from == 0 ? 5 : nil))]
       default: return [nil]
       }

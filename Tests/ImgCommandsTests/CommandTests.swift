@@ -197,7 +197,7 @@ import Testing
 
   @Test func `a table of failures quotes what its separator needs`() {
     let line = LineResult(
-      index: 4, place: LinePlace(line: 7), url: "https://h/a,\"b\".jpg", outcome: nil)
+      index: 4, ListLine("https://h/a,\"b\".jpg", at: LinePlace(line: 7)), nil)
     let failure = Failure(stage: .fetch, code: .httpStatus, httpStatus: 404, detail: "gone")
     #expect(
       FailureTable.header(.comma) + FailureTable.row(of: line, failure, .comma)
@@ -207,8 +207,7 @@ import Testing
       FailureTable.row(of: line, failure, .tab)
         == "4\t7\t\thttp_status\t404\tfalse\thttps://h/a,\"b\".jpg\tgone\n")
     let file = LineResult(
-      index: 0, place: nil, url: FileURL.text(ofPath: Array("/p/a b.jpg".utf8), state: [1]),
-      outcome: nil)
+      index: 0, ListLine(FileURL.text(ofPath: Array("/p/a b.jpg".utf8), state: [1])), nil)
     #expect(FailureTable.row(of: file, failure, .tab).contains("\t/p/a b.jpg\t"))
   }
 

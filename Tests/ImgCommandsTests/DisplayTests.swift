@@ -220,7 +220,7 @@ import Testing
       ("http://a.test/1", page), ("http://a.test/2", page), ("http://b.test/1", silent),
       ("http://c.test/1", silent), ("http://c.test/2", silent), ("x", bad), ("y", bad),
     ] {
-      details.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
+      details.add(LineResult(index: 0, ListLine(url), .failed(failure)))
     }
     #expect(
       JobSummary(failed([(2, page), (3, silent), (2, bad)]), details: details).text.contains(

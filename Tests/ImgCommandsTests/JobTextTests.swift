@@ -16,7 +16,7 @@ import Testing
     var details = FailureDetails()
     for (url, failure) in failures {
       record.count(.failed(failure))
-      details.add(LineResult(index: 0, place: nil, url: url, outcome: .failed(failure)))
+      details.add(LineResult(index: 0, ListLine(url), .failed(failure)))
     }
     return JobSummary(ImageJob(record), details: details, terms: terms).text
   }

@@ -285,6 +285,86 @@ import Testing
     #expect(try read(text, as: ListFormat(.recognized, urlColumn: column)).entries == [url])
   }
 
+  /// The columns of a list, and what its lines have in them.
+  private func columns(
+    of text: String, _ columns: ListFormat.Columns, by chunkByteCount: Int = .max
+  ) throws -> (names: [String], values: [String]) {
+    var reader = ListReader(name: "list", as: ListFormat(.recognized, columns: columns))
+    var batches: [ListLines] = []
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      batches += try reader.feed(Array(rest.prefix(chunkByteCount)))
+      rest = rest.dropFirst(chunkByteCount)
+    }
+    batches += try reader.finish()
+    return (reader.columnNames ?? [], batches.flatMap { $0.columns.map(\.json) })
+  }
+
+  @Test(arguments: [
+    (
+      "id,url,Caption\n007,http://h/1,\"a \"\"b\"\",\nc\"\n8,http://h/2\n", ListFormat.Columns.all,
+      ["id", "Caption"], [#"["007","a \"b\",\nc"]"#, #"["8",""]"#]
+    ),
+    (
+      "id,url,Caption\n007,http://h/1,x\n8,,y\n", .named(["caption", "1"]), ["caption", "id"],
+      [#"["x","007"]"#, #"["y","8"]"#]
+    ),
+    ("a\thttp://h/1\nb\thttp://h/2\n", .all, ["1"], [#"["a"]"#, #"["b"]"#]),
+    ("url,,x,x\nhttp://h/1,a,b,c\n", .all, ["2", "x", "4"], [#"["a","b","c"]"#]),
+    (
+      "{\"url\": \"http://h/1\", \"n\": 7, \"t\": {\"a\": [1, \"é\"]}, \"m\": null}\n"
+        + "{\"url\":\"http://h/2\",\"x\":true}\n",
+      .all, ["n", "t", "m", "x"],
+      [#"[7,{"a": [1, "é"]},null,null]"#, "[null,null,null,true]"]
+    ),
+    (
+      "[{\"i\": {\"url\": \"http://h/1\", \"w\": 5}, \"a.b\": \"c\"}, 7]", .named(["i.w", "a.b"]),
+      ["i.w", "a.b"], [#"[5,"c"]"#, "[null,null]"]
+    ),
+  ])
+  func
+    `columns stay with their lines, texts of a table as they are and values of JSON with their types`(
+      text: String, columns: ListFormat.Columns, names: [String], values: [String]
+    ) throws
+  {
+    for chunkByteCount in [1, 7, .max] {
+      let read = try self.columns(of: text, columns, by: chunkByteCount)
+      #expect(read.names == names)
+      #expect(read.values == values)
+    }
+  }
+
+  @Test func `columns that no list can have are refused, and long ones fail their row alone`()
+    throws
+  {
+    let table = "id,url\n1,http://h/1\n"
+    for (text, columns, reason) in [
+      (
+        table, ListFormat.Columns.named(["caption"]),
+        "has no column or member \"caption\"; it has id, url"
+      ),
+      ("{\"url\":\"http://h/1\"}", .named(["a.b"]), "no column or member \"a.b\"; it has url"),
+      ("http://h/1\n", .all, "has one URL a line, and no columns"),
+      (
+        "url" + (0..<1_001).map { ",\($0)x" }.joined() + "\nhttp://h/1"
+          + String(repeating: ",", count: 1_001),
+        .all, "has 1001 columns"
+      ),
+    ] {
+      let error = #expect(throws: ListError.self) { try self.columns(of: text, columns) }
+      #expect(error?.description.contains(reason) == true, "\(String(describing: error))")
+    }
+    let long = String(repeating: "x", count: LineColumns.maximumByteCount)
+    var reader = ListReader(name: "list", as: ListFormat(.recognized, columns: .all))
+    let read =
+      try reader.feed(Array("\(table)\(long),http://h/2\n3,http://h/3\n".utf8)) + reader.finish()
+    let entries = read.flatMap(\.texts)
+    #expect(entries.count == 3 && entries.last == "http://h/3")
+    #expect(read.flatMap { $0.columns.map(\.json) } == ["[\"1\"]", "", "[\"3\"]"])
+    let failure = #expect(throws: Failure.self) { try ImageURL(listed: entries[1]) }
+    #expect(failure?.detail == "the columns of this row have more than 64 KiB")
+  }
+
   @Test func `a row without a URL is an entry that fails`() throws {
     let rows = [
       ("id,url,c\n1,http://h/1,\n2,,\"a\nb\"\n3\n", ["no URL in: 2,,\"a b\"", "no URL in: 3"]),

@@ -193,6 +193,91 @@ import Testing
   }
 }
 
+/// Which lines of lists a job takes.
+@Suite struct LineSelectionTests {
+  private func selection(_ options: [String]) throws -> LineSelection {
+    try LineSelection(in: ArgumentReader(["list"] + options, for: SubmitCommand.description))
+  }
+
+  /// The numbers, in the lists, of the lines that are taken.
+  private func taken(_ lines: [String], _ options: String...) throws -> [Int] {
+    var selector = LineSelector(try selection(options))
+    var taken: [ListLines] = []
+    for start in stride(from: 0, to: lines.count, by: 7) {
+      var part = ListLines()
+      for index in start..<min(start + 7, lines.count) {
+        part.append(ListLine(lines[index], at: LinePlace(line: index + 1)))
+      }
+      taken += selector.take(part)
+    }
+    taken += selector.finish()
+    #expect(selector.finish().isEmpty)
+    return taken.flatMap { batch in
+      batch.texts.indices.compactMap { offset in
+        let line = batch.place(of: offset)?.line ?? 0
+        return lines[line - 1] == batch.texts[offset] ? line : nil
+      }
+    }
+  }
+
+  private let urls = (0..<100).map { "http://host-\($0 % 10).example/\($0)" }
+
+  @Test func `skip and limit count the lines, and no option takes all`() throws {
+    #expect(try taken(urls) == Array(1...100))
+    #expect(try taken(urls, "--skip", "10", "--limit", "5") == Array(11...15))
+    #expect(try taken(urls, "--skip", "100") == [])
+    #expect(try taken(urls, "--limit", "1000") == Array(1...100))
+  }
+
+  @Test func `shares have all lines, and no host in two of them`() throws {
+    let lines = urls + ["no URL", "/pictures/a.jpg"]
+    var shares: [[Int]] = []
+    for number in 1...3 { shares.append(try taken(lines, "--shard", "\(number)/3")) }
+    #expect(shares.flatMap(\.self).sorted() == Array(1...lines.count))
+    let hosts = shares.map { Set($0.map { ($0 - 1) % 10 }.filter { $0 < 10 }) }
+    #expect(shares.allSatisfy { $0.count < 70 && !$0.isEmpty })
+    let ofURLs = zip(shares, hosts).map { share, _ in
+      Set(share.filter { $0 <= 100 }.map { ($0 - 1) % 10 })
+    }
+    #expect(ofURLs.reduce(0) { $0 + $1.count } == 10)
+    // The machines of a cluster need not have the same release.
+    #expect(try taken(["http://example.org/"], "--shard", "3/4") == [1])
+  }
+
+  @Test func `the first of equal URLs is taken, and every line that is no URL`() throws {
+    let lines = [
+      "http://a.example/1", "HTTP://A.example/1", "http://a.example/2", "no URL", "no URL",
+      "http://a.example/1",
+    ]
+    #expect(try taken(lines, "--unique") == [1, 3, 4, 5])
+    #expect(try taken(lines, "--unique", "--skip", "1", "--limit", "2") == [2, 3])
+  }
+
+  @Test func `a sample is in the order of the list, the same each time, and has each part of it`()
+    throws
+  {
+    let lines = (0..<20_000).map { "http://example.org/\($0)" }
+    let sample = try taken(lines, "--sample", "1000")
+    #expect(sample.count == 1_000)
+    #expect(sample == sample.sorted())
+    #expect(try taken(lines, "--sample", "1000") == sample)
+    for part in 0..<10 {
+      let count = sample.count { ($0 - 1) / 2_000 == part }
+      #expect((60...140).contains(count), "of part \(part)")
+    }
+    #expect(try taken(lines, "--sample", "1000", "--limit", "10") == Array(sample.prefix(10)))
+    #expect(try taken(urls, "--sample", "1000") == Array(1...100))
+  }
+
+  @Test(arguments: ["0/4", "5/4", "1/0", "1", "1/2/3", "a/b", "1/-2"])
+  func `a share that is none is refused with an example`(text: String) {
+    let error = #expect(throws: UsageError.self) {
+      try selection(["--shard", text])
+    }
+    #expect(error?.description.contains("such as 1/4") == true)
+  }
+}
+
 /// Lines of lists that name local files.
 @Suite struct LocalPathTests {
   private func lines(_ list: String, _ paths: LocalPaths?) throws -> [String] {

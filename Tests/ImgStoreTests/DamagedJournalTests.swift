@@ -148,7 +148,7 @@ extension Journal {
   private let file: URL
   private let id = JobID(rawValue: 1)
   private let other = JobID(rawValue: 2)
-  private let results: [ResultPage.Entry]
+  private let results: [LineResult]
 
   private static let pageByteCount = 4_096
 
@@ -158,7 +158,7 @@ extension Journal {
     directory = TestDirectory()
     file = URL(filePath: directory.path + "/data.mdb")
     let journal = try Journal(directory: directory.path)
-    try journal.submit(id, lineCount: 2_000)
+    try journal.submit(id, lineCount: 2_000, columns: ["number", "caption"])
     try journal.submit(other, lineCount: 10)
     for start in stride(from: 0, to: 2_000, by: 100) {
       try journal.apply(
@@ -177,12 +177,10 @@ extension Journal {
     results = try journal.allResults(of: id)
   }
 
-  private func extracted(_ job: JobID) throws -> [ResultPage.Entry] {
-    var entries: [ResultPage.Entry] = []
-    try JournalExtract(directory: directory.path).forEachLine(of: job) {
-      index, place, url, outcome in
-      let line = url.map { LineChunk.Line(text: $0, place: place) }
-      entries.append(ResultPage.Entry(index, line, outcome))
+  private func extracted(_ job: JobID) throws -> [LineResult] {
+    var entries: [LineResult] = []
+    try JournalExtract(directory: directory.path).forEachLine(of: job) { index, line, outcome in
+      entries.append(LineResult(index: index, line ?? ListLine(""), outcome))
     }
     return entries
   }
@@ -205,6 +203,7 @@ extension Journal {
     #expect(extract.job(id)?.name == "list")
     #expect(extract.job(id)?.state == .queued)
     #expect(try extracted(id) == results)
+    #expect(results[1_999].line.columns.json == "[\"1999\",\"Picture 1999\"]")
     #expect(try extracted(other).map(\.url) == (0..<10).map { "https://example.org/\($0)" })
   }
 
@@ -234,6 +233,7 @@ extension Journal {
     for entry in try extracted(id) {
       let written = results[entry.index]
       #expect(entry.url.isEmpty || entry.url == written.url)
+      #expect([.none, written.line.columns].contains(entry.line.columns))
       if entry == written { rightCount += 1 }
     }
     #expect(rightCount > 200)

@@ -42,10 +42,10 @@ import Testing
       for number in 0..<count {
         // Two of three lines of a list are URLs.
         expected.append(LinePlace(line: number / 2 * 3 + number % 2 + 1, list: list))
-        lines.append("line \(number)", at: expected.last ?? nil)
+        lines.append(ListLine("line \(number)", at: expected.last ?? nil))
       }
       // Pictures between the lists are in none.
-      lines.append("picture \(list)", at: nil)
+      lines.append(ListLine("picture \(list)"))
       expected.append(nil)
       operations.append(.appendURLs(id, lines))
     }
@@ -57,11 +57,39 @@ import Testing
     #expect(later.entries.map(\.url) == ["line 393"])
   }
 
+  @Test func `lines come with what they have in columns, and a removed job leaves none`() throws {
+    let other = JobID(rawValue: id.rawValue + 1)
+    try journal.submit(id, lineCount: 1_000, columns: ["number", "caption"])
+    try journal.submit(other, lineCount: 400, columns: ["number", "caption"])
+    for (job, count) in [(id, 1_000), (other, 400)] {
+      let results = try journal.allResults(of: job, limit: 70)
+      #expect(results.count == count)
+      for result in results {
+        let json = "[\"\(result.index)\",\"Picture \(result.index)\"]"
+        #expect(result.line.columns.json == (result.index < 300 ? "" : json))
+      }
+    }
+    #expect(try journal.job(id)?.columns == ["number", "caption"])
+    try journal.apply(.record(id, index: 777, .failed(.passing)))
+    let failed = try journal.results(of: id, from: 0, limit: 10, isFailedOnly: true)
+    #expect(failed.entries.map(\.line.columns.json) == ["[\"777\",\"Picture 777\"]"])
+    try journal.apply([.change(id, .cancel, at: .now), .change(id, .remove, at: .now)])
+    while try journal.removeLeftovers() {}
+    var keys = 0
+    try journal.environment.read { transaction throws(StoreError) in
+      try transaction.scan(journal.tables.lines) { key, _ in
+        if key.bigEndian(at: 0, as: UInt64.self) == id.rawValue { keys += 1 }
+        return true
+      }
+    }
+    #expect(keys == 0)
+  }
+
   @Test func `lines of an earlier release are readable, and have no place`() throws {
     let key = JournalKey.line(id, index: 0)
     let record = JournalRecord.encode([4, 1, 0, 0x61, 2, 0, 0x62, 0x63], for: key)
     let lines = try LineChunk.lines(in: record.span, for: key.span)
-    #expect(lines == [.init(text: "a", place: nil), .init(text: "bc", place: nil)])
+    #expect(lines == [ListLine("a"), ListLine("bc")])
   }
 
   @Test func `failures are counted by code, and a retry takes back what it repeats`() throws {

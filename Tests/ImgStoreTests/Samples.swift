@@ -136,18 +136,36 @@ extension Failure {
 
 extension JobRecord {
   /// A submission as it begins.
-  static func sample(_ id: JobID, order: LineOrder = .firstInFirstOut) -> JobRecord {
+  static func sample(
+    _ id: JobID, order: LineOrder = .firstInFirstOut, columns: [String] = []
+  ) -> JobRecord {
     JobRecord(
       id: id, name: "list", options: RequestOptions(variant: .standard), order: order,
-      submittedAt: .now)
+      columns: columns, submittedAt: .now)
   }
 }
 
 extension Journal {
-  /// Accepts a job whose lines are `https://example.org/0`, `https://example.org/1`, …
-  func submit(_ id: JobID, lineCount: Int, order: LineOrder = .firstInFirstOut) throws {
-    let lines = (0..<lineCount).map { "https://example.org/\($0)" }
-    try apply([.createJob(.sample(id, order: order)), .appendURLs(id, ListLines(lines)), .seal(id)])
+  /// Accepts a job whose lines are `https://example.org/0`, `https://example.org/1`, … They come in parts that are no
+  /// chunks, and the first part has nothing in the columns.
+  ///
+  /// - Parameter columns: none, or two.
+  func submit(
+    _ id: JobID, lineCount: Int, order: LineOrder = .firstInFirstOut, columns: [String] = []
+  ) throws {
+    try apply(.createJob(.sample(id, order: order, columns: columns)))
+    for start in stride(from: 0, to: lineCount, by: 300) {
+      var lines = ListLines()
+      for index in start..<min(start + 300, lineCount) {
+        let values = start == 0 || columns.isEmpty ? nil : ["\(index)", "Picture \(index)"]
+        lines.append(
+          ListLine(
+            "https://example.org/\(index)",
+            columns: values.flatMap { LineColumns(texts: $0) } ?? .none))
+      }
+      try apply(.appendURLs(id, lines))
+    }
+    try apply(.seal(id))
   }
 
   /// Applies one operation.
@@ -175,8 +193,8 @@ extension Journal {
   /// All results, read in pages of `limit`.
   func allResults(
     of id: JobID, limit: Int = 10_000, isFailedOnly: Bool = false
-  ) throws -> [ResultPage.Entry] {
-    var entries: [ResultPage.Entry] = []
+  ) throws -> [LineResult] {
+    var entries: [LineResult] = []
     var next: Int? = 0
     while let from = next {
       let page = try results(of: id, from: from, limit: limit, isFailedOnly: isFailedOnly)

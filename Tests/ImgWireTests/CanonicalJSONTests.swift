@@ -235,8 +235,11 @@ enum RandomMessages {
     guard Bool.random(using: &random) else {
       var lines = ListLines()
       for _ in 0..<Int.random(in: 0...4, using: &random) {
+        let columns = Bool.random(using: &random) ? LineColumns(texts: [text(&random)]) : nil
         lines.append(
-          text(&random), at: LinePlace(line: .random(in: 1...3, using: &random), list: 1))
+          ListLine(
+            text(&random), at: LinePlace(line: .random(in: 1...3, using: &random), list: 1),
+            columns: columns ?? .none))
       }
       return .submitLines(id, lines)
     }

@@ -301,16 +301,15 @@ enum GoldenMessages {
     let options = RequestOptions(
       variant: try variant, expiry: Expiry(.after(.seconds(604_800)), isSliding: true),
       priority: -1, hostRatePerMinute: 60, attempts: 2)
+    let submission = Submission(
+      name: "holiday", options: options, order: .lastInFirstOut, columns: ["id"])
     let delayed = RequestOptions(
       variant: .standard, expiry: Expiry(.at(WallTime(rawValue: 1_800_000_000_123))),
       delay: .milliseconds(250), keep: .original)
-    let changes = changes.mapValues { change in
-      ClientMessage.change(request, change, of: job)
-    }
+    let changes = changes.mapValues { ClientMessage.change(request, $0, of: job) }
     return try changes.merging(fetchMessages()) { $1 }.merging([
       "hello": .hello(hello),
-      "submit": .submit(
-        request, Submission(name: "holiday", options: options, order: .lastInFirstOut)),
+      "submit": .submit(request, submission),
       "submit_lines": .submitLines(request, ["https://example.com/ü", "not a URL"]),
       "submit_lines_placed": .submitLines(request, placedLines),
       "submit_end": .submitEnd(request),
@@ -422,15 +421,7 @@ enum GoldenMessages {
       "job": .job(request, status),
       "job_waiting": .job(request, ImageJob(record, running: 2, wait: wait)),
       "job_delayed": .job(request, ImageJob(delayed, isDelayed: true)),
-      "results": .results(
-        request,
-        ResultsPage(
-          entries: [
-            .init(
-              index: 0, place: LinePlace(line: 3, list: 1), url: "https://example.com/a.jpg",
-              outcome: .failed(failure)),
-            .init(index: 1, place: nil, url: "https://example.com/b.jpg", outcome: nil),
-          ], next: 2)),
+      "results": .results(request, results),
       "memory_share": .memoryShare(request, byteCount: 20 << 20),
       "got": .got(request, GotReply(outcome: .done(thumbnail, fromCache: true, bytesFetched: 0))),
       "got_timed": .got(request, GotReply(outcome: .failed(failure), timings: timings)),
@@ -459,11 +450,21 @@ enum GoldenMessages {
     ]
   }
 
+  private static let results = ResultsPage(
+    entries: [
+      LineResult(index: 0, placedLine(3), .failed(failure)),
+      LineResult(index: 1, ListLine("https://example.com/b.jpg"), nil),
+    ], next: 2)
+
+  private static func placedLine(_ line: Int) -> ListLine {
+    let columns = LineColumns(texts: ["A cat", "007"])
+    let place = LinePlace(line: line, list: 0)
+    return ListLine("https://example.com/a.jpg", at: place, columns: columns ?? .none)
+  }
+
   private static var placedLines: ListLines {
-    var lines = ListLines()
-    for line in [1, 2, 5] {
-      lines.append("https://example.com/\(line).jpg", at: LinePlace(line: line, list: 0))
-    }
+    var lines: ListLines = ["https://example.com/ü"]
+    for line in [1, 2, 5] { lines.append(placedLine(line)) }
     return lines
   }
 

@@ -205,7 +205,7 @@ extension Client {
   package func forgetFailures(of urls: [String]) throws(ClientError) {
     var batcher = SubmissionBatcher()
     for url in urls {
-      if let batch = batcher.add(url) { try answer(.forget(batch.texts)) }
+      if let batch = batcher.add(ListLine(url)) { try answer(.forget(batch.texts)) }
     }
     if let last = batcher.finish() { try answer(.forget(last.texts)) }
   }
@@ -269,6 +269,7 @@ extension Client {
   ///   - order: in which the lines are fetched.
   ///   - pinPolicy: how long the job pins what it stores.
   ///   - namesFiles: whether lines may name files that this user's commands read, see ``JobFileReader``.
+  ///   - columns: the names of those that the lines have.
   ///   - nextLines: the list's next lines, within ``Submission/maximumLineCount`` and
   ///     ``Submission/maximumByteCount``; `nil` at its end.
   /// - Returns: the job and the number of its lines, once it is durable.
@@ -276,7 +277,8 @@ extension Client {
   ///   the coordinator said why before.
   package func submit(
     name: String?, options: RequestOptions, order: LineOrder = .firstInFirstOut,
-    pinPolicy: PinPolicy = .none, namesFiles: Bool = false, nextLines: () throws -> ListLines?
+    pinPolicy: PinPolicy = .none, namesFiles: Bool = false, columns: [String] = [],
+    nextLines: () throws -> ListLines?
   ) throws -> (job: JobID, total: Int) {
     let id = newRequest()
     var isComplete = false
@@ -286,7 +288,7 @@ extension Client {
           id,
           Submission(
             name: name, options: options, order: order, pinPolicy: pinPolicy,
-            namesFiles: namesFiles)))
+            namesFiles: namesFiles, columns: columns)))
       while let lines = try nextLines() { try send(.submitLines(id, lines)) }
       try send(.submitEnd(id))
       isComplete = true
@@ -335,15 +337,14 @@ package struct SubmissionBatcher: Sendable {
 
   /// Adds a line to the unfinished batch, or to the next one if that is full.
   ///
-  /// - Parameter place: `nil` if it is in no list.
   /// - Returns: the full batch; `nil` if the line fits.
-  package mutating func add(_ line: String, at place: LinePlace? = nil) -> ListLines? {
-    let lineByteCount = line.utf8.count
+  package mutating func add(_ line: ListLine) -> ListLines? {
+    let lineByteCount = line.text.utf8.count + line.columns.json.utf8.count
     let isFull =
       batch.count == Submission.maximumLineCount
       || byteCount + lineByteCount > Submission.maximumByteCount
     let full = isFull ? finish() : nil
-    batch.append(line, at: place)
+    batch.append(line)
     byteCount += lineByteCount
     return full
   }

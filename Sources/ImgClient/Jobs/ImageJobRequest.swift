@@ -287,7 +287,7 @@ struct SubmissionBatches<URLs: IteratorProtocol<String>> {
   /// The next batch; `nil` at the end of the list.
   mutating func next() -> ListLines? {
     while let url = urls.next() {
-      if let batch = batcher.add(ImageURL.shortened(url)) { return batch }
+      if let batch = batcher.add(ListLine(ImageURL.shortened(url))) { return batch }
     }
     return batcher.finish()
   }

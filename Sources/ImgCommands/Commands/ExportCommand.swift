@@ -31,7 +31,8 @@ package struct ExportCommand: Command {
       "\(ExportManifest.name) has an object of JSON for each line of the job: index, line, list, url, job and "
         + "submitted_at; for a file: file, thumbnail or facts (its format, width, height and bytes), sha256, stored_at, "
         + "expires_at, content_type, etag, last_modified, final_url, thumbhash, and other_files of other sizes; without a file: reason, "
-        + "http_status and detail. If lines failed, \(JobExport.failuresName) has them as imgctl failures --csv.",
+        + "http_status and detail. If lines failed, \(JobExport.failuresName) has them as imgctl failures --csv. "
+        + "Of a job with columns (submit --columns), \(ExportManifest.metadataName) has file_name, url and the columns of each file.",
       "What an earlier export of the job has written stays, with its SHA-256 and dates in the manifest, also if the store "
         + "has no picture or another one now. status there says what has changed: store_differs, file_changed or "
         + "file_missing. A file that has changed is written again if the store has the same picture.",
@@ -261,9 +262,7 @@ final class MissingResults {
       if let wait = status.wait, let note = notes.note(on: wait, at: .now) { report(note) }
       try results.forEachNew(hasEnded: status.hasEnded) { made in
         let line = lines[made.index]
-        let isWritten = try write(
-          LineResult(
-            index: line.index, place: line.place, url: line.url, outcome: made.outcome))
+        let isWritten = try write(line.with(made.outcome))
         if !isWritten { lost.append(line) }
         return isWritten
       }
@@ -279,7 +278,7 @@ final class MissingResults {
 
   private func submit(_ lines: [LineResult], namesFiles: Bool) throws -> JobID {
     var batcher = SubmissionBatcher()
-    var batches = lines.compactMap { batcher.add($0.url) }
+    var batches = lines.compactMap { batcher.add(ListLine($0.url)) }
     if let last = batcher.finish() { batches.append(last) }
     var rest = batches[...]
     let options = RequestOptions(

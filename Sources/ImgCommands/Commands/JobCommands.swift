@@ -172,8 +172,9 @@ package struct FailuresCommand: Command {
 
   package func run(in context: CommandContext) throws -> ExitCode {
     let jobs = try context.jobs()
+    let columns = try jobs.status(of: job).columns
     if case .table(let separator) = format {
-      try context.output.write(FailureTable.header(separator))
+      try context.output.write(FailureTable.header(separator, and: columns))
     }
     var details = FailureDetails()
     try jobs.results(of: job, isFailedOnly: true) { line in
@@ -186,11 +187,13 @@ package struct FailuresCommand: Command {
         let cells = [failure.code.rawValue, status] + texts
         try context.output.write(cells.joined(separator: "\t") + "\n")
       case .table(let separator):
-        try context.output.write(FailureTable.row(of: line, failure, separator))
+        try context.output.write(FailureTable.row(of: line, failure, separator, and: columns))
       case .json:
         let picture = JSONObject.picture(
           RequestedURL(line.url), index: line.index, place: line.place, failure)
-        try context.output.write(json: JSONObject(["job": job], beside: picture))
+        try context.output.write(
+          json: JSONObject(
+            ["columns": ColumnValues(of: line.line, in: columns), "job": job], beside: picture))
       }
     }
     let status = try jobs.status(of: job)
@@ -216,18 +219,22 @@ package enum FailureTable {
     "index", "line", "list", "code", "http_status", "retryable", "url", "detail",
   ]
 
-  package static func header(_ separator: Separator) -> String { row(columns, separator) }
+  /// - Parameter columns: those of the job, behind the others.
+  package static func header(_ separator: Separator, and columns: [String] = []) -> String {
+    row(self.columns + columns.map(HumanText.printable), separator)
+  }
 
   package static func row(
-    of line: LineResult, _ failure: Failure, _ separator: Separator
+    of line: LineResult, _ failure: Failure, _ separator: Separator, and columns: [String] = []
   ) -> String {
     func text(_ number: Int?) -> String { number.map(String.init) ?? "" }
+    let cells = ColumnValues(of: line.line, in: columns)?.cells ?? []
     return row(
       [
         "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
         text(failure.httpStatus), "\(failure.isRetryable)",
         HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.sentence),
-      ], separator)
+      ] + cells.map(HumanText.printable), separator)
   }
 
   private static func row(_ cells: [String], _ separator: Separator) -> String {

@@ -37,8 +37,8 @@ final class JobExport {
   private struct Waiting {
     let result: LineResult
     let earlier: Earlier
-    /// What the manifest says of it, as JSON; `nil` before it is made.
-    let line: String?
+    /// What the manifest says of it; `nil` before it is made.
+    let line: ExportManifest.Entry?
   }
   /// What earlier exports have written for a line, by the position of the variant, with what has become of it.
   private typealias EarlierFiles = [Int: ManifestLine.File]
@@ -80,7 +80,7 @@ final class JobExport {
     failuresFile = try ReplacementFile(path: failuresPath)
     failuresFile.lockIfPossible()
     failures = Output(descriptor: failuresFile.descriptor)
-    try failures.write(FailureTable.header(.comma))
+    try failures.write(FailureTable.header(.comma, and: job.columns))
     let removals = [manifest.removal, failuresFile.removal, missing?.removal].compactMap(\.self)
     try Termination.prepare { [gate] in
       gate.close { for remove in removals { remove() } }
@@ -130,7 +130,7 @@ final class JobExport {
   }
 
   private func note(_ failure: Failure, of entry: LineResult) throws {
-    try failures.write(FailureTable.row(of: entry, failure, .comma))
+    try failures.write(FailureTable.row(of: entry, failure, .comma, and: job.columns))
     hasFailures = true
   }
 
@@ -146,7 +146,7 @@ final class JobExport {
     waiting = []
     awaitedCount = 0
     let earlier = Dictionary(uniqueKeysWithValues: lines.map { ($0.result.index, $0.earlier) })
-    var made: [Int: String] = [:]
+    var made: [Int: ExportManifest.Entry] = [:]
     try missing?.make(lines.filter { $0.line == nil }.map(\.result)) { entry in
       let found = try stored(entry)
       var earlier = earlier[entry.index] ?? Earlier()
@@ -199,17 +199,15 @@ final class JobExport {
 
   /// Writes what was found of a line.
   ///
-  /// - Returns: its line of the manifest, as JSON.
+  /// - Returns: its line of the manifest.
   private func record(
     _ entry: LineResult, _ found: [StoredResult?], _ earlier: Earlier
-  ) throws -> String {
+  ) throws -> ExportManifest.Entry {
     // What could not be made again stays so until an export tries again, or the store has it.
     guard let attempt = earlier.failedAttempt, found.allSatisfy({ $0 == nil }) else {
       return try manifest.record(write(entry, found, earlier.files, attemptTime: nil))
     }
-    let failed = LineResult(
-      index: entry.index, place: entry.place, url: entry.url,
-      outcome: .failed(attempt.failure))
+    let failed = entry.with(.failed(attempt.failure))
     tally.addUnmade(failed, attempt.failure)
     try note(attempt.failure, of: failed)
     return try manifest.record(write(failed, [], earlier.files, attemptTime: attempt.time))

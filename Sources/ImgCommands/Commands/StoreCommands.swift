@@ -361,12 +361,12 @@ struct RecoveredFiles {
     let outcomeFile = try ReplacementFile(path: "\(directory)/job-\(job).jsonl", isPrivate: true)
     let list = Output(descriptor: listFile.descriptor)
     let outcomes = Output(descriptor: outcomeFile.descriptor)
-    try recovery.forEachLine(of: job) { index, place, url, outcome in
-      observe(url, outcome)
-      if let url { try list.write(url + "\n") }
-      try outcomes.write(
-        json: LineResult(
-          index: index, place: place, url: url?.withoutPasswords ?? "", outcome: outcome))
+    try recovery.forEachLine(of: job) { index, line, outcome in
+      observe(line?.text, outcome)
+      if let line { try list.write(line.text + "\n") }
+      let shown = ListLine(
+        line?.text.withoutPasswords ?? "", at: line?.place, columns: line?.columns ?? .none)
+      try outcomes.write(json: LineResult(index: index, shown, outcome))
     }
     try list.flush()
     try outcomes.flush()

@@ -12,6 +12,7 @@ package struct SubmitCommand: Command {
   package let isRecursive: Bool
   /// If none is named, no list is at a server.
   package let format: ListFormat
+  package let selection: LineSelection
   package let options: RequestOptions
   package let order: LineOrder
   package let pinPolicy: PinPolicy
@@ -19,6 +20,8 @@ package struct SubmitCommand: Command {
   private let unusedOption: String?
   /// The name that lists show.
   package let name: String?
+  /// Whether it tells of the lists, and submits nothing.
+  package let isDryRun: Bool
   package let isWaiting: Bool
   package let isVerbose: Bool
   package let isJSON: Bool
@@ -48,6 +51,11 @@ package struct SubmitCommand: Command {
     "--info-only",
     help: "Store the facts of each picture, as imgctl info prints them, in place of a thumbnail. A "
       + "few KiB of each picture are fetched. No option of thumbnails goes with it.")
+  private static let dryRun = OptionDescription(
+    "--dry-run",
+    help:
+      "Submit nothing: read the lists to their end, and tell how many URLs, hosts and duplicates they have, and how many "
+      + "the store has.")
   private static let priority = OptionDescription(
     "--priority", "P", help: "\(RequestOptions.priorityHelp) Default: 0.")
   private static let order = OptionDescription(
@@ -61,7 +69,11 @@ package struct SubmitCommand: Command {
     operands: [list],
     options: StorageOptions.jobOptions + FetchArguments.listOptions
       + [
-        FileList.recursive, ListFormat.option, ListFormat.urlColumn, ListFormat.pages, infoOnly,
+        FileList.recursive, ListFormat.option, ListFormat.urlColumn, ListFormat.columns,
+        ListFormat.pages,
+      ] + LineSelection.options
+      + [
+        dryRun, infoOnly,
         RequestOptions.timeoutOption, priority, order, pin, noPin, name, .wait, .verbose, .json,
       ]
       + RequestOptions.jobLimitOptions + OptionDescription.startingPlaces,
@@ -81,6 +93,9 @@ package struct SubmitCommand: Command {
       .init(
         "imgctl submit items.csv --url-column photo", "The URLs in a column of a table."),
       .init(
+        "imgctl submit items.csv --unique --sample 1000 --wait",
+        "A trial: a thousand URLs of the table by chance."),
+      .init(
         "imgctl submit photos --recursive --wait", "All pictures of a directory and those in it."),
       .init(
         "imgctl submit --input-format picsum https://picsum.photos --pages 3",
@@ -95,6 +110,8 @@ package struct SubmitCommand: Command {
     listPaths = Array(arguments.texts(of: Self.list))
     isRecursive = arguments.contains(FileList.recursive)
     format = try ListFormat(in: arguments)
+    selection = try LineSelection(in: arguments)
+    isDryRun = arguments.contains(Self.dryRun)
     if listPaths.contains(where: ListPlace.isURL),
       let option = FetchArguments.headerForEveryHost(in: arguments)
     {
@@ -133,10 +150,12 @@ package struct SubmitCommand: Command {
     context.noteTypedInput(listPaths.first { $0 == "-" })
     let isFetched = format.isNamed && listPaths.contains(where: ListPlace.isURL)
     var list = try ListSubmission(
-      paths: listPaths, of: Self.description, as: format,
+      paths: listPaths, of: Self.description, as: format, taking: selection,
       files: ListSubmission.FileOptions(isRecursive: isRecursive, keep: options.keep),
       fetchingBy: isFetched ? try context.listFetch() : nil)
     if !isJSON { context.note(list.takeFormats()) }
+    if isDryRun { return try ListTally(of: list, for: options, in: context).report(isJSON: isJSON) }
+    guard !list.isEmpty else { return try reportNothing(of: list, in: context) }
     if let unusedOption {
       context.note(
         "\(unusedOption) has no effect: --keep original stores no thumbnails; --keep all stores both\n"
@@ -153,7 +172,7 @@ package struct SubmitCommand: Command {
     }
     try notice.change(to: noteAtSignal(JobFollower.courseText(of: submitted.job), in: context))
     if !isJSON {
-      context.note(list.takeFormats() + (list.skipped.text.map { $0 + "\n" } ?? ""))
+      context.note(list.notes)
     }
     guard isWaiting else {
       try isJSON
@@ -181,6 +200,18 @@ package struct SubmitCommand: Command {
     isJSON ? nil : context.completedNote(text + "\n")
   }
 
+  /// The selection leaves no URL, which is no error: one of several shares may have none.
+  private func reportNothing(
+    of list: borrowing ListSubmission, in context: CommandContext
+  ) throws -> ExitCode {
+    if isJSON {
+      try context.output.write(json: JSONObject(["total": 0]))
+    } else {
+      context.note("no job: \(list.selectionText ?? "")\n")
+    }
+    return .success
+  }
+
   /// The job is accepted, whether or not the coordinator goes on.
   private func noteNextSteps(of job: JobID, in context: CommandContext) {
     if let status = try? context.runningCoordinator().answer(.job(job)),
@@ -190,5 +221,84 @@ package struct SubmitCommand: Command {
     }
     let export = options.keep == .none ? "" : "; to write its files: imgctl export \(job) DIR"
     context.note("to follow it: imgctl wait \(job)\(export)\n")
+  }
+}
+
+/// What a job of lists would have, for `imgctl submit --dry-run`.
+private struct ListTally: Encodable {
+  private var lineCount = 0
+  private var invalidCount = 0
+  private var localCount = 0
+  private var duplicateCount = 0
+  private var storedCount = 0
+  private var hosts: [String: Int] = [:]
+  private var notes = ""
+  private let context: CommandContext
+
+  /// The hosts that are told, of those with the most URLs.
+  private static let shownHostCount = 5
+
+  /// Reads the lists to their end.
+  init(
+    of list: consuming ListSubmission, for options: RequestOptions, in context: CommandContext
+  ) throws {
+    self.context = context
+    let results = LineResults(of: options.request, in: context.store)
+    var known: Set<LineHash> = []
+    while let lines = try list.next() {
+      for text in lines.texts { try add(text, results, &known) }
+    }
+    notes = list.notes
+  }
+
+  private mutating func add(
+    _ text: String, _ results: LineResults, _ known: inout Set<LineHash>
+  ) throws {
+    lineCount += 1
+    guard let url = try? ImageURL(listed: text) else { return invalidCount += 1 }
+    guard known.insert(LineHash(url.text)).inserted else { return duplicateCount += 1 }
+    // Whether a file has changed since shows when it is read.
+    guard !url.isReadByCommand else { return localCount += 1 }
+    if !url.isLocal { hosts[url.host, default: 0] += 1 }
+    let line = LineResult(index: lineCount - 1, ListLine(text), nil)
+    if try results.isStored(line) { storedCount += 1 }
+  }
+
+  private var fetchCount: Int {
+    lineCount - invalidCount - localCount - duplicateCount - storedCount
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try JSONObject([
+      "duplicates": duplicateCount, "hosts": hosts.count, "invalid": invalidCount,
+      "local": localCount, "stored": storedCount, "to_fetch": fetchCount, "total": lineCount,
+    ]).encode(to: encoder)
+  }
+
+  func report(isJSON: Bool) throws -> ExitCode {
+    if isJSON {
+      try context.output.write(json: self)
+    } else {
+      context.note(notes)
+      try context.output.write(text)
+    }
+    return .success
+  }
+
+  private var text: String {
+    var parts = ["\(HumanText.count(lineCount, of: "line")) for a job, which was not submitted"]
+    func add(_ count: Int, _ text: String) { if count > 0 { parts.append("\(count) \(text)") } }
+    add(invalidCount, "of them no URL, which would fail")
+    add(duplicateCount, "with the URL of an earlier one, which is fetched once")
+    add(localCount, "local pictures")
+    add(storedCount, "stored already")
+    parts.append(
+      "\(fetchCount) to fetch"
+        + (hosts.isEmpty ? "" : "; \(HumanText.count(hosts.count, of: "host"))"))
+    let most = hosts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.shownHostCount)
+    let names = most.map { "  \($0.value) of \(HumanText.printable($0.key))" }
+    let more = hosts.count - most.count
+    return (parts + names + (more > 0 ? ["  and \(HumanText.count(more, of: "other host"))"] : []))
+      .map { $0 + "\n" }.joined()
   }
 }

@@ -1,13 +1,16 @@
 import ImgClient
+import ImgModel
 
 /// A table among the lists: CSV (RFC 4180), or the same with tabs or semicolons, with a column of URLs.
-package struct DelimitedTable: Hashable, Sendable {
+package struct DelimitedTable: Sendable {
   /// `nil` if it has one column: a comma is a part of its URLs.
   private let separator: UInt8?
   /// The column of the URLs, from 0.
   private let column: Int
   /// The names of the columns; `nil` if the first record is none of names.
   private let names: [String]?
+  /// The columns that stay with the URLs.
+  private let kept: [(name: String, index: Int)]
 
   private static let newline = UInt8(ascii: "\n")
   private static let quote = UInt8(ascii: "\"")
@@ -17,14 +20,14 @@ package struct DelimitedTable: Hashable, Sendable {
 
   /// Recognises a table by what it has.
   ///
-  /// - Parameter urlColumn: its name or number; `nil` for the one that has URLs.
+  /// - Parameter format: names the columns, if it does.
   /// - Returns: `nil` for a list. Its URLs may contain commas and semicolons.
   /// - Throws: ``ListFormatError`` for a table without the column, or with several.
-  init?(in head: ListHead, urlColumn: String?) throws(ListFormatError) {
+  init?(in head: ListHead, as format: ListFormat) throws(ListFormatError) {
     for separator in Self.separators(of: head) {
       let records = Self.sample(of: head, separatedBy: separator)
       guard Self.isCertain(records, separator) else { continue }
-      try self.init(records, separatedBy: separator, urlColumn: urlColumn)
+      try self.init(records, separatedBy: separator, as: format)
       return
     }
     return nil
@@ -35,35 +38,79 @@ package struct DelimitedTable: Hashable, Sendable {
   /// - Parameter separator: `nil` for the one that parts most of the first record.
   /// - Throws: ``ListFormatError`` for a table without the column, or with several.
   init(
-    of head: ListHead, separatedBy separator: UInt8?, urlColumn: String?
+    of head: ListHead, separatedBy separator: UInt8?, as format: ListFormat
   ) throws(ListFormatError) {
     let separator = separator ?? Self.separator(of: head)
     let records = Self.sample(of: head, separatedBy: separator)
     let hasColumns = records.first.map { $0.texts.count > 1 } ?? false
-    try self.init(records, separatedBy: hasColumns ? separator : nil, urlColumn: urlColumn)
+    try self.init(records, separatedBy: hasColumns ? separator : nil, as: format)
   }
 
   private init(
-    _ records: [Record], separatedBy separator: UInt8?, urlColumn: String?
+    _ records: [Record], separatedBy separator: UInt8?, as format: ListFormat
   ) throws(ListFormatError) {
     let names = records.first.flatMap { $0.isHeader ? $0.texts : nil }
     let rows = names == nil ? records : Array(records.dropFirst())
+    let width = max(names?.count ?? 0, rows.map(\.width).max() ?? 0, 1)
     self.separator = separator
     self.names = names
-    if let number = urlColumn.flatMap(Int.init), names?.contains("\(number)") != true {
-      let width = max(names?.count ?? 0, rows.map(\.width).max() ?? 0)
-      guard (1...max(width, 1)).contains(number) else {
-        throw .noColumn("\(number)", among: names ?? [])
-      }
+    if let name = format.urlColumn, let number = Self.number(name, among: names) {
+      guard number <= width else { throw .noColumn(name, among: names ?? []) }
       column = number - 1
-      return
+    } else {
+      if let names, let wide = rows.first(where: { $0.width > names.count }),
+        rows.count(where: { $0.width > names.count }) * 2 > rows.count
+      {
+        throw .shortHeader(names.count, fieldCount: wide.width)
+      }
+      column = try Self.column(named: format.urlColumn, names, rows)
     }
-    if let names, let wide = rows.first(where: { $0.width > names.count }),
-      rows.count(where: { $0.width > names.count }) * 2 > rows.count
-    {
-      throw .shortHeader(names.count, fieldCount: wide.width)
+    kept = try Self.kept(format.columns, names, width: width, besides: column)
+  }
+
+  /// The number of a column from 1, unless that is a name.
+  private static func number(_ text: String, among names: [String]?) -> Int? {
+    Int(text).flatMap { $0 > 0 && names?.contains(text) != true ? $0 : nil }
+  }
+
+  /// The columns that stay with the URLs. One without a name, or with that of another, is named by its number.
+  private static func kept(
+    _ columns: ListFormat.Columns, _ names: [String]?, width: Int, besides urlColumn: Int
+  ) throws(ListFormatError) -> [(name: String, index: Int)] {
+    var kept: [(name: String, index: Int)] = []
+    func keep(_ index: Int, as name: String?) {
+      let isNew = name.map { name in !name.isEmpty && !kept.contains { $0.name == name } } ?? false
+      kept.append((isNew ? name ?? "" : "\(index + 1)", index))
     }
-    column = try Self.column(named: urlColumn, names, rows)
+    switch columns {
+    case .none: break
+    case .all:
+      for index in 0..<width where index != urlColumn {
+        keep(index, as: names.flatMap { $0.indices.contains(index) ? $0[index] : nil })
+      }
+    case .named(let wanted):
+      for name in wanted where !kept.contains(where: { $0.name == name }) {
+        if let number = number(name, among: names), number <= width {
+          keep(
+            number - 1, as: names.flatMap { $0.indices.contains(number - 1) ? $0[number - 1] : nil }
+          )
+        } else {
+          kept.append((name, try column(named: name, among: names)))
+        }
+      }
+    }
+    try ListFormatError.require(kept.map(\.name))
+    return kept
+  }
+
+  private static func column(
+    named name: String, among names: [String]?
+  ) throws(ListFormatError) -> Int {
+    guard
+      let named = names?.firstIndex(of: name)
+        ?? names?.firstIndex(where: { $0.lowercased() == name.lowercased() })
+    else { throw .noColumn(name, among: names ?? []) }
+    return named
   }
 
   /// Whether a list begins with names of columns, of which one may be that of the URLs.
@@ -129,13 +176,7 @@ package struct DelimitedTable: Hashable, Sendable {
   private static func column(
     named name: String?, _ names: [String]?, _ rows: [Record]
   ) throws(ListFormatError) -> Int {
-    if let name {
-      guard
-        let named = names?.firstIndex(of: name)
-          ?? names?.firstIndex(where: { $0.lowercased() == name.lowercased() })
-      else { throw .noColumn(name, among: names ?? []) }
-      return named
-    }
+    if let name { return try column(named: name, among: names) }
     let withURLs = Set(rows.flatMap(\.urlColumns)).sorted()
     if let names, let known = URLColumnName.first(in: names, preferring: withURLs) { return known }
     guard let first = withURLs.first else {
@@ -162,6 +203,17 @@ package struct DelimitedTable: Hashable, Sendable {
   /// The URL of a record; `nil` if it is too short.
   func url(of record: ArraySlice<UInt8>) -> String? {
     Self.field(column, of: record, separatedBy: separator)
+  }
+
+  /// The names of the columns that stay with the URLs.
+  var columnNames: [String] { kept.map(\.name) }
+
+  /// The texts of a record in these columns, empty if it is too short; `nil` if they are too long.
+  func columns(of record: ArraySlice<UInt8>) -> LineColumns? {
+    guard !kept.isEmpty else { return LineColumns.none }
+    let fields = Self.fields(of: record, separatedBy: separator)
+    return LineColumns(
+      texts: kept.map { fields.indices.contains($0.index) ? fields[$0.index] : "" })
   }
 
   /// What it is, for people.
@@ -290,6 +342,7 @@ struct TableEntries: EntryReader {
 
   var line: Int { records.line }
   var description: String? { table.description }
+  var columnNames: [String] { table.columnNames }
 
   mutating func feed(_ bytes: ArraySlice<UInt8>, into entries: inout ListEntries) {
     let table = table
@@ -312,25 +365,7 @@ struct TableEntries: EntryReader {
     guard !record.isEmpty, !wasAtStart || !table.isPreface(record) else { return }
     isAtStart = false
     if wasAtStart, table.hasHeader { return }
-    entries.add(table.url(of: record), ofRow: record, at: line)
-  }
-}
-
-/// What a column or a member with the URL of a picture is usually named.
-enum URLColumnName {
-  /// In lower case, the best first: other columns may have the URLs of pages.
-  private static let known = [
-    "image_url", "imageurl", "img_url", "image_link", "imagelink", "image_uri", "image_src",
-    "picture_url",
-    "photo_url", "download_url", "contenturl", "url", "uri", "src", "href", "link",
-  ]
-
-  /// - Parameter preferred: the positions of names that go before others.
-  /// - Returns: the position of the best name; `nil` if none is known.
-  static func first(in names: [String], preferring preferred: [Int] = []) -> Int? {
-    let names = names.map { $0.lowercased() }
-    let found = known.compactMap { names.firstIndex(of: $0) }
-    return found.first(where: preferred.contains) ?? found.first
+    entries.add(table.url(of: record), table.columns(of: record), ofRow: record, at: line)
   }
 }
 

@@ -4,15 +4,17 @@ import ImgModel
 struct JSONEntries: EntryReader {
   private var records: JSONRecords
   private let path: JSONPath
+  private let columns: [JSONPath]
+  let columnNames: [String]
   /// Where the first record, which is no element of an array, has more values like that at the path, in the words of jq;
   /// `nil` if it has none, or the path was named.
   private let listPath: String?
   private var recordCount = 0
 
-  /// - Parameter urlColumn: see ``JSONPath``.
+  /// - Parameter format: names the columns, if it does, see ``JSONPath``.
   /// - Returns: `nil` if no record is whole yet.
-  /// - Throws: ``ListFormatError`` if no record of the beginning has a URL there.
-  init?(_ head: ListHead, urlColumn: String?) throws(ListFormatError) {
+  /// - Throws: ``ListFormatError`` if no record of the beginning has a URL there, or one of the columns.
+  init?(_ head: ListHead, as format: ListFormat) throws(ListFormatError) {
     records = JSONRecords(first: head.bytes.first { !JSONRecords.isBlank($0) })
     var values: [JSONValue] = []
     let add: (ArraySlice<UInt8>, Int) -> Void = { bytes, _ in
@@ -25,9 +27,12 @@ struct JSONEntries: EntryReader {
       guard head.bytes.count >= JSONRecords.maximumByteCount else { return nil }
       throw .longRecord(line: 1)
     }
-    let path = try JSONPath(to: urlColumn, in: values)
+    let path = try JSONPath(to: format.urlColumn, in: values)
     self.path = path
-    listPath = urlColumn == nil && !records.isArray ? values.first.flatMap(path.list) : nil
+    columnNames = try path.columns(format.columns, besidesIn: values)
+    columns = columnNames.map { JSONPath(to: $0, presentIn: values) }
+    try ListFormatError.require(columnNames)
+    listPath = format.urlColumn == nil && !records.isArray ? values.first.flatMap(path.list) : nil
   }
 
   var line: Int { records.line }
@@ -36,25 +41,32 @@ struct JSONEntries: EntryReader {
   mutating func feed(
     _ bytes: ArraySlice<UInt8>, into entries: inout ListEntries
   ) throws(ListFormatError) {
-    let path = path
+    let taken = (path, columns.map(\.names))
     var count = recordCount
     defer { recordCount = count }
-    try records.feed(bytes) { Self.take($0, $1, path, &count, &entries) }
+    try records.feed(bytes) { Self.take($0, $1, taken, &count, &entries) }
   }
 
   mutating func finish(into entries: inout ListEntries) throws(ListFormatError) {
-    let path = path
+    let taken = (path, columns.map(\.names))
     var count = recordCount
-    try records.finish { Self.take($0, $1, path, &count, &entries) }
+    try records.finish { Self.take($0, $1, taken, &count, &entries) }
     if count == 1, let listPath { throw .listInRecord(path: listPath) }
   }
 
   private static func take(
-    _ bytes: ArraySlice<UInt8>, _ line: Int, _ path: JSONPath, _ count: inout Int,
-    _ entries: inout ListEntries
+    _ bytes: ArraySlice<UInt8>, _ line: Int, _ taken: (url: JSONPath, columns: [[String]]),
+    _ count: inout Int, _ entries: inout ListEntries
   ) {
     count += 1
-    entries.add((try? JSONValue(bytes)).flatMap(path.url), ofRow: bytes, at: line)
+    let record = try? JSONValue(bytes)
+    let columns: LineColumns? =
+      if taken.columns.isEmpty {
+        LineColumns.none
+      } else {
+        LineColumns(record?.values(at: taken.columns) ?? taken.columns.map { _ in nil })
+      }
+    entries.add(record.flatMap(taken.url.url), columns, ofRow: bytes, at: line)
   }
 }
 
@@ -186,7 +198,13 @@ struct JSONRecords {
 /// Where the URL is in a record of JSON.
 struct JSONPath: Hashable {
   /// The names of members, and the numbers of elements from 0. Empty if the record is the URL.
-  private let names: [String]
+  fileprivate let names: [String]
+
+  /// The place of a column in the first of the records that has it: its name may have dots, or be a path.
+  init(to column: String, presentIn records: [JSONValue]) {
+    let path = column.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    names = records.contains { $0.values(at: [[column]]) != [nil] } ? [column] : path
+  }
 
   /// - Parameters:
   ///   - path: with dots between the names; `nil` for the member that a URL usually has.
@@ -229,6 +247,29 @@ struct JSONPath: Hashable {
       return JSONPath(names: first)
     }
     throw .noURLs(members, recordCount: records.count)
+  }
+
+  /// The columns that stay with the URL at this path.
+  ///
+  /// - Throws: ``ListFormatError`` for one that no record has.
+  func columns(
+    _ columns: ListFormat.Columns, besidesIn records: [JSONValue]
+  ) throws(ListFormatError) -> [String] {
+    var members: [String] = []
+    for record in records {
+      members += record.memberNames(at: []).filter { !members.contains($0) }
+    }
+    switch columns {
+    case .none: return []
+    case .all: return members.filter { [$0] != names }
+    case .named(let wanted):
+      for name in wanted {
+        let path = JSONPath(to: name, presentIn: records).names
+        guard members.contains(name) || records.contains(where: { $0.values(at: [path]) != [nil] })
+        else { throw .noColumn(name, among: members) }
+      }
+      return wanted
+    }
   }
 
   private static func isURL(_ record: JSONValue, at path: [String]) -> Bool {

@@ -20,15 +20,30 @@ package struct ListFormat: Hashable, Sendable {
     case picsum(pageCount: Int?)
   }
 
+  /// Which columns travel with the lines, beside that of the URLs.
+  package enum Columns: Hashable, Sendable {
+    case none
+    /// All that the beginning of the list shows.
+    case all
+    case named([String])
+  }
+
   let kind: Kind
   /// The column of a table, or the member of JSON, that has the URLs; `nil` for the one that its name or its values show.
   let urlColumn: String?
+  let columns: Columns
 
   package init() { self.init(.recognized) }
 
-  package init(_ kind: Kind, urlColumn: String? = nil) {
+  package init(_ kind: Kind, urlColumn: String? = nil, columns: Columns = .none) {
     self.kind = kind
     self.urlColumn = urlColumn
+    self.columns = columns
+  }
+
+  /// The format of the lists behind the first one of a job: all have the same columns.
+  func following(_ columns: [String]) -> ListFormat {
+    self.columns == .all ? ListFormat(kind, urlColumn: urlColumn, columns: .named(columns)) : self
   }
 
   /// Whether a format is named, so that a URL names a list.
@@ -50,6 +65,12 @@ package struct ListFormat: Hashable, Sendable {
       "The column of the URLs in a table, by its name or its number from 1, or their member in JSON, such as image.url or "
       + "images.0. Default: the one that is named like url or image_url, or the only one with URLs."
   )
+  static let columns = OptionDescription(
+    "--columns", "NAMES",
+    help:
+      "The columns of a table, or members of JSON, that stay with each line: names with commas between them, or numbers "
+      + "from 1; or all, which are all but that of the URLs. imgctl failures and the manifest of imgctl export have them."
+  )
   static let pages = OptionDescription(
     "--pages", "N",
     help:
@@ -69,14 +90,23 @@ package struct ListFormat: Hashable, Sendable {
       guard case .picsum = kind else { throw UsageError("--pages needs --input-format picsum") }
     }
     let column = arguments.texts(of: Self.urlColumn)?.last
+    let columns =
+      arguments.lists(Self.columns) ? Self.columns(in: arguments.texts(of: Self.columns)) : .none
     switch kind {
     case .text, .picsum:
-      guard column == nil else {
-        throw UsageError("\(Self.urlColumn.flag) is for tables and JSON")
+      guard column == nil, columns == .none else {
+        let option = column == nil ? Self.columns : Self.urlColumn
+        throw UsageError("\(option.flag) is for tables and JSON")
       }
     case .recognized, .table, .json: break
     }
-    self.init(kind, urlColumn: column)
+    self.init(kind, urlColumn: column, columns: columns)
+  }
+
+  private static func columns(in values: [String]?) -> Columns {
+    guard let values else { return .none }
+    let names = values.flatMap { $0.split(separator: ",").map(String.init) }
+    return names == ["all"] ? .all : .named(names)
   }
 
   private static func kind(named name: String, pageCount: Int?) throws(InvalidValue) -> Kind {
@@ -110,24 +140,22 @@ package struct ListFormat: Hashable, Sendable {
     switch kind {
     case .text: return TextEntries()
     case .table(let separator):
-      return TableEntries(
-        try DelimitedTable(of: head, separatedBy: separator, urlColumn: urlColumn))
+      return TableEntries(try DelimitedTable(of: head, separatedBy: separator, as: self))
     case .json:
       guard Self.isJSON(head.bytes) else { throw .notJSON }
-      return try JSONEntries(head, urlColumn: urlColumn)
+      return try JSONEntries(head, as: self)
     case .recognized:
       // No URL begins like JSON.
-      if Self.isJSON(head.bytes) { return try JSONEntries(head, urlColumn: urlColumn) }
-      if let table = try DelimitedTable(in: head, urlColumn: urlColumn) {
-        return TableEntries(table)
-      }
+      if Self.isJSON(head.bytes) { return try JSONEntries(head, as: self) }
+      if let table = try DelimitedTable(in: head, as: self) { return TableEntries(table) }
       let isNamedTable = [".csv", ".tsv"]
         .contains(where: ListCompression.uncompressedName(name.lowercased()).hasSuffix)
       guard urlColumn != nil || isNamedTable && DelimitedTable.hasHeader(head) else {
         try Self.requireList(head.bytes)
+        guard columns == .none else { throw .noColumns }
         return TextEntries()
       }
-      return TableEntries(try DelimitedTable(of: head, separatedBy: nil, urlColumn: urlColumn))
+      return TableEntries(try DelimitedTable(of: head, separatedBy: nil, as: self))
     case .picsum: preconditionFailure("it is read by pages")
     }
   }
@@ -170,6 +198,9 @@ package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible
   /// - Parameter names: of the columns or members.
   case noColumn(String, among: [String])
   case severalColumns([String])
+  /// It is no table, so that no columns can be kept.
+  case noColumns
+  case tooManyColumns(Int)
   /// - Parameter recordCount: those that were looked at.
   case noURLs([String], recordCount: Int)
   /// The header has fewer fields than the records.
@@ -190,6 +221,12 @@ package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible
         + (names.isEmpty ? "" : "; it has \(Self.listed(names))")
     case .severalColumns(let names):
       " has URLs in \(Self.listed(names)); \(ListFormat.urlColumn.flag) names one of them"
+    case .noColumns:
+      " has one URL a line, and no columns for \(ListFormat.columns.flag); "
+        + "\(ListFormat.option.flag) csv reads it as a table"
+    case .tooManyColumns(let count):
+      " has \(count) columns; \(ListFormat.columns.flag) keeps at most \(LineColumns.maximumCount), with names of "
+        + "\(LineColumns.maximumNameByteCount >> 10) KiB together: name those to keep"
     case .noURLs(let names, let count):
       " has no column or member with URLs in its first \(count) records"
         + (names.isEmpty
@@ -211,8 +248,33 @@ package enum ListFormatError: Error, Hashable, Sendable, CustomStringConvertible
     }
   }
 
+  /// - Throws: ``tooManyColumns(_:)``
+  static func require(_ columns: [String]) throws(ListFormatError) {
+    guard columns.count <= LineColumns.maximumCount,
+      columns.reduce(0, { $0 + $1.utf8.count }) <= LineColumns.maximumNameByteCount
+    else { throw tooManyColumns(columns.count) }
+  }
+
   private static func listed(_ names: [String]) -> String {
     let shown = names.prefix(12).joined(separator: ", ")
     return names.count > 12 ? "\(shown) and \(names.count - 12) more" : shown
+  }
+}
+
+/// What a column or a member with the URL of a picture is usually named.
+enum URLColumnName {
+  /// In lower case, the best first: other columns may have the URLs of pages.
+  private static let known = [
+    "image_url", "imageurl", "img_url", "image_link", "imagelink", "image_uri", "image_src",
+    "picture_url",
+    "photo_url", "download_url", "contenturl", "url", "uri", "src", "href", "link",
+  ]
+
+  /// - Parameter preferred: the positions of names that go before others.
+  /// - Returns: the position of the best name; `nil` if none is known.
+  static func first(in names: [String], preferring preferred: [Int] = []) -> Int? {
+    let names = names.map { $0.lowercased() }
+    let found = known.compactMap { names.firstIndex(of: $0) }
+    return found.first(where: preferred.contains) ?? found.first
   }
 }

@@ -46,6 +46,9 @@ package struct ListReader: Sendable {
   /// What the list is taken for; `nil` for one URL a line, and before its beginning was read.
   var formatDescription: String? { reader?.description }
 
+  /// The columns that stay with the lines; `nil` before the beginning was read.
+  var columnNames: [String]? { reader?.columnNames }
+
   /// Reads the next bytes of the list.
   ///
   /// - Returns: the completed batches in order, see ``SubmissionBatcher``.
@@ -141,6 +144,8 @@ protocol EntryReader: Sendable {
   var line: Int { get }
   /// The format, for people; `nil` for one URL a line.
   var description: String? { get }
+  /// The names of the columns that stay with the entries.
+  var columnNames: [String] { get }
 }
 
 /// The entries of a list as they are submitted.
@@ -168,16 +173,26 @@ struct ListEntries: Sendable {
     submit(url(of: entry), at: line)
   }
 
-  /// Adds the URL of a row. A row without one is an entry, too, which fails.
-  mutating func add(_ url: String?, ofRow row: ArraySlice<UInt8>, at line: Int) {
+  /// Adds the URL of a row. A row without one, or with columns that are too long, is an entry, too, which fails.
+  ///
+  /// - Parameter columns: `nil` if they are too long.
+  mutating func add(
+    _ url: String?, _ columns: LineColumns?, ofRow row: ArraySlice<UInt8>, at line: Int
+  ) {
     let text = (url ?? "").drop(while: \.isWhitespace)
-    guard text.isEmpty else { return add(String(text.prefix(Self.maximumByteCount)), at: line) }
+    if !text.isEmpty, let columns {
+      let entry = String(text.prefix(Self.maximumByteCount))
+      return submit(self.url(of: entry), at: line, columns)
+    }
     let beginning = String(decoding: row.prefix(Self.shownByteCount), as: UTF8.self)
-    submit(ImageURL.missing(inRow: beginning.filter { $0 != "\u{FFFD}" }), at: line)
+    let refused = text.isEmpty ? UnusableRow.missingURL : .longColumns
+    let shown = beginning.filter { $0 != "\u{FFFD}" }
+    submit(refused.line(of: shown), at: line, columns ?? .none)
   }
 
-  private mutating func submit(_ text: String, at line: Int) {
-    if let batch = batcher.add(text, at: LinePlace(line: line, list: list)) { full.append(batch) }
+  private mutating func submit(_ text: String, at line: Int, _ columns: LineColumns = .none) {
+    let line = ListLine(text, at: LinePlace(line: line, list: list), columns: columns)
+    if let batch = batcher.add(line) { full.append(batch) }
   }
 
   private mutating func url(of entry: String) -> String {
@@ -211,6 +226,7 @@ struct TextEntries: EntryReader {
   private(set) var line = 1
 
   var description: String? { nil }
+  var columnNames: [String] { [] }
 
   mutating func feed(_ bytes: ArraySlice<UInt8>, into entries: inout ListEntries) {
     var rest = bytes

@@ -81,7 +81,9 @@ struct ListSubmission: ~Copyable {
   /// Fetches a list.
   typealias Fetch = @Sendable (ImageURL) throws -> FetchedList
 
-  private let format: ListFormat
+  private var format: ListFormat
+  /// The columns that stay with the lines: those of the first list, which all others have, too.
+  private var columns: [String]?
   private let fetch: Fetch?
   /// Whether local files may be named, and those below the directories of a directory; `nil` for no files.
   private let files: FileOptions?
@@ -93,6 +95,7 @@ struct ListSubmission: ~Copyable {
   /// What the lists so far are taken for that have not one URL a line.
   private var formats: [String] = []
   private var batches: [ListLines] = []
+  private var selector: LineSelector
   /// Whether one of the lists so far names local files.
   private(set) var namesFiles = false
   private(set) var skipped = SkippedFiles()
@@ -110,18 +113,21 @@ struct ListSubmission: ~Copyable {
   }
 
   /// Reads the beginning of the lists, because unreadable or empty ones make no job and need no
-  /// coordinator.
+  /// coordinator. Reads all of them for a sample.
   ///
   /// - Parameters:
   ///   - paths: at least one; `-` for standard input.
   ///   - command: the command that reads them.
+  ///   - selection: which of their lines are taken. If it leaves none, ``isEmpty`` says so.
   ///   - files: `nil` if the lists name no local files.
   ///   - fetch: `nil` if no list is at a server.
   init(
     paths: [String], of command: CommandDescription, as format: ListFormat = ListFormat(),
-    files: FileOptions? = nil, fetchingBy fetch: Fetch? = nil
+    taking selection: LineSelection = LineSelection(), files: FileOptions? = nil,
+    fetchingBy fetch: Fetch? = nil
   ) throws {
     self.format = format
+    selector = LineSelector(selection)
     self.fetch = fetch
     self.files = files
     self.command = command
@@ -152,7 +158,7 @@ struct ListSubmission: ~Copyable {
     for case (.file(let path), _) in places { try ListPlace.requireFile(path, of: command) }
     for case (.file(let path), _) in places.dropFirst() { try ListFile.check(path: path) }
     self.places = places[...]
-    guard try fill() else {
+    guard try fill() || selector.readCount > 0 else {
       let names = places.map(\.place.description).joined(separator: ", ")
       if namesFiles {
         let reason = skipped.text.map { "; \($0)" } ?? ""
@@ -173,15 +179,31 @@ struct ListSubmission: ~Copyable {
     let isOfOwnUser = client.isOfOwnUser
     return try client.submit(
       name: name, options: options, order: order, pinPolicy: pinPolicy,
-      namesFiles: files != nil && isOfOwnUser
+      namesFiles: files != nil && isOfOwnUser, columns: columns ?? []
     ) {
-      guard try fill() else {
+      guard let lines = try next() else {
         try atEnd()
         return nil
       }
       if namesFiles { try client.requireOwnUser() }
-      return batches.removeFirst()
+      return lines
     }
+  }
+
+  /// Whether the selection leaves no line.
+  var isEmpty: Bool { batches.isEmpty }
+
+  /// What the selection has taken and left out so far, for people; `nil` if it takes all.
+  var selectionText: String? { selector.text }
+
+  /// What was not yet said of the lists, a line each, after their end.
+  var notes: String {
+    (formats + [selectionText, skipped.text].compactMap(\.self)).map { "\($0)\n" }.joined()
+  }
+
+  /// - Returns: the next lines; `nil` at the end of the last list.
+  mutating func next() throws -> ListLines? {
+    try fill() ? batches.removeFirst() : nil
   }
 
   /// Reads on until there is a batch.
@@ -189,14 +211,29 @@ struct ListSubmission: ~Copyable {
   /// - Returns: `false` at the end of the last list.
   private mutating func fill() throws -> Bool {
     while batches.isEmpty {
+      if selector.isComplete {
+        endList()
+        places = []
+      }
       if list == nil {
-        guard let place = places.popFirst() else { return false }
+        guard let place = places.popFirst() else {
+          batches = selector.finish()
+          return !batches.isEmpty
+        }
         list = try open(place.place, place.position)
       }
-      if let more = try list?.next() { batches = more } else { try endList() }
+      if let more = try list?.next() {
+        batches = more.flatMap { selector.take($0) }
+      } else {
+        endList()
+      }
       if !isFormatNoted, let text = list?.formatDescription {
         formats.append(text)
         isFormatNoted = true
+      }
+      if columns == nil, let found = list?.columnNames {
+        columns = found
+        format = format.following(found)
       }
       if list?.namesFiles == true { namesFiles = true }
       if namesFiles { try checkKeep() }
@@ -217,7 +254,7 @@ struct ListSubmission: ~Copyable {
         + "without --keep original and --decode lazy, which leave nothing else of them")
   }
 
-  private mutating func endList() throws {
+  private mutating func endList() {
     if let files = list as? FileList { skipped = skipped + files.skipped }
     list = nil
     isFormatNoted = false
@@ -231,6 +268,10 @@ struct ListSubmission: ~Copyable {
     case (_, .file(let path), _):
       try ListFile(
         path: path, as: format, list: position, paths: files.map { _ in LocalPaths(inList: path) })
+    case (_, .pictures(let paths), _) where format.columns != .none:
+      throw UsageError(
+        "\(command.name): \(paths.joined(separator: ", ")): a picture has no columns; \(ListFormat.columns.flag) is for "
+          + "tables and JSON")
     case (_, .pictures(let paths), _):
       FileList(paths, isRecursive: files?.isRecursive ?? false, output: files?.output)
     case (_, .url(let url), let fetch?):
@@ -288,10 +329,13 @@ protocol ListSource: AnyObject {
   var namesFiles: Bool { get }
   /// What the list is taken for, with its name; `nil` for one URL a line, and before its beginning was read.
   var formatDescription: String? { get }
+  /// The columns that stay with its lines; `nil` before its beginning was read.
+  var columnNames: [String]? { get }
 }
 
 extension ListSource {
   var formatDescription: String? { nil }
+  var columnNames: [String]? { [] }
 }
 
 /// Reads a list of any format but that of Lorem Picsum.
@@ -317,6 +361,8 @@ package final class ListFile: ListSource {
   var namesFiles: Bool { reader.namesFiles }
 
   var formatDescription: String? { reader.formatDescription.map { "\(input.name): \($0)" } }
+
+  var columnNames: [String]? { reader.columnNames }
 
   /// Opens the list.
   ///
@@ -404,7 +450,7 @@ final class PicsumList: ListSource {
     previous = pictures
     var batcher = SubmissionBatcher()
     let full = pictures.compactMap {
-      batcher.add(ImageURL.shortened(FileURL.withoutVersion($0.downloadURL)))
+      batcher.add(ListLine(ImageURL.shortened(FileURL.withoutVersion($0.downloadURL))))
     }
     return full + [batcher.finish()].compactMap(\.self)
   }

@@ -130,7 +130,7 @@ final class FileList: ListSource {
     guard !hasEnded else { return nil }
     for _ in 0..<Self.partCount {
       if let line = try nextLine() {
-        guard let full = line.flatMap({ batcher.add($0) }) else { continue }
+        guard let full = line.flatMap({ batcher.add(ListLine($0)) }) else { continue }
         return [full]
       }
       hasEnded = true

@@ -4,6 +4,7 @@ import ImgClient
 import ImgModel
 import ImgSettings
 package import ImgSystem
+import Synchronization
 
 /// A buffered output stream, such as standard output or standard error.
 ///
@@ -42,10 +43,15 @@ package final class Output {
 
   /// The line that ``write(json:)`` writes.
   static func json(of value: some Encodable) throws -> String {
+    try json(ofObject: JSONObject(["schema": jsonSchema], beside: value))
+  }
+
+  /// The same without ``jsonSchema``.
+  static func json(ofObject value: some Encodable) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.userInfo[.isForPeople] = true
-    let json = try encoder.encode(JSONObject(["schema": jsonSchema], beside: value))
+    let json = try encoder.encode(value)
     return String(decoding: json, as: UTF8.self).escapedForTerminals + "\n"
   }
 
@@ -275,6 +281,93 @@ struct RequestedURL: Encodable {
   }
 }
 
+/// What a line has in the columns of its job: an object with a member for each, `null` for one that the line does not have.
+struct ColumnValues: Encodable {
+  private let names: [String]
+  private let values: [JSONNode]
+
+  /// - Parameter names: those of the columns of the job.
+  /// - Returns: `nil` for a job without columns.
+  init?(of line: ListLine, in names: [String]) {
+    guard !names.isEmpty else { return nil }
+    self.names = names
+    let json = Array(line.columns.json.utf8)
+    values = (try? JSONDecoder().decode([JSONNode].self, from: Data(json))) ?? []
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: JSONNode.Key.self)
+    for (index, name) in names.enumerated() {
+      let value = values.indices.contains(index) ? values[index] : .null
+      try container.encode(value, forKey: JSONNode.Key(stringValue: name))
+    }
+  }
+
+  /// Each value as a cell of a table: a text as it is, nothing for `null`, any other value as JSON.
+  var cells: [String] {
+    names.indices.map { values.indices.contains($0) ? values[$0].cell : "" }
+  }
+}
+
+/// A value of JSON of any shape.
+private enum JSONNode: Codable {
+  case null
+  case bool(Bool)
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case list([JSONNode])
+  case object([String: JSONNode])
+
+  struct Key: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    self =
+      if let text = try? container.decode(String.self) {
+        .text(text)
+      } else if container.decodeNil() {
+        .null
+      } else if let bool = try? container.decode(Bool.self) {
+        .bool(bool)
+      } else if let integer = try? container.decode(Int64.self) {
+        .integer(integer)
+      } else if let real = try? container.decode(Double.self) {
+        .real(real)
+      } else if let list = try? container.decode([JSONNode].self) {
+        .list(list)
+      } else {
+        .object(try container.decode([String: JSONNode].self))
+      }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .bool(let bool): try container.encode(bool)
+    case .integer(let integer): try container.encode(integer)
+    case .real(let real): try container.encode(real)
+    case .text(let text): try container.encode(text)
+    case .list(let list): try container.encode(list)
+    case .object(let object): try container.encode(object)
+    }
+  }
+
+  var cell: String {
+    switch self {
+    case .null: ""
+    case .text(let text): text
+    default: (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+  }
+}
+
 /// The terminal of a command.
 extension Output {
   /// The columns of the terminal that standard output is; `nil` if it is none.
@@ -288,4 +381,68 @@ extension Output {
 
   /// Whether standard input is a terminal, so that a person has to type it.
   static var isInputTyped: Bool { Terminal.isTerminal(0) }
+}
+
+/// Lets a signal end a command only between its steps.
+final class SignalGate: Sendable {
+  private let isClosed = Mutex(false)
+
+  /// Takes a step.
+  func pass(_ step: () throws -> Void) throws {
+    try isClosed.withLock { isClosed in
+      // The signal ends the process: nothing more is done.
+      while isClosed { pause() }
+      try step()
+    }
+  }
+
+  /// Ends the command with an action, after the step that it is at.
+  func close(_ action: () -> Void) {
+    isClosed.withLock { isClosed in
+      action()
+      isClosed = true
+    }
+  }
+}
+
+/// Says at Ctrl-C whether the list that a command submits has become a job.
+struct SubmissionNotice {
+  private final class Text: Sendable {
+    private let text: Mutex<String?>
+
+    init(_ text: String?) {
+      self.text = Mutex(text)
+    }
+
+    func set(_ text: String?) { self.text.withLock { $0 = text } }
+
+    func write() {
+      guard let text = text.withLock(\.self) else { return }
+      try? Output(descriptor: 2, capacity: 0).write(text)
+    }
+  }
+
+  private let text: Text
+  private let gate: SignalGate
+  private let watch: TerminationWatch
+
+  /// Make one before any other thread starts, see ``Termination/prepare(for:_:)``.
+  ///
+  /// - Parameter text: what is said from now on, with a line feed; `nil` for nothing.
+  init(_ text: String?) throws {
+    let (shared, gate) = (Text(text), SignalGate())
+    watch = try Termination.prepare(for: [SIGINT]) {
+      gate.close { shared.write() }
+    }
+    self.text = shared
+    self.gate = gate
+  }
+
+  /// What was said before is not true any more: it is not said once this returns.
+  func change(to text: String?) throws {
+    try gate.pass { self.text.set(text) }
+  }
+
+  /// Leaves Ctrl-C to what follows.
+  func stop() { watch.stop() }
 }

@@ -76,10 +76,7 @@ final class JobQueries {
         of: request.job, from: request.from, limit: ResultsPage.maximumCount,
         isFailedOnly: request.isFailedOnly)
       let missing: Outcome? = status.state == .cancelled ? .cancelled : nil
-      let entries = page.entries.map {
-        LineResult(
-          index: $0.index, place: $0.place, url: $0.url, outcome: $0.outcome ?? missing)
-      }
+      let entries = page.entries.map { $0.with($0.outcome ?? missing) }
       return .results(id, ResultsPage(fitting: entries, next: page.next))
     }
   }
@@ -160,12 +157,14 @@ extension JobsPage {
 }
 
 extension ResultsPage {
-  /// As many of the entries as fit a frame, whatever their lines are.
+  /// As many of the entries as fit a frame, whatever their lines are. There is one at least.
   init(fitting entries: [LineResult], next: Int?) {
     var byteCount = 0
     let fitting = entries.prefix { entry in
-      byteCount += entry.url.utf8.count + Failure.maximumDetailByteCount
-      return byteCount <= Self.maximumByteCount
+      let isFirst = byteCount == 0
+      byteCount +=
+        entry.url.utf8.count + entry.line.columns.json.utf8.count + Failure.maximumDetailByteCount
+      return isFirst || byteCount <= Self.maximumByteCount
     }
     let isCut = fitting.count < entries.count
     self.init(entries: Array(fitting), next: isCut ? entries[fitting.count].index : next)

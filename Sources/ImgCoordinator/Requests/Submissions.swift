@@ -48,7 +48,7 @@ final class Submissions {
     let record = JobRecord(
       id: job, name: submission.name, options: submission.options, order: submission.order,
       pinPolicy: submission.pinPolicy, namesFiles: submission.namesFiles,
-      counts: JobCounts(localFiles: 0), submittedAt: .now)
+      columns: submission.columns, counts: JobCounts(localFiles: 0), submittedAt: .now)
     submit(.createJob(record), of: client)
   }
 

@@ -1,3 +1,4 @@
+import CZlib
 import ImgModel
 
 /// The chunks of a PNG file (PNG Specification, third edition, section 5).
@@ -290,5 +291,30 @@ enum PNGRawProfile {
       high = high == nil ? value : nil
     }
     return bytes.count == count ? bytes : nil
+  }
+}
+
+/// Decompresses zlib data (RFC 1950), as PNG chunks hold it.
+package enum ZlibData {
+  /// - Returns: what comes out up to the first error, at most `maximumByteCount` bytes; `nil` when
+  ///   that is nothing.
+  package static func inflated(_ data: ArraySlice<UInt8>, upTo maximumByteCount: Int) -> [UInt8]? {
+    let inflated = unsafe Inflation.output(of: data, upTo: maximumByteCount) { stream in
+      unsafe img_inflate_init_zlib(stream)
+    }
+    return inflated?.isEmpty == false ? inflated : nil
+  }
+}
+
+/// The checksum of a PNG chunk (PNG Specification, third edition, section 5.5).
+package struct CRC32 {
+  package private(set) var value: UInt32 = 0
+
+  package init() {}
+
+  package mutating func add(_ bytes: Span<UInt8>) {
+    value = unsafe bytes.withUnsafeBufferPointer { buffer in
+      UInt32(truncatingIfNeeded: unsafe crc32_z(UInt(value), buffer.baseAddress, buffer.count))
+    }
   }
 }

@@ -138,6 +138,14 @@ package struct JSONValue {
     }
   }
 
+  /// The JSON of the values at several places; `nil` where there is none, or `null`.
+  ///
+  /// - Parameter paths: see ``text(at:)``.
+  package func values(at paths: [[String]]) -> [[UInt8]?] {
+    let values = try? read { reader throws(FieldError) in try reader.values(at: paths) }
+    return values ?? Array(repeating: nil, count: paths.count)
+  }
+
   private func read<Result>(
     _ body: (inout JSONReader) throws(FieldError) -> Result
   ) throws(FieldError) -> Result {

@@ -393,6 +393,30 @@ struct JSONReader {
     return true
   }
 
+  /// The JSON of the values at several places in the value at the position, see ``find(_:)``; `nil` where there is none,
+  /// or `null`.
+  mutating func values(at paths: [[String]]) throws(FieldError) -> [[UInt8]?] {
+    let start = position
+    let members = next == UInt8(ascii: "{") ? try members().members : []
+    var values: [[UInt8]?] = []
+    for path in paths {
+      position = start
+      var rest = path[...]
+      if let member = members.first(where: { $0.name == path.first }) {
+        position = member.value.lowerBound
+        rest.removeFirst()
+      }
+      guard try find(Array(rest)), next != UInt8(ascii: "n") else {
+        values.append(nil)
+        continue
+      }
+      let valueStart = position
+      try skipValue()
+      values.append(json(since: valueStart))
+    }
+    return values
+  }
+
   private mutating func findElement(_ index: Int) throws(FieldError) -> Bool {
     try beginArray()
     var count = 0

@@ -408,10 +408,10 @@ extension JournalTables {
       return true
     }
     var page = ResultPage()
-    var lines = CurrentChunk(job)
+    var lines = CurrentChunk(job, includesColumns: true)
     for position in index..<end {
       let line = try lines.line(position, in: self, transaction)
-      page.entries.append(ResultPage.Entry(position, line, outcomes[position]))
+      page.entries.append(LineResult(index: position, line ?? .lost, outcomes[position]))
     }
     page.next = end < job.counts.total ? end : nil
     return page
@@ -421,7 +421,7 @@ extension JournalTables {
     of job: JobRecord, from index: Int, limit: Int, _ transaction: borrowing Transaction
   ) throws(StoreError) -> ResultPage {
     var page = ResultPage()
-    var lines = CurrentChunk(job)
+    var lines = CurrentChunk(job, includesColumns: true)
     var examinedCount = 0
     try scanOutcomes(of: job.id, from: index, transaction) {
       found, record throws(StoreError) in
@@ -435,7 +435,7 @@ extension JournalTables {
       {
         let outcome = try OutcomeRecord.decode(record)
         let line = try lines.line(found, in: self, transaction)
-        page.entries.append(ResultPage.Entry(found, line, outcome))
+        page.entries.append(LineResult(index: found, line ?? .lost, outcome))
       }
       return true
     }
@@ -459,26 +459,15 @@ package struct URLPage: Hashable, Sendable {
 
 /// Lines of a job with their outcomes.
 package struct ResultPage: Hashable, Sendable {
-  package struct Entry: Hashable, Sendable {
-    package let index: Int
-    /// `nil` if it is not known.
-    package let place: LinePlace?
-    /// The line as submitted; empty if the list is damaged.
-    package let url: String
-    /// `nil` if there is none yet, if the job was cancelled before, or if a retry has reopened the
-    /// failure.
-    package let outcome: Outcome?
-
-    init(_ index: Int, _ line: LineChunk.Line?, _ outcome: Outcome?) {
-      self.index = index
-      place = line?.place
-      url = line?.text ?? ""
-      self.outcome = outcome
-    }
-  }
-
-  package var entries: [Entry] = []
+  /// A line whose list is damaged has an empty text. The outcome is `nil` if there is none yet, if the job was cancelled
+  /// before, or if a retry has reopened the failure.
+  package var entries: [LineResult] = []
   /// The index of the next page; `nil` at the end of the list. A page may be empty without being
   /// the last one.
   package var next: Int?
+}
+
+extension ListLine {
+  /// A line whose list is damaged.
+  fileprivate static let lost = ListLine("")
 }

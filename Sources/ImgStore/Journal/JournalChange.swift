@@ -125,6 +125,10 @@ struct JournalChange {
     _ lines: ListLines, to id: JobID, _ transaction: borrowing Transaction
   ) throws(StoreError) {
     guard let job = try draft(of: id, transaction), job.record.state == .submitting else { return }
+    if !lines.columns.isEmpty {
+      let key = ColumnRun.key(id, index: job.record.counts.total)
+      try transaction.put(ColumnRun.encode(lines.columns, for: key), for: key, in: tables.lines)
+    }
     var rest = lines.texts.indices
     while !rest.isEmpty {
       let total = job.record.counts.total
@@ -235,7 +239,7 @@ struct JournalChange {
 struct JournalTables: Sendable {
   /// Job → ``StoredJob``.
   let jobs: Database
-  /// Job and first index → ``LineChunk``.
+  /// Job and first index → ``LineChunk``, and ``ColumnRun`` behind them.
   let lines: Database
   /// Job and index → ``OutcomeRecord``.
   let outcomes: Database
@@ -341,12 +345,29 @@ struct JournalTables: Sendable {
   /// The lines of the chunk at `start`; `nil` if it is damaged or missing.
   func chunk(
     of id: JobID, from start: Int, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> [LineChunk.Line]? {
+  ) throws(StoreError) -> [ListLine]? {
     let key = JournalKey.line(id, index: start)
     let lines = try transaction.withValue(of: key, in: lines) { record in
       try? LineChunk.lines(in: record, for: key.span)
     }
     return lines ?? nil
+  }
+
+  /// What a line and others around it have in columns.
+  ///
+  /// - Returns: the index of the first of these lines, and the columns of each; none if they are damaged or missing.
+  func columns(
+    of id: JobID, around index: Int, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> (start: Int, lines: [LineColumns]) {
+    var found: (start: Int, lines: [LineColumns]) = (index, [])
+    let end = ColumnRun.key(id, index: index + 1)
+    try transaction.scanBackwards(lines, before: end) { key, record in
+      if let start = ColumnRun.start(in: key, of: id) {
+        found = (start, ColumnRun.columns(in: record, for: key) ?? [])
+      }
+      return false
+    }
+    return found
   }
 
   /// One line of a list; `nil` if the list is damaged.

@@ -49,6 +49,9 @@ package struct JournalExtract {
           let rank = OutcomeRecord.rank(of: record.span)
         else { return }
         jobs[id, default: FoundJob()].addOutcome(of: index, place, rank: rank)
+      case .columns:
+        guard let start = ColumnRun.start(in: key.span, of: id) else { return }
+        jobs[id, default: FoundJob()].addColumns(from: start, place)
       case .job, .lines, .placedLines, .lastJob, .headers:
         break
       }
@@ -65,27 +68,41 @@ package struct JournalExtract {
   /// A job without its headers; `nil` if its record is lost.
   package func job(_ id: JobID) -> JobRecord? { jobs[id]?.record }
 
-  /// Calls `body` with each line of a job, in order, with its valid outcome. The URL is `nil` if
+  /// Calls `body` with each line of a job, in order, with its valid outcome. The line is `nil` if
   /// the list is lost.
   package func forEachLine(
-    of id: JobID,
-    _ body: (_ index: Int, _ place: LinePlace?, _ url: String?, Outcome?) throws -> Void
+    of id: JobID, _ body: (_ index: Int, ListLine?, Outcome?) throws -> Void
   ) throws {
     guard let job = jobs[id] else { return }
-    var lines: [LineChunk.Line] = []
+    var lines: [ListLine] = []
+    var columns: (start: Int, lines: [LineColumns]) = (0, [])
     for index in 0..<job.lineCount(readingLast: { self.lines(at: $0, of: id, from: $1) }) {
       let start = LineChunk.start(of: index)
       if index == start {
         lines = job.chunks[start].map { self.lines(at: $0, of: id, from: start) } ?? []
       }
+      if let place = job.columns[index] {
+        columns = (index, self.columns(at: place, of: id, from: index))
+      }
+      let ofLine = columns.lines.dropFirst(index - columns.start).first ?? .none
       let line = index - start < lines.count ? lines[index - start] : nil
-      try body(index, line?.place, line?.text, outcome(of: index, job, id))
+      try body(
+        index, line.map { ListLine($0.text, at: $0.place, columns: ofLine) },
+        outcome(of: index, job, id))
     }
+  }
+
+  private func columns(
+    at place: PageScan.Place, of id: JobID, from start: Int
+  ) -> [LineColumns] {
+    let key = ColumnRun.key(id, index: start)
+    let record = scan.bytes(at: place)
+    return ColumnRun.columns(in: record.span, for: key.span) ?? []
   }
 
   private func lines(
     at place: PageScan.Place, of id: JobID, from start: Int
-  ) -> [LineChunk.Line] {
+  ) -> [ListLine] {
     let key = JournalKey.line(id, index: start)
     let record = scan.bytes(at: place)
     return (try? LineChunk.lines(in: record.span, for: key.span)) ?? []
@@ -109,6 +126,8 @@ private struct FoundJob {
   private(set) var record: JobRecord?
   /// The chunks by their first index.
   private(set) var chunks: [Int: PageScan.Place] = [:]
+  /// The columns by the index of their first line.
+  private(set) var columns: [Int: PageScan.Place] = [:]
   private(set) var outcomes: [Int: (place: PageScan.Place, rank: Int)] = [:]
 
   mutating func add(_ found: JobRecord) {
@@ -120,6 +139,8 @@ private struct FoundJob {
   mutating func addLines(from index: Int, _ place: PageScan.Place) {
     if chunks[index]?.byteCount ?? 0 < place.byteCount { chunks[index] = place }
   }
+
+  mutating func addColumns(from index: Int, _ place: PageScan.Place) { columns[index] = place }
 
   mutating func addOutcome(of index: Int, _ place: PageScan.Place, rank: Int) {
     if outcomes[index]?.rank ?? -1 < rank { outcomes[index] = (place, rank) }
@@ -133,7 +154,7 @@ private struct FoundJob {
   }
 
   /// The number of lines in the record, or of the chunks and outcomes.
-  func lineCount(readingLast lines: (PageScan.Place, Int) -> [LineChunk.Line]) -> Int {
+  func lineCount(readingLast lines: (PageScan.Place, Int) -> [ListLine]) -> Int {
     if let total = record?.counts.total, total > 0 { return total }
     let last = chunks.keys.max().flatMap { start in chunks[start].map { (start, $0) } }
     let listed = last.map { $0.0 + lines($0.1, $0.0).count } ?? 0

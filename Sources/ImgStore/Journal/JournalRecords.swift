@@ -23,6 +23,7 @@ enum JournalRecord {
     case lastJob = 6
     case headers = 7
     case placedLines = 8
+    case columns = 9
   }
 
   /// Checksum and layout.
@@ -253,7 +254,7 @@ enum OutcomeRecord {
   static func isIntact(_ record: Span<UInt8>, for key: Span<UInt8>) -> Bool {
     switch JournalRecord.layout(of: record, for: key) {
     case .done, .failed, .cancelled: true
-    case .lines, .placedLines, .job, .lastJob, .headers, nil: false
+    case .lines, .placedLines, .columns, .job, .lastJob, .headers, nil: false
     }
   }
 

@@ -1,4 +1,4 @@
-import ImgModel
+@_spi(Coding) import ImgModel
 
 /// Up to 256 consecutive lines of a list in one record, so that long lists are written and read
 /// efficiently.
@@ -10,13 +10,6 @@ import ImgModel
 /// position of the list and 1 in 4 bytes, or 0 for the only one, and the number in the list in 8 bytes, or 0 for a
 /// line in no list, both little-endian. Chunks of earlier releases have the layout `lines` and no marks.
 enum LineChunk {
-  /// A line of a list.
-  struct Line: Hashable {
-    let text: String
-    /// `nil` if it is not known.
-    let place: LinePlace?
-  }
-
   /// No line is as long.
   private static let placeMark = UInt16.max
   static let markByteCount = 14
@@ -85,12 +78,12 @@ enum LineChunk {
   /// - Throws: ``StoreError/Reason/damaged`` if the record is damaged.
   static func lines(
     in record: Span<UInt8>, for key: Span<UInt8>
-  ) throws(StoreError) -> [Line] {
+  ) throws(StoreError) -> [ListLine] {
     try verify(record, for: key)
-    var lines: [Line] = []
+    var lines: [ListLine] = []
     var position = Position()
     while let range = try position.next(in: record) {
-      lines.append(Line(text: record.text(in: range), place: position.place))
+      lines.append(ListLine(record.text(in: range), at: position.place))
     }
     return lines
   }
@@ -153,26 +146,91 @@ enum LineChunk {
   }
 }
 
+/// What consecutive lines have in columns, in one record: those of a part of the list as it was submitted.
+///
+/// Its key is that of a line behind all lines, in their table: the removal of a job takes both. Behind the head, see
+/// ``JournalRecord``, each line has the length of its JSON in 4 bytes, little-endian, and the JSON, see ``LineColumns``.
+enum ColumnRun {
+  /// No job has as many lines.
+  private static let firstIndex = 1 << 62
+
+  static func key(_ id: JobID, index: Int) -> [UInt8] {
+    JournalKey.line(id, index: firstIndex + index)
+  }
+
+  /// The index of the first line of a record; `nil` for the key of another job, or of lines.
+  static func start(in key: Span<UInt8>, of id: JobID) -> Int? {
+    guard let index = try? JournalKey.index(in: key, of: id), index >= firstIndex else {
+      return nil
+    }
+    return index - firstIndex
+  }
+
+  static func encode(_ columns: [LineColumns], for key: [UInt8]) -> [UInt8] {
+    var body = [JournalRecord.Layout.columns.rawValue]
+    for line in columns {
+      body.append(littleEndian: UInt32(line.json.utf8.count))
+      body.append(contentsOf: line.json.utf8)
+    }
+    return JournalRecord.encode(body, for: key)
+  }
+
+  /// - Returns: `nil` if the record is damaged.
+  static func columns(in record: Span<UInt8>, for key: Span<UInt8>) -> [LineColumns]? {
+    guard JournalRecord.layout(of: record, for: key) == .columns else { return nil }
+    var columns: [LineColumns] = []
+    var offset = JournalRecord.headByteCount
+    while offset + MemoryLayout<UInt32>.size <= record.count {
+      let start = offset + MemoryLayout<UInt32>.size
+      let end = start + Int(record.littleEndian(at: offset, as: UInt32.self))
+      guard end <= record.count, let line = try? LineColumns(coded: record.text(in: start..<end))
+      else { return nil }
+      columns.append(line)
+      offset = end
+    }
+    return columns
+  }
+}
+
 /// The last chunk that was read, because lines are mostly read in order.
 struct CurrentChunk {
   private let job: JobID
+  private let hasColumns: Bool
   private var start = -1
   /// Empty if the chunk is damaged.
-  private var lines: [LineChunk.Line] = []
+  private var lines: [ListLine] = []
+  /// The columns that were read last, of the lines from an index on; none if they are damaged.
+  private var columns: (start: Int, lines: [LineColumns]) = (0, [])
 
-  init(_ job: JobRecord) {
+  /// - Parameter includesColumns: whether lines come with what they have in columns.
+  init(_ job: JobRecord, includesColumns: Bool = false) {
     self.job = job.id
+    hasColumns = includesColumns && !job.columns.isEmpty
   }
 
   /// `nil` if the list is damaged.
   mutating func line(
     _ index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
-  ) throws(StoreError) -> LineChunk.Line? {
+  ) throws(StoreError) -> ListLine? {
     let wanted = LineChunk.start(of: index)
     if wanted != start {
       lines = try tables.chunk(of: job, from: wanted, transaction) ?? []
       start = wanted
     }
-    return index - start < lines.count ? lines[index - start] : nil
+    guard index - start < lines.count else { return nil }
+    let line = lines[index - start]
+    guard hasColumns else { return line }
+    let columns = try columns(of: index, in: tables, transaction)
+    return ListLine(line.text, at: line.place, columns: columns)
+  }
+
+  private mutating func columns(
+    of index: Int, in tables: JournalTables, _ transaction: borrowing Transaction
+  ) throws(StoreError) -> LineColumns {
+    if !columns.lines.indices.contains(index - columns.start) {
+      columns = try tables.columns(of: job, around: index, transaction)
+    }
+    let offset = index - columns.start
+    return columns.lines.indices.contains(offset) ? columns.lines[offset] : .none
   }
 }

@@ -244,25 +244,32 @@ package struct Submission: Hashable, Sendable, Fielded {
   package let pinPolicy: PinPolicy
   /// Whether its lines may name files that the client reads, see ``ImageURL/isReadByCommand``.
   package let namesFiles: Bool
+  /// The names of the columns that its lines have, see ``LineColumns``.
+  package let columns: [String]
 
-  /// The maximum number of lines in one frame, and the maximum size of their text. JSON may need six bytes
+  /// The maximum number of lines in one frame, and the maximum size of their text and columns. JSON may need six bytes
   /// for one.
   package static let maximumLineCount = 1_000
   package static let maximumByteCount = 128 << 10
 
   package init(
     name: String?, options: RequestOptions, order: LineOrder,
-    pinPolicy: PinPolicy = .none, namesFiles: Bool = false
+    pinPolicy: PinPolicy = .none, namesFiles: Bool = false, columns: [String] = []
   ) {
     self.name = name
     self.options = options
     self.order = order
     self.pinPolicy = pinPolicy
     self.namesFiles = namesFiles
+    self.columns = columns
   }
 
-  /// Reads and validates: a job does not bypass the store.
+  /// Reads and validates: a job does not bypass the store, and its columns are not too many.
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+    columns = try f.field("columns", value?.columns, default: [])
+    guard columns.count <= LineColumns.maximumCount,
+      columns.reduce(0, { $0 + $1.utf8.count }) <= LineColumns.maximumNameByteCount
+    else { throw f.invalid("columns", "too many") }
     name = try f.optional("name", value?.name)
     namesFiles = try f.field("names_files", value?.namesFiles, default: false)
     options = try f.field("options", value?.options)
