@@ -266,7 +266,7 @@ final class Coordinator {
       log.note("thumbnails cannot be stored: \(error.reason)")
     case .storeErrorEnded(let error):
       log.note("thumbnails are stored again; \(error.servedCount) were served meanwhile")
-    case .networkChanged(let news): log.note(news)
+    case .networkChanged(let news), .hostChanged(let news): log.note(news)
     case .recreateStore(let reason): removeStore(because: reason)
     case .drained: lifecycle.leave()
     case .noWorkers(let reason): fail(because: "no worker can be kept alive: \(reason)")

@@ -290,6 +290,8 @@ package enum NetworkSign: String, CaseIterable, Sendable, FieldValue {
   /// The resolver said that there is no such name, the host refused the connection, or the host that had answered
   /// last still does.
   case answered
+  /// The host was connected to, and nothing came from it or from any other host since, or for a while.
+  case noData = "no_data"
   /// A web page came where a picture was expected.
   case page
   /// The certificate that came is another host's, or of an issuer that is not known here.

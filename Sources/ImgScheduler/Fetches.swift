@@ -386,7 +386,7 @@ package struct Fetches {
   /// - Parameter rate: bytes a second; `nil` if nothing was answered.
   /// - Returns: whether the source is tried again.
   mutating func repeatAfterTimeout(
-    _ id: TransferID, rate: Double?, begunAt: Instant, at now: Instant
+    _ id: TransferID, because failure: Failure, rate: Double?, begunAt: Instant, at now: Instant
   ) -> Bool {
     guard let transfer = transfers[id], transfer.holdsSlot, transfer.refusal == nil else {
       return false
@@ -396,7 +396,7 @@ package struct Fetches {
     guard queue.timedOut(timeout, at: now), sources.takeRepeat(of: transfer.source) else {
       return false
     }
-    repeatAttempt(id, at: now)
+    repeatAttempt(id, because: failure, at: now)
     return true
   }
 
@@ -404,19 +404,21 @@ package struct Fetches {
   /// attempt less, but not for ever.
   ///
   /// - Returns: whether the source is tried again.
-  mutating func repeatUnconnected(_ id: TransferID, at now: Instant) -> Bool {
+  mutating func repeatUnconnected(
+    _ id: TransferID, because failure: Failure, at now: Instant
+  ) -> Bool {
     guard let transfer = transfers[id], queue.hasAnswered(transfer.host),
       sources.takeRepeat(of: transfer.source)
     else { return false }
-    repeatAttempt(id, at: now)
+    repeatAttempt(id, because: failure, at: now)
     return true
   }
 
   /// A failure was not that of its URL: its source waits with the others of the host, without an attempt less. So many
   /// probes in a row that fail end the wait of all, see ``HostHealth/tripMaximum``.
-  mutating func repeatAttempt(_ id: TransferID, at now: Instant) {
+  mutating func repeatAttempt(_ id: TransferID, because failure: Failure, at now: Instant) {
     guard let source = transfers[id]?.source else { preconditionFailure("\(id) is over") }
-    sources.repeatAttempt(of: source, at: now)
+    sources.repeatAttempt(of: source, because: failure, at: now)
     transfers.setVerdict(.retried, id)
     stopJoining(id)
   }

@@ -43,6 +43,8 @@ package enum Effect: Hashable, Sendable {
 
   /// An outage of the network of this machine has begun or ended, or was waited for long enough; for people.
   case networkChanged(news: String)
+  /// A host is given up, or answers again; for people.
+  case hostChanged(news: String)
 
   /// Workers crash on the store: remove it, so that the next writer creates it. The reason is for
   /// people.

@@ -58,6 +58,7 @@ extension Scheduler {
       updateGate(of: route)
     }
     reportSlowLine()
+    effects += fetches.queue.news.take().map { .hostChanged(news: $0) }
   }
 
   /// Says when the line of this machine is found to be slow, and when it is not any more.
@@ -102,7 +103,7 @@ extension Scheduler {
 
   private func news(of outage: NetworkHealth.Outage, by route: NetworkRoute) -> String {
     switch outage.kind {
-    case .offline:
+    case .offline, .noData:
       "offline, jobs wait: "
         + (cause(of: outage, by: route) ?? "no host can be resolved or connected to")
     case .captive: "jobs wait: \(Self.loginWords(outage))"
@@ -115,8 +116,12 @@ extension Scheduler {
       : "many hosts answer with web pages; the network may want a login first"
   }
 
-  /// What is known of an outage: what the proxy has failed with, or that the hosts are asked without it.
+  /// What is known of an outage: what the proxy has failed with, that the hosts are asked without it, or that they
+  /// can be connected to.
   func cause(of outage: NetworkHealth.Outage, by route: NetworkRoute) -> String? {
+    guard outage.kind != .noData else {
+      return "connections come about, but nothing arrives from any host"
+    }
     guard outage.kind == .offline, outage.detail == nil, route == .direct, hasDirectHosts else {
       return outage.detail
     }
@@ -133,6 +138,41 @@ extension Scheduler {
       effects.append(.send(.dropConnections, to: worker))
     }
     updateGate(of: route)
+  }
+
+  /// What the failure of a transfer shows of the network.
+  func evidence(
+    of failure: Failure, _ sign: NetworkSign?, in transfer: LeasedTransfer
+  ) -> NetworkEvidence {
+    let evidence = NetworkEvidence(failure, sign)
+    return evidence != .noData || isSilenceOfNetwork(transfer) ? evidence : .none
+  }
+
+  /// Whether a transfer from which nothing came may show that the network delivers nothing. Another host has to show
+  /// it, too. At the end of a list only hosts may be left that are silent themselves: so nothing has come from others
+  /// since it began, or its host has answered before, or other hosts are asked next.
+  private func isSilenceOfNetwork(_ transfer: LeasedTransfer) -> Bool {
+    let host = fetches.queue.host(transfer.host)
+    guard host?.health.failureCount == 0, !isDataArriving else { return false }
+    let others = fetches.queue.hosts.values.filter {
+      $0.name != transfer.host && $0.health.failureCount == 0
+        && ($0.urlCount > 0 || $0.underWay > 0)
+    }
+    let lastDataAt = networks[fetches.queue.route(to: transfer.host)].lastDataAt
+    let isFirst = lastDataAt.map { $0 <= transfer.startedAt } ?? true
+    return !others.isEmpty
+      && (isFirst || host?.health.hasAnswered == true || others.contains { $0.underWay == 0 })
+  }
+
+  /// A transfer from which nothing arrives is known to be slow by then, see `TransferPace` in ImgWorkerMachine.
+  private static let longestTimeToTurnSlow = Duration.seconds(2)
+
+  /// Whether something arrives of any transfer, as far as workers tell.
+  private var isDataArriving: Bool {
+    fetches.transfers.all.contains { id, transfer in
+      transfer.holdsSlot && now.instant - transfer.startedAt >= Self.longestTimeToTurnSlow
+        && !fetches.queue.isSlow(id)
+    }
   }
 
   /// Takes in what the failure of a transfer shows of the network.
@@ -189,10 +229,10 @@ extension Scheduler {
     let route = fetches.queue.route(to: host)
     let outage = networks[route].outage
     let reason =
-      switch (outage, outage?.kind) {
-      case (let outage?, .offline) where outage.detail == nil:
+      switch outage {
+      case let outage? where outage.kind == .captive: " (\(Self.loginWords(outage)))"
+      case let outage? where outage.detail == nil:
         " (offline: \(cause(of: outage, by: route) ?? "no host can be resolved or connected to"))"
-      case (let outage?, .captive): " (\(Self.loginWords(outage)))"
       default: ""
       }
     return Failure(

@@ -324,7 +324,7 @@ extension Scheduler {
     if let verdict = transfer.verdict { return verdict }
     // Its other leases permit the redirect: how the transfer ends for them tells of its host's health.
     if failure.code == .blockedOrigin, transfer.leases.count > 1 { return .final }
-    let evidence = NetworkEvidence(failure, result.sign)
+    let evidence = self.evidence(of: failure, result.sign, in: transfer)
     // An opt-out, or a redirect that this lease does not permit, is between the origin and this lease: the
     // transfer goes on for the others. It is not tried again by itself.
     let isOfLease = failure.code == .optedOut || failure.code == .blockedOrigin
@@ -335,10 +335,13 @@ extension Scheduler {
       return .held
     }
     let time = max(now.instant - lease.since, .milliseconds(1))
-    if failure.isOfSlowLine(after: time, evidence) {
+    // A line that delivers nothing at all is not slow.
+    if result.sign != .noData, failure.isOfSlowLine(after: time, evidence) {
       let isAnswered = failure.httpStatus != nil || byteCount > 0
       let rate = isAnswered ? Double(byteCount) / (time / .seconds(1)) : nil
-      if fetches.repeatAfterTimeout(id, rate: rate, begunAt: lease.since, at: now.instant) {
+      if fetches.repeatAfterTimeout(
+        id, because: failure, rate: rate, begunAt: lease.since, at: now.instant)
+      {
         return .retried
       }
     }
@@ -351,10 +354,12 @@ extension Scheduler {
     if isOfLease { return .final }
     defer { failWaiting(forDown: transfer.host) }
     if ofHost?.isProbe == true, failure.isRetryable, isForLines(transfer) {
-      fetches.repeatAttempt(id, at: now.instant)
+      fetches.repeatAttempt(id, because: failure, at: now.instant)
       return .retried
     }
-    if ofHost != nil, result.isUnconnected, fetches.repeatUnconnected(id, at: now.instant) {
+    if ofHost != nil, result.isUnconnected,
+      fetches.repeatUnconnected(id, because: failure, at: now.instant)
+    {
       return .retried
     }
     return RetryVerdict(
@@ -391,11 +396,12 @@ extension Scheduler {
   /// concerned.
   private mutating func transferFailedBehind(_ result: FetchResults.Result, by worker: WorkerID) {
     guard let failure = result.failureBehind, let lease = fetches.leases[result.lease],
-      lease.worker == worker, let id = lease.transfer, let host = fetches.transfers[id]?.host
+      lease.worker == worker, let id = lease.transfer, let transfer = fetches.transfers[id]
     else { return }
-    if noteNetwork(failure, NetworkEvidence(failure, result.sign), of: id) { return }
+    let evidence = self.evidence(of: failure, result.sign, in: transfer)
+    if noteNetwork(failure, evidence, of: id) { return }
     noteHealth(of: id, result, failure, begunAt: lease.since)
-    failWaiting(forDown: host)
+    failWaiting(forDown: transfer.host)
   }
 
   /// A transfer's failure counts once, for the host that has given it a slot last.
@@ -414,8 +420,11 @@ extension Scheduler {
   /// Later ones probe it when its cooldown is over.
   private mutating func failWaiting(forDown host: String) {
     if fetches.queue.outage(of: host, at: now.instant) != nil { reviewViewers(heldUpBy: host) }
-    guard fetches.queue.downBecause(host, at: now.instant) != nil else { return }
-    for id in fetches.waiting(for: host) { fetches.sources.noteChange(of: id) }
+    guard let failure = fetches.queue.downBecause(host, at: now.instant) else { return }
+    let waiting = fetches.waiting(for: host)
+    fetches.queue.news.noteGivenUp(
+      host, because: failure, urlCount: waiting.count, at: now.instant)
+    for id in waiting { fetches.sources.noteChange(of: id) }
     effects += fetches.refuseRedirected(to: host, at: now.instant)
   }
 
@@ -471,7 +480,7 @@ extension Failure {
   fileprivate func isOfSlowLine(after time: Duration, _ evidence: NetworkEvidence) -> Bool {
     guard stage == .fetch else { return false }
     return switch code {
-    case .timeout: evidence == .none || evidence == .answer
+    case .timeout: evidence == .none || evidence == .contact
     case .dnsFailure: time >= Self.resolverTimeout
     default: false
     }

@@ -30,7 +30,7 @@ extension Scheduler {
   private func networkWait(by route: NetworkRoute) -> Wait? {
     let network = networks[route]
     guard let outage = network.outage else { return nil }
-    let kind: Wait.Kind = outage.kind == .offline ? .offline : .captive
+    let kind: Wait.Kind = outage.kind == .captive ? .captive : .offline
     let isTrying = outage.trial != nil
     // Looks at all hosts that could start.
     let next =
@@ -68,8 +68,8 @@ extension Scheduler {
     return Wait(.noWorker, detail: failure, until: supervisor.nextStart.map(timeline.wall))
   }
 
-  /// The hosts that URLs wait for, those with most URLs first.
-  package func waitingHosts(at instant: Instant? = nil) -> [Wait] {
+  /// The hosts that URLs wait for, those with most URLs first, and how many others there are.
+  package func waitingHosts(at instant: Instant? = nil) -> (named: [Wait], otherCount: Int) {
     let now = instant ?? now.instant
     let waits = fetches.queue.hosts.compactMap { name, host in
       host.urlCount > 0 ? hostWait(host, name, urls: host.urlCount, at: now) : nil
@@ -77,7 +77,8 @@ extension Scheduler {
     let sorted = waits.sorted { left, right in
       (right.urls ?? 0, left.host ?? "") < (left.urls ?? 0, right.host ?? "")
     }
-    return Array(sorted.prefix(Self.waitingHostMaximum))
+    let named = Array(sorted.prefix(Self.waitingHostMaximum))
+    return (named, sorted.count - named.count)
   }
 
   // MARK: - A job
@@ -131,17 +132,17 @@ extension Scheduler {
     of job: ActiveJob, at now: Instant, network: ByRoute<Wait?>
   ) -> Wait {
     var oldest: (lease: Lease, since: Instant)?
-    var transfers: Set<TransferID> = []
+    var transfers: [TransferID: LeasedTransfer] = [:]
     for lease in fetches.leases.all.values where isOf(job.id, lease) {
       let transfer = lease.transfer.flatMap { fetches.transfers[$0] }
-      if transfer?.holdsSlot == true, let id = lease.transfer { transfers.insert(id) }
+      if let transfer, transfer.holdsSlot, let id = lease.transfer { transfers[id] = transfer }
       let since = fetches.leases.oldestSince(of: transfer?.leases ?? []) ?? lease.since
       if oldest.map({ since < $0.since }) ?? true { oldest = (lease, since) }
     }
     guard let (lease, since) = oldest else { return Wait(.lookingUp) }
     let wait = leaseWait(lease, since: since, at: now, network: network)
-    guard wait.kind == .transferring, let host = wait.host, transfers.count > 1 else { return wait }
-    return wait.explained("\(transfers.count) transfers are running, the first from \(host)")
+    let alike = transfers.values.filter { kind(of: $0) == wait.kind }
+    return wait.explained(by: alike.map(\.host))
   }
 
   /// What a fetch or a decode is at.
@@ -165,15 +166,15 @@ extension Scheduler {
     case .ended, .receiving:
       if isHeld(host?.heldAt, at: now) { return bandwidthWait(transfer.host) }
       if let line = slowLineWait { return line }
-      return Wait(kind(of: transfer, at: host), host: transfer.host, since: begun)
+      return Wait(kind(of: transfer), host: transfer.host, since: begun)
     case .redirected, .refused:
       return host.flatMap { hostWait($0, transfer.host, urls: $0.urlCount, at: now) }
         ?? capacityWait(isResponsive: host?.isResponsive ?? false, at: now)
     }
   }
 
-  private func kind(of transfer: LeasedTransfer, at host: Host?) -> Wait.Kind {
-    let isAskingRobots = host?.robotsProbe == transfer.source
+  private func kind(of transfer: LeasedTransfer) -> Wait.Kind {
+    let isAskingRobots = fetches.queue.host(transfer.host)?.robotsProbe == transfer.source
     return switch transfer.phase {
     case .resolving: .resolving
     case .connecting: .connecting
@@ -371,6 +372,27 @@ extension Scheduler {
       return Wait(.workersBusy)
     }
     return Wait(isResponsive ? .otherJobs : .transfersFull)
+  }
+}
+
+extension Wait {
+  /// What several transfers are at, all at the same.
+  ///
+  /// - Parameter hosts: of the transfers.
+  fileprivate func explained(by hosts: [String]) -> Wait {
+    guard let host else { return self }
+    if kind == .transferring, hosts.count > 1 {
+      return explained("\(hosts.count) transfers are running, the first from \(host)")
+    }
+    let otherCount = Set(hosts).subtracting([host]).count
+    guard otherCount > 0 else { return self }
+    let all = "\(host) and \(otherCount) other host\(otherCount == 1 ? "" : "s")"
+    return switch kind {
+    case .resolving: explained("the addresses of \(all) are being looked up")
+    case .connecting: explained("connections to \(all) are being established")
+    case .awaitingAnswer: explained("\(all) have not answered yet")
+    default: self
+    }
   }
 }
 

@@ -64,6 +64,7 @@ extension WorkerMachine {
   mutating func robotsFetched(_ origin: String, _ answer: RobotsAnswer, _ sign: NetworkSign?) {
     switch answer {
     case .rules(let rules):
+      arrivals.note(at: now.instant)
       if let host = robots.waiting(for: origin).first?.url.host {
         // What was asked for over TLS was answered by its own host.
         report.robotsFetched.append(
@@ -80,7 +81,7 @@ extension WorkerMachine {
         if isDeferred {
           postpone(check, because: failure)
         } else {
-          refuse(check, because: failure, sign: sign)
+          refuse(check, because: failure, sign: self.sign(of: failure, sign, in: check))
         }
       }
     }

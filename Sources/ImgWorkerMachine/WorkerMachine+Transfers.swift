@@ -129,6 +129,7 @@ extension WorkerMachine {
 extension WorkerMachine {
   mutating func transferEnded(_ id: TransferID, _ end: TransferEnd) {
     guard transfers.contains(id) else { return effects.append(.releaseBody(id)) }
+    let end = noteArrival(in: end, of: id)
     switch end.result {
     // The coordinator has heard why, and requeues the leases.
     case .deferred: transfers.end(id).forEach { release($0) }
@@ -299,6 +300,7 @@ extension WorkerMachine {
   /// is sent before, not even for a robots.txt.
   mutating func redirected(_ transfer: TransferID, to url: ImageURL) {
     guard transfers.contains(transfer) else { return }
+    arrivals.note(at: now.instant)
     for lease in transfers[transfer].leases where !permits(url, lease) {
       leaveTransfer(lease)
       refuse(lease, redirectedTo: url)
@@ -399,6 +401,9 @@ extension WorkerMachine {
     for id in transfers.withSlots {
       let measure = measures[id] ?? nothing
       let now = now.instant
+      if let measured = measures[id], transfers.update(id, { $0.pace.takeArrival(measured) }) {
+        arrivals.note(at: now)
+      }
       if let time = transfers.update(id, { $0.pace.takeHeldTime(measure) }) {
         report.held.append(HeldTransfer(id, for: time))
       }
@@ -409,91 +414,5 @@ extension WorkerMachine {
       guard isChanged else { continue }
       if transfers[id].pace.isSlow { report.slow.append(id) } else { report.fast.append(id) }
     }
-  }
-}
-
-/// How much of a transfer has arrived, as the driver measures it.
-package struct TransferMeasure: Hashable, Sendable {
-  /// Bytes of all its responses so far.
-  package let receivedByteCount: Int
-  /// Whether it waits for this machine, and not for its origin.
-  package let isHeldUp: Bool
-  /// For how long the limits of bandwidth have held it so far.
-  package let heldTime: Duration
-  package let phase: TransferPhase
-
-  package init(
-    receivedByteCount: Int, isHeldUp: Bool, heldTime: Duration = .zero,
-    phase: TransferPhase = .receiving
-  ) {
-    self.phase = phase
-    self.receivedByteCount = receivedByteCount
-    self.isHeldUp = isHeldUp
-    self.heldTime = heldTime
-  }
-}
-
-/// Whether a transfer is slow: whether less than a rate has arrived in the last span of time.
-///
-/// The span is short, so that viewers wait for no longer than that. A host is not harmed by the verdict: it
-/// costs its transfers something only where others need their slots.
-struct TransferPace {
-  /// Half a span lies between two measures, so that a verdict comes after one to one and a half.
-  static let span = Duration.milliseconds(500)
-  static let measureInterval = Duration.milliseconds(250)
-  /// Bytes a second, averaged over a span. A picture of 100 KB takes 6 s at this rate.
-  static let leastByteRate = 16_384
-
-  /// The coordinator is told of no shorter time, so that its messages do not follow each piece.
-  static let leastReportedTime = Duration.milliseconds(500)
-
-  private(set) var isSlow = false
-  private var spanStart: Instant
-  private var byteCountAtStart = 0
-  /// The time for which it was held, at the last measure.
-  private var heldTime = Duration.zero
-  private var reportedHeldTime = Duration.zero
-  private var reportedPhase = TransferPhase.receiving
-
-  /// - Parameter start: when it got its slots.
-  init(from start: Instant) {
-    spanStart = start
-  }
-
-  /// It has other slots from now on.
-  mutating func restart(at now: Instant) {
-    isSlow = false
-    reportedPhase = .receiving
-    spanStart = now
-  }
-
-  /// - Returns: whether ``isSlow`` has changed.
-  mutating func update(_ measure: TransferMeasure, at now: Instant) -> Bool {
-    let elapsed = now - spanStart
-    let isHeldUp = measure.isHeldUp || measure.heldTime > heldTime
-    heldTime = measure.heldTime
-    guard elapsed >= Self.span || isHeldUp else { return false }
-    let arrived = Double(measure.receivedByteCount - byteCountAtStart)
-    let wasSlow = isSlow
-    isSlow = !isHeldUp && arrived < Double(Self.leastByteRate) * (elapsed / .seconds(1))
-    spanStart = now
-    byteCountAtStart = measure.receivedByteCount
-    return isSlow != wasSlow
-  }
-
-  /// - Returns: what it is at, if it is slow and is at something else than was told before, or if it is no more at what
-  ///   was told.
-  mutating func takePhase(_ measure: TransferMeasure) -> TransferPhase? {
-    guard measure.phase != reportedPhase, isSlow || reportedPhase != .receiving else { return nil }
-    reportedPhase = measure.phase
-    return measure.phase
-  }
-
-  /// - Returns: for how much longer it was held than was told before; `nil` while that is little.
-  mutating func takeHeldTime(_ measure: TransferMeasure) -> Duration? {
-    let time = measure.heldTime - reportedHeldTime
-    guard time >= Self.leastReportedTime else { return nil }
-    reportedHeldTime = measure.heldTime
-    return time
   }
 }

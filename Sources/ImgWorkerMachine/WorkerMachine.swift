@@ -34,6 +34,7 @@ package struct WorkerMachine {
   var tasks = FetchTasks()
   var transfers = SharedTransfers()
   var robots = RobotsCache()
+  var arrivals = Arrivals()
   /// The leases of transfers that failed and left a partial body. They are told when the store has it, so
   /// that the next attempt, in whichever worker, finds it.
   var leasesOfBrokenTransfers: [TransferID: [LeaseID]] = [:]

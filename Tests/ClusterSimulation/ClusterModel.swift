@@ -90,6 +90,7 @@ final class ClusterModel {
   var storeErrors: [String] = []
   /// What was said of the network.
   var networkNews: [String] = []
+  var hostNews: [String] = []
   /// How often a worker was told to drop its connections.
   var connectionDropCount = 0
   var endedJobs: [JobID: JobRecord] = [:]
@@ -278,6 +279,7 @@ final class ClusterModel {
     case .storeErrorBegan: storeErrors.append("began")
     case .storeErrorEnded(let status): storeErrors.append("ended \(status.servedCount)")
     case .networkChanged(let news): networkNews.append(news)
+    case .hostChanged(let news): hostNews.append(news)
     case .recreateStore:
       store = StoreModel()
       fleet?.recreateStore()
@@ -371,6 +373,7 @@ struct TraceDigest {
     case .storeErrorBegan(let status): add("store error began", status)
     case .storeErrorEnded(let status): add("store error ended", status)
     case .networkChanged(let news): add("network", news)
+    case .hostChanged(let news): add("host", news)
     case .recreateStore(let reason): add("recreate", reason)
     case .drained: add("drained")
     case .noWorkers(let reason): add("give up", reason)

@@ -32,16 +32,19 @@ import Testing
   @Test func `the waits of the cluster and of hosts are shown`() async throws {
     let status = ClusterStatus.sample(
       nil, wait: Wait(.noWorker, detail: "imgworker is missing"),
-      waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)])
+      waitingHosts: [Wait(.hostFailing, host: "example.org", httpStatus: 503, urls: 12)],
+      moreWaitingHosts: 3)
     let text = try await output(of: status)
     #expect(text.contains("waiting      no worker is ready: imgworker is missing\n"))
     #expect(
       text.contains(
-        "held up  because\n     12  example.org answered 503, and a transfer is probing it\n"))
+        "held up  because\n     12  example.org answered 503, and a transfer is probing it\nand 3 more\n"
+      ))
     let json = try await output(of: status, "--json")
     #expect(json.contains(#""wait":{"detail":"imgworker is missing","kind":"no_worker"}"#))
     let host = #"{"host":"example.org","http_status":503,"kind":"host_failing","urls":12}"#
     #expect(json.contains(#""waiting_hosts":[\#(host)]"#))
+    #expect(json.contains(#""more_waiting_hosts":3"#))
   }
 
   @Test func `the memory budget, the processes that share it and their shares are shown`()

@@ -182,7 +182,7 @@ import Testing
         "SSL certificate problem: self-signed (2 of them), and others\n"))
     #expect(summary([causes[0], causes[1]]).contains("problem: expired, and others\n"))
     let waiting = busy(
-      "the origin answered 503; then a.test failed too often and was not asked again")
+      "a.test \(Failure.notAskedWords): the origin answered 503; the URL itself failed before: no")
     let attempted = [1, 2, 3].map { busy("the origin answered 429, the last of \($0) attempts") }
     #expect(
       summary(attempted.map { ("http://a.test/", $0) }).contains(
@@ -312,6 +312,10 @@ extension Failure {
         .transferring, host: "example.org",
         detail: "56 transfers are running, the first from example.org", since: later(-12)),
       "56 transfers are running, the first from example.org, for 0:12"
+    ),
+    (
+      Wait(.awaitingAnswer, host: "h", detail: "h and 2 other hosts have not answered yet"),
+      "h and 2 other hosts have not answered yet"
     ),
     (
       Wait(.decoding, host: "example.org", since: now.advanced(by: .milliseconds(-1_990))),

@@ -291,6 +291,29 @@ extension ProgressBar {
     #expect(lines([(0, status(1)), (2, status(1, .paused)), (60, status(1, .paused))]) == [0, 60])
   }
 
+  @Test func `what can be done about a wait is told once, until the wait is another one`() {
+    var cadence = LineCadence()
+    var second = 0.0
+    func line(_ wait: Wait, done: Int) -> String? {
+      second += 2
+      let record = JobRecord(
+        id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), counts: counts(done),
+        submittedAt: WallTime(rawValue: 0))
+      let status = ImageJob(record, wait: wait)
+      let bar = ProgressBar(status, at: .zero, wall: WallTime(rawValue: 0))
+      return cadence.line(of: status, bar, at: .seconds(second))
+    }
+    let captive = Wait(.captive, host: "h", detail: "then retry")
+    let login = "many hosts answer with web pages"
+    #expect(
+      line(captive, done: 1)?.hasSuffix(
+        "\(login) (a login page of the network?); trying h; then retry") == true)
+    #expect(line(captive, done: 2)?.hasSuffix("waiting: \(login); trying h") == true)
+    let offline = Wait(.offline, host: "h", detail: "refused; another proxy")
+    #expect(line(offline, done: 3)?.hasSuffix("offline: refused; another proxy; trying h") == true)
+    #expect(line(offline, done: 4)?.hasSuffix("offline: refused; trying h") == true)
+  }
+
   @Test func `the end is one line at once`() {
     let end = status(9, .finished)
     #expect(lines([(0, status(8)), (0.1, end), (0.2, end)]) == [0, 0.1])
@@ -318,27 +341,31 @@ extension ProgressBar {
         authorityFile: nil, requiresSandbox: false))
   }
 
-  /// - Parameter failure: of one more line, which took too long.
-  private func job(queued: Int, failure: String? = nil) -> ImageJob {
+  /// - Parameter failure: of some more lines, which took too long.
+  private func job(
+    queued: Int, failure: String? = nil, failureCount: Int = 1, wait: Wait? = nil
+  ) -> ImageJob {
     var record = JobRecord(
       id: JobID(rawValue: 7), options: RequestOptions(variant: .standard),
-      counts: JobCounts(total: queued + (failure == nil ? 0 : 1)),
+      counts: JobCounts(total: queued + (failure == nil ? 0 : failureCount)),
       submittedAt: WallTime(rawValue: 0))
     if let failure {
-      record.count(.failed(Failure(stage: .fetch, code: .timeout, detail: failure)))
+      for _ in 0..<failureCount {
+        record.count(.failed(Failure(stage: .fetch, code: .timeout, detail: failure)))
+      }
     }
-    return ImageJob(record)
+    return ImageJob(record, wait: wait)
   }
 
   private func note(
     transfers: Int = 64, decoding: Int = 1, queued: Int = 9, looks: Int = 5, limit: Int = 64,
-    failure: String? = nil
+    failure: String? = nil, failureCount: Int = 1, wait: Wait? = nil
   ) -> String? {
     var watch = TransferLimitWatch()
     for _ in 0..<looks {
       watch.add(
         cluster(transfers: transfers, decoding: decoding, limit: limit),
-        job(queued: queued, failure: failure))
+        job(queued: queued, failure: failure, failureCount: failureCount, wait: wait))
     }
     return watch.note
   }
@@ -372,6 +399,9 @@ extension ProgressBar {
     #expect(note(transfers: 16_384, limit: 16_384) == nil, "no more can be set")
     #expect(note(failure: "Operation too slow. Less than 1024 bytes/sec") == nil, "the line")
     #expect(note(failure: "Connection timed out") != nil)
+    #expect(note(failure: "Connection timed out", failureCount: 2) == nil, "the network")
+    #expect(note(wait: Wait(.awaitingAnswer, host: "h")) == nil, "silent hosts")
+    #expect(note(wait: Wait(.transfersFull)) != nil)
     var watch = TransferLimitWatch()
     for count in 0..<10 {
       watch.add(cluster(transfers: count < 5 ? 64 : 3, decoding: 0), job(queued: 9))

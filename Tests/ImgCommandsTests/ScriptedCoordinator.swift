@@ -144,15 +144,15 @@ extension ClusterStatus {
   /// The status of a cluster with settings of every kind.
   static func sample(
     _ error: StoreErrorStatus? = nil, workers: [Worker] = [], memory: Memory = .init(),
-    wait: Wait? = nil, waitingHosts: [Wait] = [], proxies: ProxySettings = .none,
-    dataDirectory: String = "/data"
+    wait: Wait? = nil, waitingHosts: [Wait] = [], moreWaitingHosts: Int = 0,
+    proxies: ProxySettings = .none, dataDirectory: String = "/data"
   ) -> ClusterStatus {
     ClusterStatus(
       state: .running, processID: 1, version: "0", startedAt: WallTime(rawValue: 0),
       socketPath: "/socket", dataDirectory: dataDirectory, cacheDirectory: "/data",
       storeName: "thumbnails", workers: workers, memory: memory, transfers: 0, activeJobs: 0,
       viewers: 0, lateAnswers: 0, discardedLate: 0, journalError: nil, storeError: error,
-      wait: wait, waitingHosts: waitingHosts, limits: Limits(),
+      wait: wait, waitingHosts: waitingHosts, moreWaitingHosts: moreWaitingHosts, limits: Limits(),
       settings: CoordinatorSettings(
         workerExecutable: "/imgworker", idleExit: .seconds(600),
         allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv"],

@@ -232,7 +232,7 @@ import Testing
   }
 
   private func wait(for host: String, _ cluster: ClusterModel) -> Wait? {
-    cluster.scheduler.waitingHosts(at: cluster.now.instant).first { $0.host == host }
+    cluster.scheduler.waitingHosts(at: cluster.now.instant).named.first { $0.host == host }
   }
 
   @Test func `a host that asks for a crawl delay has it between its starts, or a lower rate`()

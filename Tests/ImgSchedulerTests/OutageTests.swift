@@ -208,7 +208,8 @@ import Testing
     #expect(cluster.now.instant < retry)
     #expect(cluster.counts(others)?.failed == 20)
     let details = failures(of: first, 0..<1, in: cluster).map(\.detail)
-    #expect(details == ["the origin answered 500; then \(Self.notAsked)\(Self.refused.detail)"])
+    let own = "; the URL itself failed before: the origin answered 500"
+    #expect(details == ["\(Self.notAsked)\(Self.refused.detail)\(own)"])
   }
 }
 
@@ -237,13 +238,24 @@ import Testing
     #expect(network.outage?.kind == .offline)
   }
 
-  @Test(arguments: [NetworkEvidence.answer, .response, .page, .foreignCertificate])
+  @Test(arguments: [NetworkEvidence.answer, .contact, .response, .page, .foreignCertificate])
   mutating func `an answer of any host shows that the network works`(evidence: NetworkEvidence) {
     for group in ["a", "b", "c", "d"] {
       _ = note(Self.silence, of: group)
       #expect(!note(evidence, of: "z"))
       #expect(network.outage == nil)
     }
+  }
+
+  @Test
+  mutating func `that hosts can be connected to does not end a wait in which nothing arrives`() {
+    #expect(note(.noData, of: "a"))
+    #expect(network.outage == nil)
+    #expect(note(.noData, of: "b"))
+    #expect(network.outage?.kind == .noData)
+    #expect(note(.contact, of: "c"))
+    #expect(!note(.answer, of: "c"))
+    #expect(network.outage == nil)
   }
 
   @Test mutating func `one silent host fails by itself`() {
@@ -355,7 +367,8 @@ import Testing
     }
     #expect(NetworkEvidence(failure(.dnsFailure), .silent) == .silence(isUnrouted: false))
     #expect(NetworkEvidence(failure(.timeout), .unrouted) == .silence(isUnrouted: true))
-    #expect(NetworkEvidence(failure(.dnsFailure), .answered) == .answer)
+    #expect(NetworkEvidence(failure(.dnsFailure), .answered) == .contact)
+    #expect(NetworkEvidence(failure(.timeout), .noData) == .noData)
     #expect(NetworkEvidence(failure(.dnsFailure), nil) == .none)
     #expect(NetworkEvidence(failure(.timeout), nil) == .none)
     #expect(NetworkEvidence(failure(.truncatedBody, status: 200), nil) == .none)

@@ -62,6 +62,26 @@ import Testing
     #expect(self.wait(job, in: cluster)?.reason == wait?.reason)
   }
 
+  @Test(arguments: [
+    (TransferPhase.awaitingAnswer, "have not answered yet"),
+    (.connecting, "are being established"), (.resolving, "are being looked up"),
+  ])
+  func `hosts at which a job's transfers are at the same are counted`(
+    phase: TransferPhase, words: String
+  ) throws {
+    let cluster = ClusterModel.started()
+    let job = cluster.answeringLookups { $0.submit((0..<12).map { url(1, host: "h\($0)") }) }
+    let worker = try #require(cluster.onlyWorker)
+    let ids = cluster.scheduler.fetches.transfers.all.keys.sorted()
+    let phases = ids.map { PhasedTransfer($0, phase) }
+    cluster.handle(.fromWorker(worker, .hostUpdates(HostUpdates(phases: phases))))
+    stall(cluster)
+    let wait = try #require(self.wait(job, in: cluster))
+    let host = try #require(wait.host)
+    #expect(wait.detail?.hasSuffix("\(host) and 11 other hosts \(words)") == true)
+    #expect(wait.reason == Wait(wait.kind, host: wait.host).reason)
+  }
+
   // MARK: - Workers
 
   @Test func `without a worker a job and the cluster say why, and when the next one starts`() {
@@ -111,11 +131,11 @@ import Testing
       httpStatus: 503,
       urls: 9, until: wall(2, in: cluster))
     #expect(wait(job, in: cluster) == expected)
-    #expect(cluster.scheduler.waitingHosts(at: cluster.now.instant) == [expected])
+    #expect(cluster.scheduler.waitingHosts(at: cluster.now.instant).named == [expected])
     // It is being asked once.
     cluster.advance(by: .seconds(2))
     #expect(kind(job, in: cluster) == .transferring)
-    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant)
+    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant).named
     #expect(hosts.map(\.kind) == [.hostFailing])
     #expect(hosts.first?.until == nil)
   }
@@ -133,7 +153,7 @@ import Testing
     cluster.handle(.fromWorker(worker, .hostUpdates(held)))
     #expect(kind(job, in: cluster) == .bandwidth)
     #expect(wait(job, in: cluster)?.detail == "--bytes-per-second")
-    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant)
+    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant).named
     #expect(hosts.map(\.kind) == [.bandwidth])
     // Nothing was held for a while: the origin is slow.
     stall(cluster)
@@ -165,7 +185,7 @@ import Testing
     #expect(
       wait(job, in: cluster)
         == Wait(.retryAfter, host: "b", urls: 1, moreHosts: 1, until: wall(27, in: cluster)))
-    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant)
+    let hosts = cluster.scheduler.waitingHosts(at: cluster.now.instant).named
     #expect(hosts.map(\.host) == ["a", "b"])
     #expect(hosts.map(\.urls) == [2, 1])
   }
@@ -176,8 +196,8 @@ import Testing
       cluster.submit((1...(number > 25 ? 2 : 1)).map { url($0, host: "h\(number)") })
     }
     cluster.answerLookups()
-    let hosts = cluster.scheduler.waitingHosts()
-    #expect(hosts.count == 20)
+    let (hosts, otherCount) = cluster.scheduler.waitingHosts()
+    #expect(hosts.count == 20 && otherCount == 10)
     #expect(Set(hosts.prefix(5).map(\.host)) == Set((26...30).map { "h\($0)" }))
   }
 
@@ -224,6 +244,19 @@ import Testing
     #expect(wait?.httpStatus == 503)
     #expect(wait?.attempt == 2)
     #expect(wait?.until == cluster.scheduler.timeline.wall(until))
+  }
+
+  @Test func `a pause after a failure that was no attempt has its reason`() throws {
+    let cluster = ClusterModel.started(perHost: 1, attempts: 3, backoff: .seconds(3_600))
+    let job = cluster.answeringLookups { $0.submit([url(1), url(2)]) }
+    cluster.transferred(url(1))
+    cluster.finish(url(1))
+    let refused = Failure(stage: .fetch, code: .connectFailure, detail: "refused")
+    cluster.finish(url(2), .failed(refused), sign: .answered)
+    stall(cluster)
+    let wait = wait(job, in: cluster)
+    #expect(wait?.kind == .backoff && wait?.attempt == 1)
+    #expect(wait?.detail == "refused")
   }
 
   // MARK: - Capacity

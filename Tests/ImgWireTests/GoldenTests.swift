@@ -492,7 +492,7 @@ enum GoldenMessages {
     storeError: StoreErrorStatus(
       reason: "the store is full", since: WallTime(rawValue: 1_700_000_002_000), servedCount: 12),
     wait: Wait(.workerStarting, since: WallTime(rawValue: 1_700_000_000_500)),
-    waitingHosts: [wait], limits: Limits(),
+    waitingHosts: [wait], moreWaitingHosts: 7, limits: Limits(),
     settings: CoordinatorSettings(
       workerExecutable: "/usr/lib/imgctl/imgworker", idleExit: .seconds(600),
       allowedNetworks: ["10.0.0.0/8"], allowedDirectories: ["/srv/pictures"],

@@ -255,7 +255,8 @@ struct ClusterScreen {
       facts.addRow(["waiting", context.completed(WaitText(wait, at: context.now).text)])
     }
     return facts.rendered(within: Output.columnCount) + "\n" + workers(status.workers)
-      + hosts(status.waitingHosts) + text(of: jobs, in: status)
+      + hosts(status.waitingHosts, moreCount: status.moreWaitingHosts)
+      + text(of: jobs, in: status)
   }
 
   /// The wait of the cluster with what jobs add to it: how to repeat what failed before a login page was known for
@@ -336,7 +337,7 @@ struct ClusterScreen {
   }
 
   /// The hosts that hold URLs up: some of those that are queued.
-  private func hosts(_ waits: [Wait]) -> String {
+  private func hosts(_ waits: [Wait], moreCount: Int) -> String {
     guard !waits.isEmpty else { return "" }
     var table = Table([.number("held up"), .text("because").wrapped])
     for wait in waits {
@@ -345,6 +346,7 @@ struct ClusterScreen {
       ])
     }
     return "\n" + table.rendered(within: Output.columnCount)
+      + (moreCount > 0 ? "and \(moreCount) more\n" : "")
   }
 
   private func text(of active: [ImageJob], in cluster: ClusterStatus) -> String {

@@ -135,9 +135,8 @@ struct JobFollower {
       }
       if isOnTerminal {
         context.redraw(line.draw(current.line(columns: Terminal.messageColumns)))
-      } else {
-        let text = current.plainLine
-        if cadence.takes(status, as: text, at: now - start) { context.noteCompleted(text + "\n") }
+      } else if let text = cadence.line(of: status, current, at: now - start) {
+        context.noteCompleted(text + "\n")
       }
     }
   }
@@ -332,6 +331,18 @@ extension ImageJob {
   var exitCode: ExitCode {
     failed > 0 || cancelled > 0 || state == .damaged ? .someFailed : .success
   }
+
+  /// Lines that have failed because no host answered, or none could be found.
+  fileprivate var networkFailureCount: Int {
+    let codes: Set<ImageError.Code> = [.timeout, .connectFailure, .dnsFailure, .proxyFailure]
+    return failures.reduce(0) { $0 + (codes.contains($1.code) ? $1.count : 0) }
+  }
+
+  /// Whether more transfers at once may be what the job lacks. One that has had no outcome for a while waits for hosts
+  /// that are silent, or for the network.
+  fileprivate var mayWaitForTransfers: Bool {
+    wait.map { [.transfersFull, .transferring].contains($0.kind) } ?? true
+  }
 }
 
 /// Reads the updates of a job on the thread of a command, which blocks. They arrive on other threads.
@@ -377,33 +388,6 @@ final class JobUpdateReader: Sendable {
   }
 }
 
-/// Selects the states of a job that become lines of a log: each change, at most one a second; the
-/// end; and one line a minute without changes, to show that the command still waits.
-package struct LineCadence: Sendable {
-  private static let interval = Duration.seconds(1)
-  private static let unchangedInterval = Duration.seconds(60)
-
-  private var last: (status: ImageJob, line: String, at: Duration)?
-
-  package init() {}
-
-  /// - Parameters:
-  ///   - line: its text, which does not tell all of the state.
-  ///   - elapsed: the time since a fixed moment. It never decreases.
-  /// - Returns: whether the state becomes the next line.
-  package mutating func takes(
-    _ status: ImageJob, as line: String, at elapsed: Duration
-  ) -> Bool {
-    if let last {
-      let isChanged = status != last.status && line != last.line
-      let interval = isChanged ? Self.interval : Self.unchangedInterval
-      guard isChanged && status.hasEnded || elapsed - last.at >= interval else { return false }
-    }
-    last = (status, line, elapsed)
-    return true
-  }
-}
-
 /// A state of a job that is followed, as `--json` prints it: its status, and what the summary notes.
 package struct FollowedJob: Encodable {
   private let status: ImageJob
@@ -431,7 +415,12 @@ package struct TransferLimitWatch: Sendable {
   private var limits = Limits()
   /// Whether transfers have failed because they were too slow: more at once would be slower.
   private var isLineSlow = false
+  /// Whether so many transfers have failed because of the network, or of hosts that cannot be reached, that those which
+  /// wait for them hold the slots.
+  private var isNetworkPoor = false
 
+  /// More than one in so many lines is such a failure.
+  private static let networkFailureShare = 10
   /// Fewer looks tell too little.
   private static let minimumLookCount = 5
 
@@ -445,7 +434,9 @@ package struct TransferLimitWatch: Sendable {
       || job.failures.contains { Failure.isTooSlow($0.code, $0.message) }
     let ready = cluster.workers.count { $0.state == .ready }
     let decoding = cluster.workers.reduce(0) { $0 + $1.decoding }
-    if cluster.transfers >= slotCount, job.queued > 0, decoding < ready { limitedCount += 1 }
+    isNetworkPoor = job.networkFailureCount * Self.networkFailureShare > job.total
+    let isLimited = cluster.transfers >= slotCount && job.queued > 0 && decoding < ready
+    if isLimited, job.mayWaitForTransfers { limitedCount += 1 }
   }
 
   /// The slots that hosts which take their time may have: a few are reserved for others.
@@ -456,7 +447,7 @@ package struct TransferLimitWatch: Sendable {
   /// What to say at the end of the list; `nil` if something else held it back.
   package var note: String? {
     guard lookCount >= Self.minimumLookCount, limitedCount * 2 > lookCount,
-      limits.transfers < LimitChange.transferRange.upperBound, !isLineSlow
+      limits.transfers < LimitChange.transferRange.upperBound, !isLineSlow, !isNetworkPoor
     else { return nil }
     let more = min(2 * limits.transfers, LimitChange.transferRange.upperBound)
     return

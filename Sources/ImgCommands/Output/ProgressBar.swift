@@ -46,6 +46,7 @@ package struct ProgressBar: Sendable {
     func barRoom() -> Int {
       columns - 2 - facts.map { $0.count + 2 }.reduce(0, +)
     }
+    let waitFact = self.waitFact()
     let leastCount = waitFact == nil ? 1 : facts.count
     while facts.count > leastCount, barRoom() < Self.barWidths.lowerBound { facts.removeLast() }
     let room = barRoom()
@@ -69,15 +70,25 @@ package struct ProgressBar: Sendable {
   }
 
   /// The line for a log or a pipe.
-  package var plainLine: String {
+  package var plainLine: String { plainLine(tellsRemedy: true) }
+
+  /// - Parameter tellsRemedy: whether the line says what can be done about a wait.
+  package func plainLine(tellsRemedy: Bool) -> String {
     let head = "job \(status.job): \(status.finished)/\(status.total)"
-    return ([head, percentage] + details(tellsShortage: false)).joined(separator: ", ")
+    let details = self.details(tellsShortage: false, tellsRemedy: tellsRemedy)
+    return ([head, percentage] + details).joined(separator: ", ")
   }
+
+  /// See ``Wait/reason``; `nil` while the job proceeds.
+  package var waitReason: [String]? { wait.shown?.reason }
 
   /// The facts behind the counts, the most important first.
   ///
-  /// - Parameter tellsShortage: a log has what the job needs of the store as a note before it.
-  private func details(tellsShortage: Bool) -> [String] {
+  /// - Parameters:
+  ///   - tellsShortage: a log has what the job needs of the store as a note before it.
+  ///   - tellsRemedy: of a wait.
+  private func details(tellsShortage: Bool, tellsRemedy: Bool = true) -> [String] {
+    let waitFact = self.waitFact(tellsRemedy: tellsRemedy)
     var details: [String] = []
     if [.scheduled, .paused, .cancelling].contains(status.state) {
       details.append(status.state.rawValue)
@@ -106,9 +117,10 @@ package struct ProgressBar: Sendable {
   }
 
   /// Why the job waits; `nil` while it proceeds, and if its state already says so.
-  private var waitFact: String? {
+  private func waitFact(tellsRemedy: Bool = true) -> String? {
     guard status.state != .paused, !isHeldInMotion, let wait = wait.shown else { return nil }
-    let text = WaitText(wait, of: status.job, at: now)
+    let whole = WaitText(wait, of: status.job, at: now)
+    let text = tellsRemedy ? whole : whole.repeated
     return places.completed("waiting: " + (status.storeShortage == nil ? text.text : text.cause))
   }
 

@@ -169,7 +169,8 @@ final class ClusterRequests {
   }
 
   private var status: ClusterStatus {
-    ClusterStatus(
+    let waitingHosts = scheduler.state.waitingHosts(at: .now)
+    return ClusterStatus(
       state: lifecycle.isRunning ? .running : .draining, processID: ThisProcess.processID,
       version: Build.version, startedAt: startedAt, socketPath: settings.socketPath,
       dataDirectory: settings.dataDirectory, cacheDirectory: settings.cacheDirectory,
@@ -183,7 +184,8 @@ final class ClusterRequests {
       discardedLate: scheduler.state.discardedLateCount, journalError: journal.error,
       storeError: scheduler.state.storeError,
       wait: scheduler.state.clusterWait(journalError: journal.error),
-      waitingHosts: scheduler.state.waitingHosts(at: .now), limits: scheduler.state.limits,
+      waitingHosts: waitingHosts.named, moreWaitingHosts: waitingHosts.otherCount,
+      limits: scheduler.state.limits,
       settings: settings.reported(workerExecutable: workers.executable))
   }
 

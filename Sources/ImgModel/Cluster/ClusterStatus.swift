@@ -145,6 +145,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
   package let wait: Wait?
   /// The hosts that URLs wait for: at most 20, those with the most URLs first.
   package let waitingHosts: [Wait]
+  /// How many other hosts URLs wait for.
+  package let moreWaitingHosts: Int
   package let limits: Limits
   package let settings: CoordinatorSettings
 
@@ -154,7 +156,8 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     sandboxes: Sandboxes = Sandboxes(), memory: Memory = Memory(), transfers: Int,
     slowLineTransfers: Int? = nil, activeJobs: Int, viewers: Int, lateAnswers: Int,
     discardedLate: Int, journalError: String?,
-    storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [], limits: Limits,
+    storeError: StoreErrorStatus?, wait: Wait? = nil, waitingHosts: [Wait] = [],
+    moreWaitingHosts: Int = 0, limits: Limits,
     settings: CoordinatorSettings
   ) {
     self.state = state
@@ -178,6 +181,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     self.storeError = storeError
     self.wait = wait
     self.waitingHosts = waitingHosts
+    self.moreWaitingHosts = moreWaitingHosts
     self.limits = limits
     self.settings = settings
   }
@@ -191,6 +195,7 @@ package struct ClusterStatus: Hashable, Sendable, Fielded {
     lateAnswers = try f.field("late_answers", value?.lateAnswers)
     limits = try f.field("limits", value?.limits)
     memory = try f.field("memory", value?.memory)
+    moreWaitingHosts = try f.field("more_waiting_hosts", value?.moreWaitingHosts, default: 0)
     processID = try f.field("pid", value?.processID)
     sandboxes = try f.field("sandbox", value?.sandboxes)
     settings = try f.field("settings", value?.settings)

@@ -12,7 +12,8 @@ package struct Wait: Hashable, Sendable, Fielded {
     case journal
     /// A user paused the job.
     case paused
-    /// No host can be resolved or connected to. ``Wait/host`` is tried next.
+    /// No host can be resolved or connected to, or nothing arrives from any, as ``Wait/detail`` says.
+    /// ``Wait/host`` is tried next.
     case offline
     /// Many hosts answer with web pages in place of pictures, or with foreign certificates (``Wait/code`` is
     /// `tls_failure`): the network may want a login first. ``Wait/host`` is tried next.
@@ -54,7 +55,8 @@ package struct Wait: Hashable, Sendable, Fielded {
     case reading
     /// Workers look URLs up in the store.
     case lookingUp = "looking_up"
-    /// The address of the host is looked up.
+    /// The address of the host is looked up. ``Wait/detail`` says so if it is not the only host; that holds for
+    /// the two kinds that follow, too.
     case resolving
     /// A connection to the host is established.
     case connecting
@@ -118,10 +120,15 @@ package struct Wait: Hashable, Sendable, Fielded {
   package var reason: [String] {
     [
       kind.rawValue, isOfNetwork ? "" : host ?? "",
-      [.captive, .slowLine, .transferring].contains(kind) ? "" : detail ?? "",
+      Self.kindsWithCounts.contains(kind) ? "" : detail ?? "",
       code?.rawValue ?? "", "\(httpStatus ?? 0)", "\(attempt ?? 0)",
     ]
   }
+
+  /// Those whose ``detail`` is no reason of its own, such as a number of transfers.
+  private static let kindsWithCounts: Set<Kind> = [
+    .captive, .slowLine, .resolving, .connecting, .awaitingAnswer, .transferring,
+  ]
 
   /// The wait with another ``detail``.
   package func explained(_ detail: String) -> Wait {

@@ -89,10 +89,11 @@ extension Failure {
   ///   - words: what was not done, and why.
   ///   - former: what the URL itself has failed with before.
   func ofURLNotAsked(_ words: String, after former: Failure? = nil) -> Failure {
+    // The reason first, because the code is that of the host's failure.
     let reason = "\(words): \(detail)"
     let former = former.flatMap { $0.code == code && $0.httpStatus == httpStatus ? nil : $0 }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: true, retryAt: retryAt,
-      detail: former.map { "\($0.detail); then \(reason)" } ?? reason)
+      detail: former.map { "\(reason); the URL itself failed before: \($0.detail)" } ?? reason)
   }
 }

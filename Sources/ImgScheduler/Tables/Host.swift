@@ -372,7 +372,7 @@ package struct Host {
 /// 10.2.3, RFC 6585 section 4). The probe starts when that time has come.
 ///
 /// A probe that fails shows something of the host, not of its URL. If only lines wait for the URL, the probe is
-/// no attempt of theirs: see ``Fetches/repeatAttempt(_:at:)``.
+/// no attempt of theirs: see ``Fetches/repeatAttempt(_:because:at:)``.
 ///
 /// The failures of all ports and schemes of the host count, because what does not answer is mostly the
 /// machine.

@@ -4,8 +4,11 @@ package import ImgModel
 package enum NetworkEvidence: Hashable {
   /// An origin answered, with anything but a web page in place of a picture.
   case response
-  /// The resolver or a host answered. A network that wants a login first does that, too.
+  /// A host answered. A network that wants a login first does that, too.
   case answer
+  /// The resolver answered, or a host could be connected to or refused that. A network that delivers nothing does
+  /// that, too, if a router or a proxy answers in place of the hosts.
+  case contact
   /// A web page came in place of a picture.
   case page
   /// The certificate is another host's, or of an unknown issuer, as that of a network that wants a login.
@@ -16,6 +19,8 @@ package enum NetworkEvidence: Hashable {
   ///   other credentials, or a resolver that answers no question.
   /// - proxyFailure: what the proxy has failed with, which was asked in place of the host.
   case silence(isUnrouted: Bool, proxyFailure: String? = nil)
+  /// The host could be connected to, and nothing came from it or from any other host.
+  case noData
   /// Nothing is shown.
   case none
 }
@@ -48,6 +53,7 @@ package struct ByRoute<Value> {
 /// it.
 ///
 ///     online ── several hosts silent, no answer meanwhile ──────► offline ── an answer ────► online
+///       ├────── several hosts connected to, and not a byte ─────► noData ─── a byte ───────► online
 ///       └────── pages or foreign certificates of several hosts,
 ///               no response meanwhile ───────────────────► captive ── a response ───► online
 ///
@@ -56,11 +62,15 @@ package struct ByRoute<Value> {
 /// it works.
 ///
 /// A name that does not exist and a connection that is refused are answers: a list of dead names is not held up.
-/// Nor is a list of dead hosts: a worker that sees one is silent looks whether another one answers.
+/// Nor is a list of dead hosts: a worker that sees one is silent looks whether another one answers. Whether a host
+/// that can be connected to would send something cannot be seen without a request. So where nothing had come for a
+/// while before, as from a list of such hosts alone, that is not waited for as long.
 package struct NetworkHealth: Equatable {
   package enum OutageKind: Hashable {
     /// No host can be resolved or connected to.
     case offline
+    /// Hosts can be connected to, and nothing arrives from any.
+    case noData
     /// Hosts answer with the page or the certificate of the network, which wants a login first.
     case captive
   }
@@ -73,6 +83,8 @@ package struct NetworkHealth: Equatable {
     /// Whether foreign certificates have shown it, and not pages.
     package let isOfCertificates: Bool
     package let since: Instant
+    /// Until when it is waited for.
+    fileprivate let end: Instant
     /// When the next host is tried.
     package fileprivate(set) var nextTrial: Instant
     fileprivate var interval: Duration
@@ -89,9 +101,12 @@ package struct NetworkHealth: Equatable {
   private(set) var suspicion = 0
   /// The kinds of outages that were waited for long enough.
   private var accepted: Set<OutageKind> = []
-  /// The groups of hosts that were silent since the last answer, and how many transfers.
-  private var silentGroups: Set<String> = []
-  private var silenceCount = 0
+  /// Transfers that nothing answered since the last answer.
+  private var unanswered = Silences()
+  /// Transfers that had connections, and from which nothing came since the last byte from any host.
+  private var withoutData = Silences()
+  /// When a host has last sent something; `nil` for never.
+  private(set) var lastDataAt: Instant?
   /// The groups of hosts that sent pages or foreign certificates since the last response, and when.
   private var pages: [String: Instant] = [:]
 
@@ -99,10 +114,29 @@ package struct NetworkHealth: Equatable {
   package static let groupCount = 3
   /// Silent transfers that are taken for the beginning of an outage. If it has not shown by then, they count.
   static let suspectedSilenceCount = 20
+  /// The same where besides nothing comes from any host.
+  private static let withoutDataGroupCount = 2
+  /// What came longer ago says nothing of an outage in which hosts can be connected to.
+  private static let dataMemory = Duration.seconds(120)
+  /// For so long such an outage is waited for if nothing has come within ``dataMemory`` before it.
+  private static let unprovenWait = Duration.seconds(600)
   /// The pages of an outage come together.
   package static let pageSpan = Duration.seconds(60)
   private static let shortestInterval = Duration.seconds(2)
   package static let longestInterval = Duration.seconds(30)
+
+  /// Transfers that have failed alike, and the groups of their hosts.
+  private struct Silences: Equatable {
+    private(set) var groups: Set<String> = []
+    private var count = 0
+
+    var isSuspected: Bool { count <= NetworkHealth.suspectedSilenceCount }
+
+    mutating func add(_ group: String) {
+      groups.insert(group)
+      count += 1
+    }
+  }
 
   init(_ limits: Limits) {
     timeout = limits.offlineTimeout
@@ -117,26 +151,37 @@ package struct NetworkHealth: Equatable {
   ) -> Bool {
     switch evidence {
     case .response:
-      noteAnswer()
+      noteData(at: now)
       pages = [:]
       accepted = []
       outage = nil
-    case .answer: noteAnswer()
+    case .answer: noteData(at: now)
+    case .contact: noteContact()
     case .page, .foreignCertificate:
-      noteAnswer()
+      noteData(at: now)
       guard timeout > .zero, !accepted.contains(.captive) else { return false }
       notePage(of: group(), isCertificate: evidence == .foreignCertificate, at: now)
     case .silence(let isUnrouted, let proxyFailure):
       guard timeout > .zero, !accepted.contains(.offline) else { return false }
       return noteSilence(of: group(), isUnrouted: isUnrouted, proxyFailure, at: now)
+    case .noData:
+      guard timeout > .zero, !accepted.contains(.noData) else { return false }
+      return noteNoData(of: group(), at: now)
     case .none: break
     }
     return outage != nil
   }
 
-  private mutating func noteAnswer() {
-    silentGroups = []
-    silenceCount = 0
+  private mutating func noteData(at now: Instant) {
+    noteContact()
+    lastDataAt = now
+    withoutData = Silences()
+    accepted.remove(.noData)
+    end(.noData)
+  }
+
+  private mutating func noteContact() {
+    unanswered = Silences()
     accepted.remove(.offline)
     end(.offline)
   }
@@ -152,12 +197,18 @@ package struct NetworkHealth: Equatable {
       if let proxyFailure, outage?.kind == .offline { outage?.detail = proxyFailure }
       return true
     }
-    silentGroups.insert(group)
-    silenceCount += 1
-    if isUnrouted || silentGroups.count >= Self.groupCount {
+    unanswered.add(group)
+    if isUnrouted || unanswered.groups.count >= Self.groupCount {
       begin(.offline, proxyFailure, at: now)
     }
-    return outage != nil || silenceCount <= Self.suspectedSilenceCount
+    return outage != nil || unanswered.isSuspected
+  }
+
+  private mutating func noteNoData(of group: String, at now: Instant) -> Bool {
+    guard outage == nil else { return true }
+    withoutData.add(group)
+    if withoutData.groups.count >= Self.withoutDataGroupCount { begin(.noData, at: now) }
+    return outage != nil || withoutData.isSuspected
   }
 
   private mutating func notePage(of group: String, isCertificate: Bool, at now: Instant) {
@@ -172,7 +223,13 @@ package struct NetworkHealth: Equatable {
   ) {
     outage = Outage(
       kind: kind, detail: detail, isOfCertificates: isOfCertificates, since: now,
-      nextTrial: now + Self.shortestInterval, interval: Self.shortestInterval)
+      end: now + longestWait(for: kind, at: now), nextTrial: now + Self.shortestInterval,
+      interval: Self.shortestInterval)
+  }
+
+  private func longestWait(for kind: OutageKind, at now: Instant) -> Duration {
+    let isProven = kind != .noData || lastDataAt.map { now - $0 <= Self.dataMemory } ?? false
+    return isProven ? timeout : min(timeout, Self.unprovenWait)
   }
 
   /// Whether an outage of this kind was waited for long enough.
@@ -206,7 +263,7 @@ package struct NetworkHealth: Equatable {
 
   /// Takes the network as it is, if that was waited for long enough.
   mutating func endWait(at now: Instant) {
-    guard let outage, outage.since + timeout <= now else { return }
+    guard let outage, outage.end <= now else { return }
     accepted.insert(outage.kind)
     pages = [:]
     end(outage.kind)
@@ -216,7 +273,7 @@ package struct NetworkHealth: Equatable {
   func deadline(after now: Instant) -> Instant? {
     guard let outage else { return nil }
     let trial = outage.trial == nil && outage.nextTrial > now ? outage.nextTrial : nil
-    return trial.orLess(outage.since + timeout)
+    return trial.orLess(outage.end)
   }
 }
 
@@ -230,7 +287,8 @@ extension NetworkEvidence {
       self = .silence(isUnrouted: true, proxyFailure: proxyFailure)
     case .page: self = .page
     case .foreignCertificate: self = .foreignCertificate
-    case .answered: self = .answer
+    case .answered: self = .contact
+    case .noData: self = .noData
     case nil: self.init(failure)
     }
   }

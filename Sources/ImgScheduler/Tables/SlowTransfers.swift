@@ -130,6 +130,7 @@ extension Scheduler {
     }
     for id in updates.fast {
       guard let transfer = fetches.receiving(id, by: worker) else { continue }
+      noteNetwork(.answer, of: id)
       workers.setSlow(false, id, of: worker)
       fetches.queue.turnedFast(id, host: transfer.host, at: now.instant)
     }

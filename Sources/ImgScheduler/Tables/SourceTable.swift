@@ -337,11 +337,12 @@ package struct SourceTable {
   /// may be restarting. That was no attempt of the source.
   ///
   /// - Precondition: the source has not ended.
-  mutating func repeatAttempt(of id: SourceID, at now: Instant) {
+  mutating func repeatAttempt(of id: SourceID, because failure: Failure, at now: Instant) {
     var random = jitter
     defer { jitter = random }
     noteChangeIfQueued(id)
     change(id) { [backoff] source in
+      source.lastFailure = failure
       source.retryAt = now + backoff.delay(afterAttempts: 1, using: &random)
     }
   }

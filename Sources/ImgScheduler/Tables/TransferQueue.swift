@@ -21,7 +21,7 @@ package struct TransferQueue {
   private(set) var index = HostIndex()
   /// What may start, as far as the network is concerned.
   var gates = ByRoute(Gate.open)
-
+  var news = HostNews()
   /// When the program began that goes on with jobs; `nil` if it does not.
   private var restartedAt: Instant?
   /// When the limits of bandwidth were last known to hold a transfer; `nil` for never.
@@ -192,6 +192,9 @@ package struct TransferQueue {
 
   // MARK: - Slow transfers
 
+  /// Whether a transfer is slow, as its worker tells.
+  func isSlow(_ transfer: TransferID) -> Bool { slow.contains(transfer) }
+
   /// A transfer that holds its slots has turned slow.
   ///
   /// - Parameter isForViewer: whether it gives its slot of the cluster up at once. Those of lists do it for
@@ -357,6 +360,7 @@ package struct TransferQueue {
     _ host: String, begunAt: Instant, hasFailed: Bool = false, at now: Instant
   ) {
     guard let id = ids[host] else { return }
+    news.noteAnswer(of: host, at: now)
     setResponsive(now - begunAt <= Self.responsiveTime, id)
     change(id, at: now) { $0.answered(failedAt: hasFailed ? now : nil) }
   }
