@@ -99,7 +99,7 @@ struct ScaleTrial {
       try? FileManager.default.removeItem(atPath: cluster.dataDirectory)
     }
     let start = ContinuousClock.now
-    try cluster.run(["submit", path])
+    try cluster.run(["submit", "--no-pin", path])
     let client = try cluster.client()
     guard let job = try client.answer(.jobs()).jobs.first?.job else {
       throw BenchError("there is no job")
