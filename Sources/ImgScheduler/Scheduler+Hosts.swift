@@ -149,8 +149,8 @@ extension Scheduler {
   }
 
   /// Whether a transfer from which nothing came may show that the network delivers nothing. Another host has to show
-  /// it, too. At the end of a list only hosts may be left that are silent themselves: so nothing has come from others
-  /// since it began, or its host has answered before, or other hosts are asked next.
+  /// it, too. At the end of a list only hosts may be left that are silent themselves: so nothing has come from any host
+  /// yet, or its host has answered before, or other hosts are asked next.
   private func isSilenceOfNetwork(_ transfer: LeasedTransfer) -> Bool {
     let host = fetches.queue.host(transfer.host)
     guard host?.health.failureCount == 0, !isDataArriving else { return false }
@@ -158,10 +158,12 @@ extension Scheduler {
       $0.name != transfer.host && $0.health.failureCount == 0
         && ($0.urlCount > 0 || $0.underWay > 0)
     }
-    let lastDataAt = networks[fetches.queue.route(to: transfer.host)].lastDataAt
-    let isFirst = lastDataAt.map { $0 <= transfer.startedAt } ?? true
-    return !others.isEmpty
-      && (isFirst || host?.health.hasAnswered == true || others.contains { $0.underWay == 0 })
+    let network = networks[fetches.queue.route(to: transfer.host)]
+    // One that waits for its retry has shown it.
+    let isShown = network.isSilent(besides: HostGroup.name(of: transfer.host))
+    return (isShown || !others.isEmpty)
+      && (network.lastDataAt == nil || host?.health.hasAnswered == true
+        || others.contains { $0.underWay == 0 })
   }
 
   /// A transfer from which nothing arrives is known to be slow by then, see `TransferPace` in ImgWorkerMachine.

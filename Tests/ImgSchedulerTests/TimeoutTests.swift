@@ -93,3 +93,150 @@ import Testing
     #expect(cluster.answers[viewer]?.failureCode == .timeout)
   }
 }
+
+/// A network that lets connections come about and delivers nothing.
+@Suite struct NoDataTests {
+  private static let timeout = Outcome.failed(
+    Failure(stage: .fetch, code: .timeout, detail: "Operation too slow"))
+
+  private func spread(_ count: Int, perHost: Int = 1, from first: Int = 0) -> [String] {
+    (0..<count).map { url($0, host: "host\(first + $0 / perHost).test") }
+  }
+
+  /// Nothing comes for 20 s, so that all that runs times out.
+  private func timeOut(in cluster: ClusterModel) {
+    let running = cluster.fetching
+    for url in running { cluster.turn(url, slow: true) }
+    cluster.advance(by: .seconds(20))
+    for url in running { cluster.finish(url, Self.timeout, sign: .noData) }
+    cluster.answerLookups()
+  }
+
+  /// - Returns: how many transfers began.
+  @discardableResult
+  private func pass(_ time: Duration, in cluster: ClusterModel) -> Int {
+    cluster.fetchStarts = []
+    let end = cluster.now.instant + time
+    while cluster.now.instant < end { timeOut(in: cluster) }
+    return cluster.fetchStarts.count
+  }
+
+  private func finishAll(of cluster: ClusterModel, except silent: Set<String> = []) {
+    for url in cluster.fetching where !silent.contains(url) {
+      cluster.transferred(url)
+      cluster.finish(url)
+    }
+    cluster.answerLookups()
+  }
+
+  @Test(arguments: [2, 5, 80])
+  func `a list survives an hour in which nothing arrives, and then goes on`(hostCount: Int) {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(160, perHost: 160 / hostCount)) }
+    finishAll(of: cluster)
+    timeOut(in: cluster)
+    #expect(cluster.scheduler.clusterWait()?.kind == .offline)
+    let trials = pass(.seconds(3_600), in: cluster)
+    #expect((50...100).contains(trials), "one at a time")
+    #expect(cluster.counts(job)?.failed == 0)
+    let reason = "connections come about, but nothing arrives from any host"
+    #expect(cluster.scheduler.status(of: job)?.wait?.detail == reason)
+    cluster.advance(by: .seconds(30))
+    #expect(cluster.finished().endedJobs[job]?.counts.done == 160)
+    #expect(cluster.networkNews.count == 2, "it is no slow line")
+    #expect(cluster.networkNews.first == "offline, jobs wait: \(reason)")
+    #expect(cluster.networkNews.last?.hasPrefix("the network works again, after 36") == true)
+  }
+
+  @Test func `one silent host fails by itself`() {
+    let cluster = ClusterModel.started(attempts: 2)
+    let job = cluster.answeringLookups { $0.submit(spread(4, perHost: 4)) }
+    for _ in 0..<20 where cluster.endedJobs[job] == nil { timeOut(in: cluster) }
+    #expect(cluster.endedJobs[job]?.counts.failed == 4)
+    #expect(cluster.fetchStarts.count == 8)
+    #expect(cluster.networkNews.isEmpty)
+  }
+
+  @Test func `silent hosts that are left at the end of a list fail by themselves`() {
+    let cluster = ClusterModel.started(attempts: 3)
+    let job = cluster.answeringLookups { $0.submit(spread(12)) }
+    cluster.advance(by: .seconds(1))
+    finishAll(of: cluster, except: [url(3, host: "host3.test"), url(7, host: "host7.test")])
+    for _ in 0..<20 where cluster.endedJobs[job] == nil { timeOut(in: cluster) }
+    #expect(cluster.endedJobs[job]?.counts.failed == 2)
+    #expect(cluster.endedJobs[job]?.counts.done == 10)
+    #expect(cluster.networkNews.isEmpty)
+  }
+
+  @Test func `where nothing has come before, silence is waited for ten minutes`() {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(40)) }
+    pass(.seconds(600), in: cluster)
+    #expect(cluster.counts(job)?.failed == 0)
+    pass(.seconds(300), in: cluster)
+    #expect(cluster.endedJobs[job]?.counts.failed == 40)
+    #expect(cluster.networkNews.last?.hasPrefix("the network is no longer waited for") == true)
+  }
+
+  @Test func `a transfer that goes on shows that the network works`() {
+    let cluster = ClusterModel.started(attempts: 1)
+    let job = cluster.answeringLookups { $0.submit(spread(3)) }
+    let silent = cluster.fetching.dropFirst()
+    for url in silent { cluster.turn(url, slow: true) }
+    cluster.advance(by: .seconds(20))
+    for url in silent { cluster.finish(url, Self.timeout, sign: .noData) }
+    #expect(cluster.counts(job)?.failed == 2)
+    #expect(cluster.networkNews.isEmpty)
+  }
+
+  @Test func `the wait ends when something arrives`() throws {
+    let cluster = ClusterModel.started(attempts: 1)
+    cluster.answeringLookups { $0.submit(spread(3)) }
+    timeOut(in: cluster)
+    cluster.advance(by: .seconds(3))
+    let trial = try #require(cluster.fetching.first)
+    cluster.turn(trial, slow: true)
+    #expect(cluster.scheduler.clusterWait()?.kind == .offline)
+    cluster.turn(trial, slow: false)
+    #expect(cluster.scheduler.clusterWait() == nil)
+  }
+}
+
+/// What the log says of hosts.
+@Suite struct HostNewsTests {
+  private static let refused = Failure(stage: .fetch, code: .connectFailure, detail: "refused")
+
+  @Test func `a host that is given up is told once, and when it answers again`() {
+    let cluster = ClusterModel.started(perHost: 1, attempts: 3)
+    let job = cluster.answeringLookups { $0.submit((1...30).map { url($0) }) }
+    for _ in 0..<60 where cluster.endedJobs[job] == nil {
+      while let url = cluster.fetching.first {
+        cluster.finish(url, .failed(Self.refused))
+        cluster.answerLookups()
+      }
+      cluster.advance(by: .seconds(10))
+    }
+    #expect(cluster.hostNews.count == 1)
+    let words =
+      "failed too often and was not asked again (connect_failure: refused); URLs that waited"
+    #expect(cluster.hostNews.first?.hasPrefix("example.com \(words) for it: ") == true)
+    cluster.advance(by: .seconds(100))
+    cluster.answeringLookups { $0.submit([url(31)]) }
+    cluster.transferred(url(31))
+    cluster.finish(url(31))
+    #expect(cluster.hostNews.dropFirst() == ["example.com answers again"])
+  }
+
+  @Test func `many hosts that are given up at once fill no log`() {
+    var news = HostNews()
+    let now = Instant.now
+    for number in 0..<100 {
+      news.noteGivenUp("h\(number)", because: Self.refused, urlCount: 1, at: now)
+    }
+    #expect(news.take().count == 60)
+    news.noteAnswer(of: "h1", at: now + .seconds(2))
+    #expect(news.take() == ["h1 answers again; lines on hosts before this one, not shown: 40"])
+    news.noteAnswer(of: "h1", at: now + .seconds(9))
+    #expect(news.take().isEmpty)
+  }
+}

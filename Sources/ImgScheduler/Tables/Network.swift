@@ -204,6 +204,11 @@ package struct NetworkHealth: Equatable {
     return outage != nil || unanswered.isSuspected
   }
 
+  /// Whether nothing came from another group of hosts since the last byte from any host.
+  func isSilent(besides group: String) -> Bool {
+    withoutData.groups.contains { $0 != group }
+  }
+
   private mutating func noteNoData(of group: String, at now: Instant) -> Bool {
     guard outage == nil else { return true }
     withoutData.add(group)
