@@ -66,6 +66,9 @@ extension Scheduler {
       guard jobs[id] != nil else { return }
       jobs.apply(change, to: id, at: moment, now: now.instant)
       if case .setPriority = change { renewStartTags(id) }
+      if let job = jobs[id], job.isHeld, !awaitsRoom(job, by: store.report) {
+        jobs.change(id) { [now] in $0.endHold(at: now.instant) }
+      }
       divideLines()
       effects += jobs.readOn(id)
     case .retry, .remove:
@@ -129,12 +132,19 @@ extension Scheduler {
   mutating func storeReported(_ report: StoreReport) {
     store.note(report)
     pinRoom.update(report)
-    guard pinRoom.isThere else { return holdPinningJobs() }
-    let held = jobs.all.filter(\.isHeld).map(\.id).sorted()
-    for id in held { jobs.change(id) { [now] in $0.endHold(at: now.instant) } }
-    guard !held.isEmpty else { return }
+    if !pinRoom.isThere { holdPinningJobs() }
+    let ready = jobs.all.filter { $0.isHeld && !awaitsRoom($0, by: report) }.map(\.id).sorted()
+    for id in ready { jobs.change(id) { [now] in $0.endHold(at: now.instant) } }
+    guard !ready.isEmpty else { return }
     divideLines()
-    for id in held { effects += jobs.readOn(id) }
+    for id in ready { effects += jobs.readOn(id) }
+  }
+
+  /// Whether a job that waits for room goes on waiting. The pins of one that was unpinned are removed part by part: until
+  /// the last is, its next thumbnails may find no room.
+  private func awaitsRoom(_ job: ActiveJob, by report: StoreReport?) -> Bool {
+    if job.record.holdsPins { return !pinRoom.isThere }
+    return report?.pinningJobs.contains(job.id) ?? false
   }
 
   /// The store has no room to pin what these leases are about. The lines that pin it go back to their lists;

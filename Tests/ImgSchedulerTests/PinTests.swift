@@ -120,6 +120,20 @@ import Testing
     #expect(cluster.finished().counts(waiting)?.done == 2)
   }
 
+  @Test func `a job that was unpinned waits until the store has removed its pins`() {
+    let cluster = cluster()
+    let job = cluster.submit([url(1)], pinPolicy: .untilExported)
+    cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000, by: [job])
+    cluster.change(job, .unpin)
+    cluster.finishEverything()
+    #expect(cluster.counts(job)?.finished == 0)
+    cluster.reportStore(pinned: 40 * 10_000, of: 1_000_000, by: [job])
+    #expect(cluster.finished().counts(job)?.finished == 0)
+    // What others pin does not matter to it.
+    cluster.reportStore(pinned: 90 * 10_000, of: 1_000_000)
+    #expect(cluster.finished().counts(job)?.done == 1)
+  }
+
   @Test func `a stored thumbnail that cannot be pinned serves others and waits for a job`() throws {
     let cluster = cluster()
     cluster.prestore([url(1)])

@@ -123,7 +123,6 @@ package struct ActiveJob {
     terms = LineTerms(record, command: command)
     isPaused = record.state == .paused
     if change == .resume { movedAt = now }
-    if isHeld, !record.holdsPins { endHold(at: now) }
   }
 
   /// A change cannot be made durable: what it has stopped goes on.
