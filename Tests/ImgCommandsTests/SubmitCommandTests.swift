@@ -269,6 +269,19 @@ import Testing
     #expect(try taken(urls, "--sample", "1000") == Array(1...100))
   }
 
+  @Test func `columns are named with commas and spaces between them, and none is no name`() throws {
+    func columns(_ text: String) throws -> ListFormat.Columns {
+      let arguments = ["list", "--columns", text]
+      return try ListFormat(in: ArgumentReader(arguments, for: SubmitCommand.description)).columns
+    }
+    #expect(try columns("id, the caption ,c") == .named(["id", "the caption", "c"]))
+    #expect(try columns("all") == .all)
+    for text in ["", " , "] {
+      let error = #expect(throws: UsageError.self) { try columns(text) }
+      #expect(error?.description.contains("--columns names no column") == true)
+    }
+  }
+
   @Test(arguments: ["0/4", "5/4", "1/0", "1", "1/2/3", "a/b", "1/-2"])
   func `a share that is none is refused with an example`(text: String) {
     let error = #expect(throws: UsageError.self) {

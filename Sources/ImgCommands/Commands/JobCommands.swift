@@ -228,13 +228,15 @@ package enum FailureTable {
     of line: LineResult, _ failure: Failure, _ separator: Separator, and columns: [String] = []
   ) -> String {
     func text(_ number: Int?) -> String { number.map(String.init) ?? "" }
-    let cells = ColumnValues(of: line.line, in: columns)?.cells ?? []
+    // A field in quotes may have line breaks and tabs, and a tab would end one without quotes.
+    let cells = (ColumnValues(of: line.line, in: columns)?.cells ?? [])
+      .map { separator == .comma ? $0.withoutControls : HumanText.printable($0) }
     return row(
       [
         "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
         text(failure.httpStatus), "\(failure.isRetryable)",
         HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.sentence),
-      ] + cells.map(HumanText.printable), separator)
+      ] + cells, separator)
   }
 
   private static func row(_ cells: [String], _ separator: Separator) -> String {
@@ -245,8 +247,23 @@ package enum FailureTable {
   }
 
   private static func quoted(_ text: String) -> String {
-    guard text.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else { return text }
+    guard text.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else {
+      return text
+    }
     return "\"" + text.replacing("\"", with: "\"\"") + "\""
+  }
+}
+
+extension String {
+  /// The same with U+FFFD in the place of each control character but line breaks and tabs, which a terminal might obey.
+  fileprivate var withoutControls: String {
+    String(
+      String.UnicodeScalarView(
+        unicodeScalars.map { scalar in
+          let isObeyed =
+            scalar.properties.generalCategory == .control && !["\n", "\r", "\t"].contains(scalar)
+          return isObeyed ? "\u{FFFD}" : scalar
+        }))
   }
 }
 

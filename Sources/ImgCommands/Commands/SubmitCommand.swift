@@ -231,6 +231,7 @@ private struct ListTally: Encodable {
   private var localCount = 0
   private var duplicateCount = 0
   private var storedCount = 0
+  /// How much is to be fetched from each host.
   private var hosts: [String: Int] = [:]
   private var notes = ""
   private let context: CommandContext
@@ -259,9 +260,9 @@ private struct ListTally: Encodable {
     guard known.insert(LineHash(url.text)).inserted else { return duplicateCount += 1 }
     // Whether a file has changed since shows when it is read.
     guard !url.isReadByCommand else { return localCount += 1 }
-    if !url.isLocal { hosts[url.host, default: 0] += 1 }
-    let line = LineResult(index: lineCount - 1, ListLine(text), nil)
-    if try results.isStored(line) { storedCount += 1 }
+    let isStored = try results.isStored(LineResult(index: lineCount - 1, ListLine(text), nil))
+    if isStored { storedCount += 1 }
+    if !url.isLocal { hosts[url.host, default: 0] += isStored ? 0 : 1 }
   }
 
   private var fetchCount: Int {
@@ -292,12 +293,13 @@ private struct ListTally: Encodable {
     add(duplicateCount, "with the URL of an earlier one, which is fetched once")
     add(localCount, "local pictures")
     add(storedCount, "stored already")
+    let asked = hosts.filter { $0.value > 0 }
     parts.append(
       "\(fetchCount) to fetch"
-        + (hosts.isEmpty ? "" : "; \(HumanText.count(hosts.count, of: "host"))"))
-    let most = hosts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.shownHostCount)
+        + (asked.isEmpty ? "" : " from \(HumanText.count(asked.count, of: "host"))"))
+    let most = asked.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.shownHostCount)
     let names = most.map { "  \($0.value) of \(HumanText.printable($0.key))" }
-    let more = hosts.count - most.count
+    let more = asked.count - most.count
     return (parts + names + (more > 0 ? ["  and \(HumanText.count(more, of: "other host"))"] : []))
       .map { $0 + "\n" }.joined()
   }

@@ -166,7 +166,8 @@ struct LineSelector {
     ]
     let parts = counts.filter { $0.0 > 0 }.map { "\($0) \($1)" }
     let rest = parts.isEmpty ? "" : ", without \(parts.joined(separator: ", "))"
-    return "takes \(takenCount) of \(HumanText.count(readCount, of: "line"))\(rest)"
+    let read = HumanText.count(readCount, of: "line")
+    return "takes \(takenCount) of \(isComplete ? "the first " : "")\(read)\(rest)"
   }
 }
 

@@ -91,7 +91,8 @@ package struct ListFormat: Hashable, Sendable {
     }
     let column = arguments.texts(of: Self.urlColumn)?.last
     let columns =
-      arguments.lists(Self.columns) ? Self.columns(in: arguments.texts(of: Self.columns)) : .none
+      arguments.lists(Self.columns)
+      ? try Self.columns(in: arguments.texts(of: Self.columns)) : .none
     switch kind {
     case .text, .picsum:
       guard column == nil, columns == .none else {
@@ -103,9 +104,13 @@ package struct ListFormat: Hashable, Sendable {
     self.init(kind, urlColumn: column, columns: columns)
   }
 
-  private static func columns(in values: [String]?) -> Columns {
+  private static func columns(in values: [String]?) throws(UsageError) -> Columns {
     guard let values else { return .none }
-    let names = values.flatMap { $0.split(separator: ",").map(String.init) }
+    let names = values.flatMap { $0.split(separator: ",") }.compactMap { text -> String? in
+      guard let last = text.lastIndex(where: { $0 != " " }) else { return nil }
+      return String(text[...last].drop { $0 == " " })
+    }
+    guard !names.isEmpty else { throw UsageError("\(Self.columns.flag) names no column") }
     return names == ["all"] ? .all : .named(names)
   }
 
@@ -152,7 +157,8 @@ package struct ListFormat: Hashable, Sendable {
         .contains(where: ListCompression.uncompressedName(name.lowercased()).hasSuffix)
       guard urlColumn != nil || isNamedTable && DelimitedTable.hasHeader(head) else {
         try Self.requireList(head.bytes)
-        guard columns == .none else { throw .noColumns }
+        let isBlank = head.bytes.allSatisfy(JSONRecords.isBlank)
+        guard columns == .none || isBlank else { throw .noColumns }
         return TextEntries()
       }
       return TableEntries(try DelimitedTable(of: head, separatedBy: nil, as: self))

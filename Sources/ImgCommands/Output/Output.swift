@@ -359,11 +359,18 @@ private enum JSONNode: Codable {
     }
   }
 
+  private static var encoder: JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return encoder
+  }
+
   var cell: String {
     switch self {
     case .null: ""
     case .text(let text): text
-    default: (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    default:
+      (try? Self.encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
   }
 }
