@@ -130,8 +130,9 @@ extension WorkerMachine {
     case .failed(let failure):
       var end = end
       let transfer = transfers[id]
-      // The worker may have asked a router whether another host can still be connected to.
-      if end.sign == nil || end.sign == .answered && transfer.pace.isConnected {
+      // The worker may have asked a router whether another host can still be connected to. A host that cannot be
+      // connected to says nothing of what arrives.
+      if transfer.pace.isConnected, end.sign == nil || end.sign == .answered {
         end.sign =
           signOfSilence(
             failure, begunAt: transfer.order.assignedAt, byteCount: end.freshByteCount) ?? end.sign
