@@ -421,7 +421,16 @@ import Testing
     let directory = cluster.directory.file("out")
     let export = try cluster.begin(["export", "1", directory, "--fetch"])
     let files = ["0000001.jpg", "0000002.jpg"].map { "\(directory)/\($0)" }
-    try #require(try eventually { files.allSatisfy(FileIO.isFile) })
+    let partialPath = "\(directory)/manifest.partial.jsonl"
+    func hasLines() -> Bool {
+      let partial = try? String(contentsOfFile: partialPath, encoding: .utf8)
+      return partial?.split(separator: "\n").count == files.count
+    }
+    // A signal that can be handled waits for the line of a file; SIGKILL may come between the two.
+    try #require(
+      try eventually {
+        files.allSatisfy(FileIO.isFile) && (signal != SIGKILL || hasLines())
+      })
     export.signal(signal)
     let end = try export.wait()
     #expect(end.exitCode == nil)
@@ -434,7 +443,7 @@ import Testing
       #expect(
         try cluster.imgctl("list", "--json").lines.count == 1, "the job of the export is removed")
     }
-    let partial = try String(contentsOfFile: "\(directory)/manifest.partial.jsonl", encoding: .utf8)
+    let partial = try String(contentsOfFile: partialPath, encoding: .utf8)
     #expect(try Set(partial.split(separator: "\n").map { try record($0).index.int }) == [1, 2])
 
     // What an export has left that was killed.
