@@ -149,7 +149,7 @@ enum LineChunk {
 /// What consecutive lines have in columns, in one record: those of a part of the list as it was submitted.
 ///
 /// Its key is that of a line behind all lines, in their table: the removal of a job takes both. Behind the head, see
-/// ``JournalRecord``, each line has the length of its JSON in 4 bytes, little-endian, and the JSON, see ``LineColumns``.
+/// ``JournalRecord``, each line has the length of its JSON in 4 bytes, little-endian, and the JSON, see `LineColumns`.
 enum ColumnRun {
   /// No job has as many lines.
   private static let firstIndex = 1 << 62
