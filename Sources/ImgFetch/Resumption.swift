@@ -29,9 +29,6 @@ struct Resumption {
     case unusable
   }
 
-  /// A shorter partial body is not worth a range request.
-  static let minimumByteCount = 64 << 10
-
   private var stage: Stage
 
   /// - Parameter start: what the URL was asked with.
@@ -121,7 +118,7 @@ struct Resumption {
       return .obsolete
     }
     if [.truncatedBody, .timeout].contains(failure.code), let head,
-      content.byteCount >= Self.minimumByteCount, !head.caching.cacheControl.forbidsStoring,
+      content.byteCount >= ResumeState.minimumByteCount, !head.caching.cacheControl.forbidsStoring,
       let state = nextState(
         byteCount: content.byteCount, receivedByteCount: receivedByteCount, head, issuer)
     {

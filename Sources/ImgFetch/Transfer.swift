@@ -466,7 +466,7 @@ final class Transfer {
     LibcurlEnd(
       code: code, url: request.url.parsed, route: route, stopReason: stopReason,
       content: request.content, reader: reader, body: body, resumption: resumption,
-      connection: connection, easy: easy)
+      connection: connection, limits: context.limits, easy: easy)
   }
 
   private func reuse(_ head: ResponseHead) -> AnswerReuse {

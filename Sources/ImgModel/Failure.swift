@@ -253,14 +253,67 @@ extension Failure {
   }
 }
 
+/// Transfers that were ended because too little came.
 extension Failure {
-  /// Whether a transfer ended because too few bytes came. That is how libcurl describes it.
-  package static func isTooSlow(_ code: Code, _ detail: String) -> Bool {
-    code == .timeout && detail.contains("Operation too slow")
+  private static let tooSlowWords = "less than 1 KiB/s came"
+  private static let cutOffWords = "the transfer took longer than --transfer-timeout "
+  private static let needWords = "which needs --transfer-timeout "
+
+  /// What is said of a host that has sent nothing since it was connected to.
+  package static func silence(seconds: Int) -> String {
+    "the host has sent nothing for \(seconds) s (--stall-timeout)"
   }
+
+  /// What is said of a transfer whose bytes came too slowly.
+  package static func tooSlow(seconds: Int) -> String {
+    "\(tooSlowWords) for \(seconds) s (--stall-timeout)"
+  }
+
+  /// What is said of a transfer whose time was over while its bytes came.
+  ///
+  /// - Parameter length: of the whole; `nil` if the origin has not declared it.
+  package static func cutOff(
+    after limit: Duration, receivedByteCount: Int, of length: Int?
+  ) -> String {
+    let cause = "\(cutOffWords)\(settingText(limit))"
+    guard receivedByteCount > 0, let length, length > receivedByteCount else {
+      return "\(cause); bytes of the picture: \(receivedByteCount)"
+    }
+    let seconds = limit / .seconds(1) * Double(length) / Double(receivedByteCount)
+    let margin = min(seconds * neededShare, 1e9)
+    let needed = Int((margin / neededStep).rounded(.up) * neededStep)
+    return
+      "\(cause); \(receivedByteCount) of \(length) bytes came, \(needWords)\(needed)s at this rate"
+  }
+
+  /// The time that is advised is longer than the one that would have sufficed, and a multiple of some seconds.
+  private static let neededShare = 1.2
+  private static let neededStep = 10.0
+
+  private static func settingText(_ time: Duration) -> String {
+    time.milliseconds % 1_000 == 0 ? "\(time.milliseconds / 1_000)s" : "\(time.milliseconds)ms"
+  }
+
+  /// Whether a transfer ended because its bytes came too slowly.
+  package static func isTooSlow(_ code: Code, _ detail: String) -> Bool {
+    code == .timeout && [tooSlowWords, cutOffWords].contains { detail.contains($0) }
+  }
+
+  /// The seconds of `--transfer-timeout` that a transfer would have needed; `nil` if that is not said.
+  package static func neededSeconds(in detail: String) -> Int? {
+    detail.firstRange(of: needWords).flatMap {
+      Int(detail[$0.upperBound...].prefix { $0.isWholeNumber })
+    }
+  }
+}
+
+extension Failure {
 
   /// What is said of a host behind its name if a URL was not requested because of the host's failures.
   package static let notAskedWords = "failed too often and was not asked again"
+
+  /// What is said then before what the URL itself failed with earlier.
+  package static let formerWords = ", and the URL itself failed before: "
 
   /// What the failure of an earlier request ends with, behind its time.
   package static let rememberedWords = ", and was not asked again"

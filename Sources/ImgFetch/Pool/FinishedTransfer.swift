@@ -138,6 +138,8 @@ struct LibcurlEnd {
   let body: BodySink
   let resumption: Resumption
   let connection: ConnectionAttempt
+  /// Of the request.
+  let limits: Limits
   let easy: EasyHandle
 
   /// The order of the checks: what the origin said comes before how the connection ended after it,
@@ -254,7 +256,34 @@ struct LibcurlEnd {
       httpStatus: reader.status, isRetryable: code.isTLSBrokenOff(words: words) ? true : nil,
       detail: code.isWithoutTLS(words: words)
         ? "the origin does not speak TLS at this port; the URL may have to begin with http:// (\(words))"
-        : words)
+        : timeoutText(words) ?? refusalText(words) ?? words)
+  }
+
+  /// What has happened if a setting has ended the transfer; `nil` if none has.
+  private func timeoutText(_ words: String) -> String? {
+    guard code == CURLE_OPERATION_TIMEDOUT else { return nil }
+    // That is how libcurl tells a stall from the end of the whole time.
+    if words.hasPrefix("Operation too slow") {
+      let seconds = limits.stallTimeout.curlSeconds
+      return reader.byteCount + body.receivedByteCount == 0
+        ? Failure.silence(seconds: seconds) : Failure.tooSlow(seconds: seconds)
+    }
+    // A text has less time than `--transfer-timeout`.
+    guard words.hasPrefix("Operation timed out"), body.receivedByteCount > 0, !content.isText else {
+      return nil
+    }
+    return Failure.cutOff(
+      after: limits.transferTimeout, receivedByteCount: body.receivedByteCount,
+      of: body.declaredByteCount)
+  }
+
+  /// The same of a connection that did not come about, with the system's reason: libcurl tells after how many
+  /// milliseconds, and not why.
+  private func refusalText(_ words: String) -> String? {
+    let number = CInt(truncatingIfNeeded: easy.count(CURLINFO_OS_ERRNO))
+    guard code == CURLE_COULDNT_CONNECT, number != 0, let time = words.firstRange(of: " after ")
+    else { return nil }
+    return SystemError(operation: String(words[..<time.lowerBound]), code: number).description
   }
 
   /// The head of a response that came without an error, if its body is that of a picture or a list.

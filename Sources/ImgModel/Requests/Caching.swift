@@ -302,6 +302,9 @@ package struct AnswerReuse: Hashable, Sendable {
 
 /// What a later transfer needs to know to resume a partial body.
 package struct ResumeState: Hashable, Sendable {
+  /// A shorter partial body is not worth a range request.
+  package static let minimumByteCount = 64 << 10
+
   /// Identifies the body, as `If-Range` carries it.
   package let validator: String
   /// The URL that issued the validator, where a redirect led to it; `nil` for the URL of the
