@@ -95,6 +95,8 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
   public let fetchedByteCount: Int64
   /// Bytes of the thumbnails that were stored.
   public let storedByteCount: Int64
+  /// How often it was retried; `nil` for never.
+  package let retryCount: Int?
   package let submissionTime: WallTime
   package let startTime: WallTime?
   package let endTime: WallTime?
@@ -105,13 +107,14 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
 
   /// - Parameters:
   ///   - running: the number of URLs that are leased to a worker or not yet in the journal.
+  ///   - unrecordedByteCount: bytes of responses for URLs without a result in the journal.
   ///   - isDelayed: whether its delay is not over.
   ///   - isCancelling: whether its cancel is not durable yet.
   ///   - wait: why it does not progress.
   ///   - shortage: why the store will not hold all of it.
   package init(
-    _ record: JobRecord, running: Int = 0, isDelayed: Bool = false, isCancelling: Bool = false,
-    wait: Wait? = nil, shortage: StoreShortage? = nil
+    _ record: JobRecord, running: Int = 0, unrecordedByteCount: Int64 = 0, isDelayed: Bool = false,
+    isCancelling: Bool = false, wait: Wait? = nil, shortage: StoreShortage? = nil
   ) {
     let counts = record.counts
     job = record.id
@@ -137,8 +140,9 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     self.running = running
     queued = counts.total - counts.finished - running
     fromCache = counts.fromCache
-    fetchedByteCount = counts.bytesFetched
+    fetchedByteCount = counts.bytesFetched + unrecordedByteCount
     storedByteCount = counts.bytesStored
+    retryCount = record.retries.round > 0 ? record.retries.round : nil
     submissionTime = record.submittedAt
     startTime = record.startedAt
     endTime = record.finishedAt
@@ -222,6 +226,7 @@ public struct ImageJob: Hashable, Sendable, Identifiable {
     pinPolicy = try f.field("pin", value?.pinPolicy)
     priority = try f.field("priority", value?.priority)
     queued = try f.field("queued", value?.queued)
+    retryCount = try f.optional("retries", value?.retryCount)
     retryable = try f.field("retryable", value?.retryable)
     running = try f.field("running", value?.running)
     startTime = try f.optional("started_at", value?.startTime)

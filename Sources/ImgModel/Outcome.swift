@@ -16,6 +16,14 @@ extension Outcome {
     guard case .failed(let failure, _) = self else { return self }
     return .failed(failure, bytesFetched: byteCount)
   }
+
+  /// Bytes of the response bodies of all attempts.
+  package var fetchedByteCount: Int {
+    switch self {
+    case .done(_, _, let byteCount), .failed(_, let byteCount): byteCount
+    case .cancelled: 0
+    }
+  }
 }
 
 extension Outcome: Fielded {

@@ -383,19 +383,18 @@ package struct Fetches {
   /// A transfer has timed out. If the line is the reason, its source waits, without an attempt less, but not for
   /// ever.
   ///
-  /// - Parameter rate: bytes a second; `nil` if nothing was answered.
-  /// - Returns: whether the source is tried again.
+  /// - Parameter isInVain: whether the next transfer begins at the first byte again, and is cut off as this one was.
+  /// - Returns: whether the source is tried again so; `nil` if the line is not the reason, as far as is known.
   mutating func repeatAfterTimeout(
-    _ id: TransferID, because failure: Failure, rate: Double?, begunAt: Instant, at now: Instant
-  ) -> Bool {
-    guard let transfer = transfers[id], transfer.holdsSlot, transfer.refusal == nil else {
-      return false
+    _ id: TransferID, because failure: Failure, _ timeout: CongestionWindow.Timeout, isInVain: Bool,
+    at now: Instant
+  ) -> Bool? {
+    guard let transfer = transfers[id], transfer.holdsSlot, transfer.refusal == nil,
+      queue.timedOut(timeout, at: now)
+    else {
+      return nil
     }
-    let timeout = CongestionWindow.Timeout(
-      group: HostGroup.name(of: transfer.host), begunAt: begunAt, rate: rate)
-    guard queue.timedOut(timeout, at: now), sources.takeRepeat(of: transfer.source) else {
-      return false
-    }
+    guard sources.takeRepeat(of: transfer.source, isInVain: isInVain) else { return false }
     repeatAttempt(id, because: failure, at: now)
     return true
   }
@@ -457,8 +456,12 @@ package struct Fetches {
     let isOwn = host == sources[transfer.source]?.key.host
     let isByRedirect = result.wasRedirected && isOwn
     if failure.isOfHost, !isByRedirect {
+      let wasTripped = queue.isTripped(host)
       let isProbe = queue.failed(
         failure, of: transfer.source, host: host, begunAt: begunAt, at: now)
+      if !wasTripped, queue.isTripped(host) {
+        queue.news.noteFailing(host, because: failure, at: now)
+      }
       return (host, isProbe && isOwn)
     }
     if isByRedirect || failure.httpStatus != nil {

@@ -185,7 +185,7 @@ extension Scheduler {
     return item.jobs.allSatisfy { id in
       guard let job = jobs[id], let backlog = job.backlogs[item.host] else { return false }
       let indices = item.waiters.compactMap { $0.isLine(of: id) ? $0.index : nil }
-      return backlog.waiting - indices.count >= job.backlogMaximum
+      return backlog.waiting - indices.count >= job.backlogMaximum + backlog.repeatedCount
         || indices.allSatisfy { job.isSaturated(item.host, before: $0) }
     }
   }

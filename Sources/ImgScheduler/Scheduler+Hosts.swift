@@ -61,17 +61,28 @@ extension Scheduler {
     effects += fetches.queue.news.take().map { .hostChanged(news: $0) }
   }
 
-  /// Says when the line of this machine is found to be slow, and when it is not any more.
+  /// Says when the line of this machine is found to be slow or slower, and when it is not slow any more.
   private mutating func reportSlowLine() {
-    let words = slowLineWords
-    guard (words != nil) != isSlowLineReported else { return }
-    isSlowLineReported = words != nil
-    effects.append(.networkChanged(news: words ?? "the line is not taken for a slow one any more"))
+    let line = fetches.queue.congestion
+    let (before, limit) = (reportedLine.limit, line.limit)
+    defer { reportedLine = line }
+    guard
+      limit.map({ $0 < before ?? .max }) ?? (before != nil)
+        || line.neededSeconds != nil && reportedLine.neededSeconds == nil
+    else { return }
+    let news = slowLineWords ?? "the line is not taken for a slow one any more"
+    effects.append(.networkChanged(news: news))
   }
 
-  /// See ``CongestionWindow``; `nil` if the line is not known to be slow.
+  /// See ``CongestionWindow``; `nil` if the line is not known to be slow. What follows the first clause is advice.
   var slowLineWords: String? {
-    slowLineTransfers.map { "a slow line: \($0) transfer\($0 == 1 ? "" : "s") at once" }
+    let line = fetches.queue.congestion
+    guard let limit = line.limit else { return nil }
+    let words = "a slow line: \(limit) transfer\(limit == 1 ? "" : "s") at once"
+    guard let seconds = line.neededSeconds else { return words }
+    return
+      "\(words); pictures are fetched in vain that need more time: imgctl stop && imgctl start "
+      + "--transfer-timeout \(seconds)s"
   }
 
   private mutating func updateGate(of route: NetworkRoute) {

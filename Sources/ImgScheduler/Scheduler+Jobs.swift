@@ -233,3 +233,14 @@ struct PinRoom {
     }
   }
 }
+
+/// What is fetched more than once.
+extension Scheduler {
+  /// What has come in vain for lines of jobs without an outcome. The first that waits for a picture counts it.
+  var unreportedByteCounts: [JobID: Int64] {
+    partlyFetched.reduce(into: [:]) { counts, id in
+      let (job, byteCount) = work.read(id) { ($0.waiters.first?.job, $0.unreportedByteCount) }
+      if let job { counts[job, default: 0] += Int64(byteCount) }
+    }
+  }
+}

@@ -27,6 +27,7 @@ extension Scheduler {
     case .failed(let failure, let byteCount):
       if result.isStoreDegraded { noteRefusal(failure.detail, isServed: false) }
       work.change(item) { $0.unreportedByteCount += byteCount }
+      if byteCount > 0 { partlyFetched.insert(item) }
       // Viewers have the reason at once, and may ask again: a wait would show nothing more.
       if verdict == .held || verdict == .retried && (result.isUnconnected || result.isUnanswered) {
         let failure = networkFailure(failure, of: work.item(item).host)
@@ -91,6 +92,7 @@ extension Scheduler {
   @discardableResult
   mutating func discard(_ id: WorkID) -> WorkItem {
     let item = work.remove(id)
+    partlyFetched.remove(id)
     if let source = item.source { fetches.remove(item.id, from: source, at: now.instant) }
     if let picture = item.picture { effects.append(.release(picture.file)) }
     fileReads.end(item.id)
@@ -117,7 +119,7 @@ extension Scheduler {
 
   /// Sends an outcome to the journal; the line counts as running until it is durable.
   mutating func record(_ outcome: Outcome, job id: JobID, index: Int) {
-    let isFirst = jobs.beginRecording(of: id, at: now.wall)
+    let isFirst = jobs.beginRecording(outcome, of: id, at: now.wall)
     if isFirst { effects.append(.journal(.start(id, at: now.wall))) }
     let counted = jobs.change(id) { $0.counted(outcome, of: index) }
     effects.append(.journal(.record(id, index: index, counted)))
@@ -334,16 +336,12 @@ extension Scheduler {
       fetches.hold(id, because: failure, at: now.instant)
       return .held
     }
-    let time = max(now.instant - lease.since, .milliseconds(1))
     // A line that delivers nothing at all is not slow.
-    if result.sign != .noData, failure.isOfSlowLine(after: time, evidence) {
-      let isAnswered = failure.httpStatus != nil || byteCount > 0
-      let rate = isAnswered ? Double(byteCount) / (time / .seconds(1)) : nil
-      if fetches.repeatAfterTimeout(
-        id, because: failure, rate: rate, begunAt: lease.since, at: now.instant)
-      {
-        return .retried
-      }
+    if result.sign != .noData, failure.isOfSlowLine(after: now.instant - lease.since, evidence),
+      let verdict = verdictOnSlowLine(
+        id, because: failure, byteCount: byteCount, since: lease.since)
+    {
+      return verdict
     }
     guard failure.stage == .fetch else {
       // What the host sent is no picture, by its first bytes.
@@ -362,9 +360,13 @@ extension Scheduler {
     {
       return .retried
     }
-    return RetryVerdict(
-      fetches.fail(
-        id, because: failure, upTo: attempts(permittedFor: transfer.source), at: now.instant))
+    return retryVerdict(on: id, because: failure)
+  }
+
+  /// What an attempt of a transfer's URL that has failed means for it.
+  mutating func retryVerdict(on id: TransferID, because failure: Failure) -> RetryVerdict {
+    let permitted = fetches.transfers[id].flatMap { attempts(permittedFor: $0.source) }
+    return RetryVerdict(fetches.fail(id, because: failure, upTo: permitted, at: now.instant))
   }
 
   /// Whether no viewer waits for a transfer.

@@ -240,8 +240,10 @@ extension Scheduler {
   }
 
   private func backoffWait(of source: Source, _ until: Instant) -> Wait {
-    Wait(
-      .backoff, host: source.key.host, detail: source.lastFailure?.detail,
+    let host = source.key.host
+    return Wait(
+      .backoff, host: host,
+      detail: source.lastFailure?.detail ?? "a worker ended that was fetching a picture of \(host)",
       code: source.lastFailure?.code, httpStatus: source.lastFailure?.httpStatus,
       attempt: source.attempts + 1, until: timeline.wall(until))
   }
@@ -311,7 +313,10 @@ extension Scheduler {
     {
       return Wait(.retryAfter, host: name, urls: urls, until: timeline.wall(until))
     }
-    if let attempt { return failing(host, name, urls: urls, until: timeline.wall(attempt)) }
+    if let attempt {
+      let token = fetches.queue.nextToken(of: name, at: now) ?? attempt
+      return failing(host, name, urls: urls, until: timeline.wall(max(attempt, token)))
+    }
     if host.robotsProbe != nil { return Wait(.robots, host: name, urls: urls) }
     if case .full = fetches.queue.standing(of: host, at: now) {
       guard !health.isTripped else { return failing(host, name, urls: urls) }
@@ -329,7 +334,11 @@ extension Scheduler {
     guard let token = fetches.queue.nextToken(of: name, at: now), token > now else { return nil }
     let until = timeline.wall(token)
     guard let own, own.at == token, own.isOfRobots, let delay = host.ownTokens.crawlDelay else {
-      return Wait(.hostRate, host: name, urls: urls, until: until)
+      // Else a host that fails would seem to wait for its rate alone.
+      let failure = host.health.lastFailure
+      return Wait(
+        .hostRate, host: name, detail: failure?.detail, code: failure?.code,
+        httpStatus: failure?.httpStatus, urls: urls, until: until)
     }
     let seconds = Double(delay.milliseconds) / 1_000
     let text = seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
@@ -407,15 +416,20 @@ extension Scheduler {
     of id: JobID, at instant: Instant? = nil, journalError: String? = nil
   ) -> ImageJob? {
     jobs[id].map {
-      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: networkWaits)
+      status(
+        of: $0, at: instant ?? now.instant, journalError: journalError, network: networkWaits,
+        byteCounts: unreportedByteCounts)
     }
   }
 
   private func status(
-    of job: ActiveJob, at instant: Instant, journalError: String?, network: ByRoute<Wait?>
+    of job: ActiveJob, at instant: Instant, journalError: String?, network: ByRoute<Wait?>,
+    byteCounts: [JobID: Int64]
   ) -> ImageJob {
     ImageJob(
-      job.record, running: job.runningCount, isDelayed: job.isDelayed,
+      job.record, running: job.runningCount,
+      unrecordedByteCount: job.unrecordedByteCount + (byteCounts[job.id] ?? 0),
+      isDelayed: job.isDelayed,
       isCancelling: job.isEnding && job.record.counts.finished < job.record.counts.total,
       wait: jobWait(of: job, at: instant, journalError: journalError, network: network),
       shortage: StoreShortage(
@@ -438,9 +452,11 @@ extension Scheduler {
     before id: JobID? = nil, limit: Int, at instant: Instant? = nil, journalError: String? = nil
   ) -> [ImageJob] {
     let older = jobs.ids.filter { job in id.map { job < $0 } ?? true }
-    let network = networkWaits
+    let (network, byteCounts) = (networkWaits, unreportedByteCounts)
     return older.sorted(by: >).prefix(limit).compactMap { jobs[$0] }.map {
-      status(of: $0, at: instant ?? now.instant, journalError: journalError, network: network)
+      status(
+        of: $0, at: instant ?? now.instant, journalError: journalError, network: network,
+        byteCounts: byteCounts)
     }
   }
 
@@ -450,42 +466,11 @@ extension Scheduler {
   package var lateAnswerCount: Int { fetches.leases.lateAnswerCount }
   package var transferCount: Int { fetches.queue.underWay }
   /// See `ClusterStatus.slowLineTransfers` in ImgModel.
-  package var slowLineTransfers: Int? { fetches.queue.slowLineLimit }
+  package var slowLineTransfers: Int? { fetches.queue.congestion.limit }
   /// What a worker told last of the size of the store; `nil` before.
   package var storeReport: StoreReport? { store.report }
   /// How often a worker has told it.
   package var storeReportCount: Int { store.reportCount }
   /// What keeps thumbnails out of the store; `nil` when nothing is known to.
   package var storeError: StoreErrorStatus? { store.error }
-
-  /// The workers, by number.
-  ///
-  /// - Parameter processes: those of a slot and its worker, as the driver knows them.
-  package func workerStatuses(
-    processes: (_ number: Int, WorkerID?) -> ClusterStatus.Worker.Processes
-  ) -> [ClusterStatus.Worker] {
-    workers.supervisor.children.enumerated().map { index, child in
-      let worker = child.state.worker.flatMap { workers[$0] }
-      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
-      let state: ClusterStatus.Worker.State =
-        switch child.state {
-        case .starting, .stopping: .starting
-        case .ready: .ready
-        case .backingOff: .backingOff
-        case .empty: .leaving
-        }
-      return ClusterStatus.Worker(
-        number: index, processes: processes(index, child.state.worker), state: state,
-        lookingUp: worker?.lookupCount ?? 0, fetching: transferring,
-        decoding: (worker?.fetchCount ?? 0) - transferring, deaths: child.deaths)
-    }
-  }
-
-  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
-  /// workers come and go, so that two hardly ever do the same work.
-  package var housekeeper: WorkerID? {
-    workers.supervisor.children.lazy.compactMap { child in
-      if case .ready(let worker) = child.state { worker } else { nil }
-    }.first
-  }
 }

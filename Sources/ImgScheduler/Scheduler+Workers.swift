@@ -1,4 +1,4 @@
-import ImgModel
+package import ImgModel
 import ImgWire
 
 /// Exits of workers: what they held goes on elsewhere, and a fetch that kills is found out.
@@ -183,7 +183,6 @@ extension Scheduler {
   func isTransferring(_ id: LeaseID) -> Bool {
     fetches.leases[id].flatMap { work[$0.item] }?.stage == .transferring(id)
   }
-
 }
 
 /// What ready workers say.
@@ -211,5 +210,38 @@ extension Scheduler {
       fetches.endRobotsProbe(startedBy: lease, at: worker, now: now.instant)
     }
   }
+}
 
+/// What status requests are told of the workers.
+extension Scheduler {
+  /// The workers, by number.
+  ///
+  /// - Parameter processes: those of a slot and its worker, as the driver knows them.
+  package func workerStatuses(
+    processes: (_ number: Int, WorkerID?) -> ClusterStatus.Worker.Processes
+  ) -> [ClusterStatus.Worker] {
+    workers.supervisor.children.enumerated().map { index, child in
+      let worker = child.state.worker.flatMap { workers[$0] }
+      let transferring = worker?.fetches.count { isTransferring($0) } ?? 0
+      let state: ClusterStatus.Worker.State =
+        switch child.state {
+        case .starting, .stopping: .starting
+        case .ready: .ready
+        case .backingOff: .backingOff
+        case .empty: .leaving
+        }
+      return ClusterStatus.Worker(
+        number: index, processes: processes(index, child.state.worker), state: state,
+        lookingUp: worker?.lookupCount ?? 0, fetching: transferring,
+        decoding: (worker?.fetchCount ?? 0) - transferring, deaths: child.deaths)
+    }
+  }
+
+  /// The one worker that keeps the store in order; `nil` while none is ready. It changes only when
+  /// workers come and go, so that two hardly ever do the same work.
+  package var housekeeper: WorkerID? {
+    workers.supervisor.children.lazy.compactMap { child in
+      if case .ready(let worker) = child.state { worker } else { nil }
+    }.first
+  }
 }

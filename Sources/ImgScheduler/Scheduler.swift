@@ -36,6 +36,8 @@ package struct Scheduler: ~Copyable {
   package internal(set) var work = WorkTable()
   package internal(set) var fetches: Fetches
   package internal(set) var workers: WorkerTable
+  /// The items for which bodies have come in part: their bytes are in no outcome yet.
+  var partlyFetched: Set<WorkID> = []
   var store = StoreHealth()
   package internal(set) var crashBudget = CrashBudget()
   var pinRoom = PinRoom()
@@ -48,8 +50,8 @@ package struct Scheduler: ~Copyable {
   let hasDirectHosts: Bool
   /// The outages whose beginning was told.
   var reportedOutages = ByRoute<NetworkHealth.Outage?>(nil)
-  /// Whether it was told that the line is slow.
-  var isSlowLineReported = false
+  /// What was told of a slow line.
+  var reportedLine = CongestionWindow()
   package internal(set) var clientFetches = ClientFetchTable()
   package internal(set) var fileReads = FileReadTable()
   var phase = Phase.working

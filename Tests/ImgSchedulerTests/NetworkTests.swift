@@ -384,7 +384,7 @@ import Testing
 /// A line that gives all transfers together so many bytes a second, and hosts that are slow by themselves.
 @Suite struct SlowLineTests {
   private static let timeout = Failure(
-    stage: .fetch, code: .timeout, httpStatus: 200, detail: "Operation too slow")
+    stage: .fetch, code: .timeout, httpStatus: 200, detail: Failure.tooSlow(seconds: 20))
 
   /// All that runs has run for 20 s.
   ///

@@ -208,7 +208,7 @@ import Testing
     #expect(cluster.now.instant < retry)
     #expect(cluster.counts(others)?.failed == 20)
     let details = failures(of: first, 0..<1, in: cluster).map(\.detail)
-    let own = "; the URL itself failed before: the origin answered 500"
+    let own = ", and the URL itself failed before: the origin answered 500"
     #expect(details == ["\(Self.notAsked)\(Self.refused.detail)\(own)"])
   }
 }

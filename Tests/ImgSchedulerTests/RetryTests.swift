@@ -412,7 +412,7 @@ import Testing
       cluster.answerLookups()
     }
     let notAsked = "example.com failed too often and was not asked again: no handshake"
-    let former = "; the URL itself failed before: the origin answered 500"
+    let former = ", and the URL itself failed before: the origin answered 500"
     for (index, detail) in [(5, notAsked + former), (39, notAsked)] {
       guard case .failed(let last, _)? = cluster.outcome(of: index, job) else {
         Issue.record("\(index) has not failed")

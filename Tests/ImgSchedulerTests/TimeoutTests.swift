@@ -97,7 +97,7 @@ import Testing
 /// A network that lets connections come about and delivers nothing.
 @Suite struct NoDataTests {
   private static let timeout = Outcome.failed(
-    Failure(stage: .fetch, code: .timeout, detail: "Operation too slow"))
+    Failure(stage: .fetch, code: .timeout, detail: Failure.tooSlow(seconds: 20)))
 
   private func spread(_ count: Int, perHost: Int = 1, from first: Int = 0) -> [String] {
     (0..<count).map { url($0, host: "host\(first + $0 / perHost).test") }
@@ -202,6 +202,74 @@ import Testing
   }
 }
 
+/// A line on which a picture takes longer than a transfer may.
+@Suite struct CutOffTests {
+  /// Of 2 KB a second.
+  private static let cutOff = Outcome.failed(
+    Failure(
+      stage: .fetch, code: .timeout, httpStatus: 200,
+      detail: Failure.cutOff(after: .seconds(20), receivedByteCount: 40_000, of: 60_000)),
+    bytesFetched: 40_000)
+
+  private func pass(in cluster: ClusterModel) {
+    let running = cluster.fetching
+    for url in running { cluster.turn(url, slow: true) }
+    cluster.advance(by: .seconds(20))
+    for url in running { cluster.finish(url, Self.cutOff) }
+    cluster.answerLookups()
+    cluster.advance(by: .seconds(3))
+  }
+
+  private func lines(_ count: Int, of hostCount: Int) -> [String] {
+    (0..<count).map { url($0, host: "host\($0 % hostCount)") }
+  }
+
+  @Test(arguments: [(60, 12), (120, 3)])
+  func `lines that are cut off go behind those that were not tried`(count: Int, hostCount: Int) {
+    let cluster = ClusterModel.started(transfers: 4, attempts: 3)
+    cluster.answeringLookups { $0.submit(lines(count, of: hostCount)) }
+    for _ in 0..<200 where Set(cluster.fetchStarts).count < count { pass(in: cluster) }
+    #expect(Set(cluster.fetchStarts).count == count)
+    let most = Dictionary(grouping: cluster.fetchStarts) { $0 }.values.map(\.count).max() ?? 0
+    #expect(most <= 2 * count / 60, "\(most)")
+  }
+
+  @Test func `the status and the log name the setting that pictures need`() throws {
+    let cluster = ClusterModel.started(transfers: 8, attempts: 3)
+    let job = cluster.answeringLookups { $0.submit(lines(60, of: 12)) }
+    for _ in 0..<4 { pass(in: cluster) }
+    let words =
+      "a slow line: 4 transfers at once; pictures are fetched in vain that need more time: imgctl stop && "
+      + "imgctl start --transfer-timeout 40s"
+    let wait = try #require(cluster.scheduler.status(of: job, at: cluster.now.instant)?.wait)
+    #expect(wait.kind == .slowLine && wait.detail == words)
+    #expect(cluster.networkNews == ["a slow line: 4 transfers at once", words])
+    #expect(wait.reason != Wait(.slowLine, detail: "a slow line: 4 transfers at once").reason)
+    #expect(
+      wait.reason
+        == Wait(.slowLine, detail: words.replacing("4 transfers", with: "5 transfers")).reason)
+  }
+
+  @Test func `lines that are cut off again and again fail, and their hosts are not given up`() {
+    let cluster = ClusterModel.started(transfers: 4, attempts: 3)
+    let job = cluster.answeringLookups { $0.submit(lines(24, of: 12)) }
+    for _ in 0..<100 where cluster.endedJobs[job] == nil { pass(in: cluster) }
+    #expect(cluster.endedJobs[job]?.counts.failed == 24)
+    let counts = Dictionary(grouping: cluster.fetchStarts) { $0 }.values.map(\.count)
+    #expect(counts.max() == Source.vainRepeatMaximum + 3)
+    #expect(cluster.hostNews.isEmpty)
+    #expect(
+      cluster.endedJobs[job]?.counts.bytesFetched == Int64(cluster.fetchStarts.count * 40_000))
+  }
+
+  @Test func `the status of a job counts what was fetched in vain`() {
+    let cluster = ClusterModel.started(transfers: 4, attempts: 3)
+    let job = cluster.answeringLookups { $0.submit(lines(60, of: 12)) }
+    pass(in: cluster)
+    #expect(cluster.scheduler.status(of: job)?.fetchedByteCount == 160_000)
+  }
+}
+
 /// What the log says of hosts.
 @Suite struct HostNewsTests {
   private static let refused = Failure(stage: .fetch, code: .connectFailure, detail: "refused")
@@ -216,15 +284,19 @@ import Testing
       }
       cluster.advance(by: .seconds(10))
     }
-    #expect(cluster.hostNews.count == 1)
+    #expect(cluster.hostNews.count == 2)
+    #expect(
+      cluster.hostNews.first
+        == "example.com failed 10 times in a row (connect_failure: refused); it is asked less often"
+    )
     let words =
       "failed too often and was not asked again (connect_failure: refused); URLs that waited"
-    #expect(cluster.hostNews.first?.hasPrefix("example.com \(words) for it: ") == true)
+    #expect(cluster.hostNews.last?.hasPrefix("example.com \(words) for it: ") == true)
     cluster.advance(by: .seconds(100))
     cluster.answeringLookups { $0.submit([url(31)]) }
     cluster.transferred(url(31))
     cluster.finish(url(31))
-    #expect(cluster.hostNews.dropFirst() == ["example.com answers again"])
+    #expect(cluster.hostNews.dropFirst(2) == ["example.com answers again"])
   }
 
   @Test func `many hosts that are given up at once fill no log`() {

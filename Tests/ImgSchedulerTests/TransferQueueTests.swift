@@ -62,7 +62,8 @@ import Testing
     var isOfLine = false
     for number in 0..<groups {
       isOfLine = window.noteTimeout(
-        .init(group: "group\(number)", begunAt: now - .seconds(20), rate: rate),
+        .init(
+          group: "group\(number)", begunAt: now - .seconds(20), rate: rate, neededSeconds: 90),
         .init(maximum: 64, underWay: underWay, fastCount: fastCount), at: now)
     }
     return isOfLine
@@ -113,6 +114,20 @@ import Testing
     #expect(window.limit == nil, "for a while")
     timeOut(groups: 12, at: 170 + 601)
     #expect(window.limit == 32)
+  }
+
+  @Test
+  mutating func
+    `it tells what time is needed once transfers are cut off that share the whole line`()
+  {
+    timeOut(groups: 3, at: 20, rate: 4_000, underWay: 8)
+    #expect(window.limit == 4 && window.neededSeconds == nil)
+    timeOut(groups: 3, at: 50, rate: 4_000, underWay: 4)
+    #expect(window.neededSeconds == nil)
+    timeOut(groups: 3, at: 80, rate: 4_000, underWay: 4)
+    #expect(window.neededSeconds == 90)
+    end(3_000, isFast: false, at: 90)
+    #expect(window.neededSeconds == nil)
   }
 
   @Test mutating func `it grows by one with each window of transfers that end well`() {

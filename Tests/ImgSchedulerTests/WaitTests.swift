@@ -79,7 +79,8 @@ import Testing
     let wait = try #require(self.wait(job, in: cluster))
     let host = try #require(wait.host)
     #expect(wait.detail?.hasSuffix("\(host) and 11 other hosts \(words)") == true)
-    #expect(wait.reason == Wait(wait.kind, host: wait.host).reason)
+    #expect(wait.reason == Wait(wait.kind, host: "another", detail: "and others").reason)
+    #expect(wait.reason != Wait(wait.kind, host: host).reason)
   }
 
   // MARK: - Workers
@@ -256,6 +257,17 @@ import Testing
     stall(cluster)
     let wait = wait(job, in: cluster)
     #expect(wait?.kind == .backoff && wait?.attempt == 1)
+    #expect(wait?.detail == "refused")
+  }
+
+  @Test func `a host that refuses connections is named as such while its rate holds requests`() {
+    let cluster = ClusterModel.started(ratePerMinute: 6, attempts: 3)
+    let job = cluster.answeringLookups { $0.submit((1...9).map { url($0) }) }
+    let refused = Failure(stage: .fetch, code: .connectFailure, detail: "refused")
+    cluster.finish(url(1), .failed(refused), sign: .answered)
+    stall(cluster)
+    let wait = wait(job, in: cluster)
+    #expect(wait?.kind == .hostRate && wait?.code == .connectFailure)
     #expect(wait?.detail == "refused")
   }
 

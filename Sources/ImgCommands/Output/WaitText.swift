@@ -59,7 +59,7 @@ package struct WaitText: Sendable {
           + remedy(" (imgctl export JOB DIR, imgctl unpin JOB, or --store-budget)"))
     case .localFiles: wait.detail ?? "the files are read by the command that named them"
     case .transfersFull: "all transfer slots are in use\(remedy(" (--transfers)"))"
-    case .slowLine: wait.detail ?? "a slow line"
+    case .slowLine: advised(wait.detail ?? "a slow line")
     case .workersBusy: "all workers are busy"
     case .otherJobs: "more urgent jobs run first"
     case .offline: offlineReason(wait.detail ?? "no host can be resolved or connected to")
@@ -88,6 +88,7 @@ package struct WaitText: Sendable {
     case .retryAfter: "\(host) sent Retry-After"
     case .hostFailing, .backoff: failure(of: host)
     case .robots: "the robots.txt of \(host) is being fetched"
+    case .hostRate where wait.code != nil: failure(of: host)
     case .hostRate: "\(host) has reached --rate-per-host"
     case .crawlDelay: wait.detail ?? "\(host) asks for time between requests"
     case .hostFull: "\(host) has reached --transfers-per-host"
@@ -105,6 +106,7 @@ package struct WaitText: Sendable {
     case .truncatedBody: return "\(host) broke off a picture"
     case .httpStatus, nil:
       if let status = wait.httpStatus { return "\(host) answered \(status)" }
+      if wait.code == nil, wait.kind == .backoff, let detail = wait.detail { return detail }
     case .invalidResponse: return "\(host) sent no valid answer"
     default: break
     }
@@ -137,6 +139,7 @@ package struct WaitText: Sendable {
     switch wait.kind {
     case .noWorker: "next start"
     case .delayed: "start"
+    case .hostRate where wait.code != nil: "--rate-per-host permits the next attempt"
     case .hostRate, .crawlDelay: "next request"
     case .backoff: wait.attempt.map { "attempt \($0)" } ?? "next attempt"
     default: "next attempt"

@@ -26,7 +26,7 @@ package struct Wait: Hashable, Sendable, Fielded {
     case hostFailing = "host_failing"
     /// The robots.txt of an origin at the host is not known yet.
     case robots
-    /// The host's token bucket is empty.
+    /// The host's token bucket is empty. ``Wait/code`` says what the host has failed with, if it has not answered since.
     case hostRate = "host_rate"
     /// The time between requests that the host's robots.txt asks for is not over. ``Wait/detail`` says how
     /// long it is.
@@ -115,20 +115,31 @@ package struct Wait: Hashable, Sendable, Fielded {
     kind != other?.kind || host != other?.host || until != other?.until
   }
 
-  /// What stays the same while the time of the next attempt changes, the host with which the network is tried, or the
-  /// number of transfers.
+  /// What stays the same while the time of the next attempt changes, the host with which the network is tried, which one
+  /// of several hosts is the next, or the number of transfers.
   package var reason: [String] {
-    [
-      kind.rawValue, isOfNetwork ? "" : host ?? "",
-      Self.kindsWithCounts.contains(kind) ? "" : detail ?? "",
-      code?.rawValue ?? "", "\(httpStatus ?? 0)", "\(attempt ?? 0)",
-    ]
+    let causes = [kind.rawValue, code?.rawValue ?? "", "\(httpStatus ?? 0)"]
+    guard !isOfNetwork, !isOfSeveralHosts else {
+      return causes + [kind == .offline ? detail ?? "" : ""]
+    }
+    return causes + [host ?? "", detailWithoutCounts, "\(attempt ?? 0)"]
   }
 
-  /// Those whose ``detail`` is no reason of its own, such as a number of transfers.
-  private static let kindsWithCounts: Set<Kind> = [
-    .captive, .slowLine, .resolving, .connecting, .awaitingAnswer, .transferring,
+  /// Whether another of its hosts may be named at any time.
+  private var isOfSeveralHosts: Bool {
+    moreHosts ?? 0 > 0 || Self.kindsOfTransfers.contains(kind) && detail != nil
+  }
+
+  /// The kinds whose ``detail`` is how many hosts or transfers they concern.
+  private static let kindsOfTransfers: Set<Kind> = [
+    .resolving, .connecting, .awaitingAnswer, .transferring,
   ]
+
+  /// The ``detail`` without a number of transfers, which the first clause of a slow line tells.
+  private var detailWithoutCounts: String {
+    guard let detail, kind == .slowLine else { return detail ?? "" }
+    return detail.firstRange(of: "; ").map { String(detail[$0.upperBound...]) } ?? ""
+  }
 
   /// The wait with another ``detail``.
   package func explained(_ detail: String) -> Wait {

@@ -27,8 +27,12 @@ package struct ActiveJob {
   private(set) var leasedCount = 0
   /// Lines whose outcome is on its way into the journal.
   private(set) var unrecordedCount = 0
+  /// The bytes that were fetched for these.
+  private(set) var unrecordedByteCount: Int64 = 0
   /// The last start tag that one of its lines was given, see ``Urgency/startTag``.
   var lastStartTag: UInt64 = 0
+  /// The same of its lines whose attempts are repeated.
+  var lastPostponedTag: UInt64 = 0
   /// Which of its lines are looked up, and which wait for these.
   package private(set) var lookups = LookupOrder()
   /// The last of the remembered failures that do not count for its lines, because a retry of the job
@@ -167,14 +171,16 @@ package struct ActiveJob {
   }
 
   /// An outcome is sent to the journal.
-  mutating func beginRecording() {
+  mutating func beginRecording(_ outcome: Outcome) {
     unrecordedCount += 1
+    unrecordedByteCount += Int64(outcome.fetchedByteCount)
   }
 
   /// A line's outcome is durable.
   mutating func endRecording(of index: Int, _ outcome: Outcome, at now: Instant) {
     inHand.remove(index)
     unrecordedCount -= 1
+    unrecordedByteCount -= Int64(outcome.fetchedByteCount)
     record.count(outcome)
     movedAt = now
   }
@@ -278,6 +284,18 @@ package struct ActiveJob {
   ///
   /// - Parameter arrivalTag: see ``Waiter/arrivalTag``.
   func nextStartTag(after arrivalTag: UInt64) -> UInt64 { max(arrivalTag, lastStartTag) + 1 }
+
+  /// The start tag of a line that goes behind all that are in hand.
+  mutating func postponedStartTag(after arrivalTag: UInt64) -> UInt64 {
+    let tag = nextStartTag(after: arrivalTag) + UInt64(inHand.count)
+    lastPostponedTag = max(tag, lastPostponedTag + 1)
+    return lastPostponedTag
+  }
+
+  /// A line of a host whose attempt is repeated does not keep others from being taken up.
+  mutating func makeRoomForRepeated(at host: String) {
+    backlogs[host]?.repeatedCount += 1
+  }
 
   /// The last deferred line of the host may be gone.
   private mutating func forgetBacklogIfUnneeded(of host: String) {
@@ -433,55 +451,5 @@ struct StageNumbers: Equatable {
     sum.unanswered += right.unanswered
     sum.behindEarlierLines += right.behindEarlierLines
     return sum
-  }
-}
-
-/// Lines of one host that a job has in hand and that are not being fetched, and how many there may be.
-///
-/// While no line had to wait for a transfer there is no limit: all lines may be in the store. Once one
-/// had to, few are taken up ahead, because the others may have to wait, too. Each hit then makes room
-/// for one more, so that a part of a list that is in the store is soon looked up at full speed.
-package struct HostBacklog: Equatable {
-  /// Lines that are looked up, or wait behind earlier ones.
-  package var beforeTransfer = 0
-  /// For a transfer or a decoder.
-  package var waiting = 0
-  /// Lines that there may be; `nil` for no limit.
-  private var window: Int?
-  /// Whether no further line is taken up. A backlog that was full has to shrink to half of its window
-  /// before the next lines are taken up together: each round of look-ups costs messages, however many
-  /// lines it has.
-  package private(set) var isFull = false
-
-  package var isEmpty: Bool { beforeTransfer == 0 && waiting == 0 }
-
-  static func += (backlog: inout Self, change: Self) {
-    backlog.beforeTransfer += change.beforeTransfer
-    backlog.waiting += change.waiting
-  }
-
-  /// Counts lines in or out.
-  ///
-  /// - Parameter missWindow: lines that there may be once one has to wait.
-  mutating func count(_ change: Self, missWindow: Int) {
-    self += change
-    if change.waiting > 0 {
-      window = missWindow
-    } else if let window, change.waiting == 0, change.beforeTransfer < 0 {
-      self.window = window - change.beforeTransfer
-    }
-    updateFullness()
-  }
-
-  /// The window after a miss has changed.
-  mutating func limit(to missWindow: Int) {
-    if window != nil { window = missWindow }
-    updateFullness()
-  }
-
-  private mutating func updateFullness() {
-    guard let window else { return }
-    let count = beforeTransfer + waiting
-    isFull = count >= window || isFull && count > window / 2
   }
 }

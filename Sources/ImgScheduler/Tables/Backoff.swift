@@ -53,6 +53,9 @@ extension Source {
   /// How often an attempt is repeated: more often than the window of ``CongestionWindow`` halves until it is at its
   /// minimum, and as often as opens the circuit breaker where the URL is alone at its host.
   static let repeatMaximum = HostHealth.failureMaximum
+  /// The same of attempts that are cut off while their bytes come, and of which nothing is left for the next one: as
+  /// often as the window halves with the default number of transfers, and once more.
+  static let vainRepeatMaximum = 5
 
   mutating func takeSuspectedHold(_ suspicion: Int) -> Bool {
     if suspectedHolds.suspicion != suspicion { suspectedHolds = (suspicion, 0) }
@@ -60,9 +63,10 @@ extension Source {
     return suspectedHolds.count <= Self.suspectedHoldMaximum
   }
 
-  mutating func takeRepeat() -> Bool {
+  mutating func takeRepeat(isInVain: Bool) -> Bool {
     repeatCount += 1
-    return repeatCount <= Self.repeatMaximum
+    if isInVain { vainRepeatCount += 1 }
+    return repeatCount <= Self.repeatMaximum && vainRepeatCount <= Self.vainRepeatMaximum
   }
 }
 
@@ -94,6 +98,27 @@ extension Failure {
     let former = former.flatMap { $0.code == code && $0.httpStatus == httpStatus ? nil : $0 }
     return Failure(
       stage: stage, code: code, httpStatus: httpStatus, isRetryable: true, retryAt: retryAt,
-      detail: former.map { "\(reason); the URL itself failed before: \($0.detail)" } ?? reason)
+      detail: former.map { "\(reason)\(Self.formerWords)\($0.detail)" } ?? reason)
+  }
+}
+
+/// What is remembered, see ``RememberedFailures``.
+extension Failure {
+  /// Whether the origin says that there is no such picture: 404 and 410 (RFC 9110 sections 15.5.5
+  /// and 15.5.11).
+  var isOfMissingPicture: Bool {
+    stage == .fetch && code == .httpStatus && (httpStatus == 404 || httpStatus == 410)
+  }
+
+  /// Whether the picture ended its decoders.
+  var isOfCrash: Bool { stage == .decode && code == .decodeCrash }
+
+  /// The failure that a later request gets.
+  func remembered(since time: WallTime) -> Failure {
+    let second = "\(time.description.prefix(19))Z"
+    return explained(
+      isOfCrash
+        ? "\(detail) at \(second), and the picture was not tried again"
+        : "\(detail) at \(second)\(Self.rememberedWords)")
   }
 }

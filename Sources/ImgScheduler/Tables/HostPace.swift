@@ -355,18 +355,28 @@ enum Cooldown {
   }
 }
 
-/// What people are told of hosts: which are given up, and which of them answer again. A list may have thousands of
+/// What people are told of hosts: which fail, which are given up, and which of them answer again. A list may have thousands of
 /// dead hosts, so there are some dozens of lines at once, and one in two seconds after them.
 struct HostNews {
   private static let rate = TransferRate(perMinute: 30, burst: 60)
   /// So many hosts are remembered. A host that is forgotten may be told again.
   private static let hostMaximum = 4_096
 
+  /// The hosts that fail.
+  private var failing: Set<String> = []
   /// The hosts that are given up.
   private var hosts: Set<String> = []
   private var lines: [String] = []
   private var omittedCount = 0
   private var bucket = TokenBucket()
+
+  /// The circuit breaker of a host has opened. It is told once until the host answers.
+  mutating func noteFailing(_ host: String, because failure: Failure, at now: Instant) {
+    if failing.count >= Self.hostMaximum { failing = [] }
+    guard failing.insert(host).inserted else { return }
+    let count = HostHealth.failureMaximum
+    tell("\(host) failed \(count) times in a row (\(failure)); it is asked less often", at: now)
+  }
 
   /// A host is down, see ``HostHealth``. It is told once until the host answers.
   ///
@@ -382,8 +392,9 @@ struct HostNews {
 
   /// A host has answered.
   mutating func noteAnswer(of host: String, at now: Instant) {
-    guard !hosts.isEmpty, hosts.remove(host) != nil else { return }
-    tell("\(host) answers again", at: now)
+    guard !failing.isEmpty || !hosts.isEmpty else { return }
+    let isTold = [failing.remove(host), hosts.remove(host)].contains { $0 != nil }
+    if isTold { tell("\(host) answers again", at: now) }
   }
 
   private mutating func tell(_ line: String, at now: Instant) {

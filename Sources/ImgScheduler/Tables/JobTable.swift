@@ -75,7 +75,7 @@ package struct JobTable {
     let oldPriority = self.change(id) { job in
       defer {
         job.apply(change, at: moment, now: now)
-        job.lastStartTag = 0
+        (job.lastStartTag, job.lastPostponedTag) = (0, 0)
       }
       return job.priority
     }
@@ -213,6 +213,23 @@ package struct JobTable {
     }
   }
 
+  /// An attempt for an item is repeated. Its lines get start tags behind those of their jobs' lines in hand, and take
+  /// no room from others.
+  ///
+  /// - Parameter isFirst: whether none was repeated before.
+  mutating func postponeLines(at id: WorkID, isFirst: Bool, in work: inout WorkTable) {
+    let host = work.item(id).host
+    work.change(id) { item in
+      item.changeWaiters { waiter in
+        guard let job = waiter.job, waiter.startTag > 0 else { return }
+        waiter.startTag = change(job) { job in
+          if isFirst { job.makeRoomForRepeated(at: host) }
+          return job.postponedStartTag(after: waiter.arrivalTag)
+        }
+      }
+    }
+  }
+
   /// Gives a line its start tag, if it has none.
   mutating func assignStartTag(to waiter: inout Waiter) {
     guard waiter.startTag == 0, let id = waiter.job else { return }
@@ -277,10 +294,10 @@ package struct JobTable {
   ///
   /// - Precondition: the job has not ended.
   /// - Returns: whether this starts the job.
-  mutating func beginRecording(of id: JobID, at now: WallTime) -> Bool {
+  mutating func beginRecording(_ outcome: Outcome, of id: JobID, at now: WallTime) -> Bool {
     unrecordedCount += 1
     return change(id) { job in
-      job.beginRecording()
+      job.beginRecording(outcome)
       return job.start(at: now)
     }
   }

@@ -135,6 +135,45 @@ extension Scheduler {
       fetches.queue.turnedFast(id, host: transfer.host, at: now.instant)
     }
   }
+
+  /// A transfer has failed in a way for which a slow line can be the reason.
+  ///
+  /// - Parameters:
+  ///   - byteCount: that have come.
+  ///   - since: when it began.
+  /// - Returns: what that means for its URL; `nil` if the line is not the reason, as far as is known.
+  mutating func verdictOnSlowLine(
+    _ id: TransferID, because failure: Failure, byteCount: Int, since: Instant
+  ) -> RetryVerdict? {
+    guard let transfer = fetches.transfers[id] else { return nil }
+    let time = max(now.instant - since, .milliseconds(1))
+    let isAnswered = failure.httpStatus != nil || byteCount > 0
+    let timeout = CongestionWindow.Timeout(
+      group: HostGroup.name(of: transfer.host), begunAt: since,
+      rate: isAnswered ? Double(byteCount) / (time / .seconds(1)) : nil,
+      neededSeconds: Failure.neededSeconds(in: failure.detail))
+    let isInVain = timeout.isCutOff && byteCount < ResumeState.minimumByteCount
+    switch fetches.repeatAfterTimeout(
+      id, because: failure, timeout, isInVain: isInVain, at: now.instant)
+    {
+    case nil: return nil
+    case true?:
+      postponeLines(of: transfer.source)
+      return .retried
+    // The host has answered, and sent what it could.
+    case false?:
+      return isInVain ? retryVerdict(on: id, because: failure) : nil
+    }
+  }
+
+  /// The attempt of a source is repeated because the line is slow: its lines go behind those of their jobs that are at
+  /// hand, so that each line has its turn, and later ones are taken up beside it.
+  private mutating func postponeLines(of id: SourceID) {
+    guard let source = fetches.sources[id] else { return }
+    for item in source.members {
+      jobs.postponeLines(at: item, isFirst: source.repeatCount == 1, in: &work)
+    }
+  }
 }
 
 /// The slots of the cluster for transfers.
@@ -259,6 +298,11 @@ struct CongestionWindow: Equatable {
     let begunAt: Instant
     /// Bytes a second; `nil` if nothing was answered.
     let rate: Double?
+    /// The `--transfer-timeout` that it would have needed; `nil` if that is not known.
+    var neededSeconds: Int?
+
+    /// Whether its bytes came all the time.
+    var isCutOff: Bool { rate.map { $0 >= CongestionWindow.stalledRate } ?? false }
   }
 
   /// What was under way when it did.
@@ -287,6 +331,9 @@ struct CongestionWindow: Equatable {
   /// Until when no time-out counts.
   private var ignoredUntil: Instant?
   private var spans: [Span] = []
+  /// Transfers whose time was over while their bytes came, although so few share the line that fewer do not help.
+  private var cutOffCount = 0
+  private var longestNeededSeconds: Int?
 
   /// So many groups of hosts do not become slow together by chance.
   static let groupCount = NetworkHealth.groupCount
@@ -304,6 +351,9 @@ struct CongestionWindow: Equatable {
   /// How many transfers may be under way at once; `nil` for as many as without a slow line.
   var limit: Int? { size.map { Int($0) } }
 
+  /// The `--transfer-timeout` that pictures need which are fetched in vain; `nil` if there are hardly any.
+  var neededSeconds: Int? { cutOffCount >= Self.minimum ? longestNeededSeconds : nil }
+
   func limit(upTo maximum: Int) -> Int { min(limit ?? maximum, maximum) }
 
   /// - Returns: whether the line is the reason, as far as is known.
@@ -312,6 +362,10 @@ struct CongestionWindow: Equatable {
     timedOutAt = now
     // What was under way when the window halved says nothing of the time since.
     if let changedAt, timeout.begunAt < changedAt { return size != nil }
+    if timeout.isCutOff, limit.map({ $0 <= Self.minimum }) ?? false {
+      cutOffCount += 1
+      longestNeededSeconds = [longestNeededSeconds, timeout.neededSeconds].compactMap(\.self).max()
+    }
     var span = takeSpan(at: now)
     if let rate = timeout.rate {
       span.timeoutCount += 1
@@ -334,7 +388,7 @@ struct CongestionWindow: Equatable {
     let current = min(limit(upTo: load.maximum), load.underWay)
     if current <= Self.minimum, count(\.stalledGroups) >= Self.groupCount {
       if size != nil { ignoredUntil = now + Self.memory }
-      size = nil
+      open()
     } else {
       size = Double(max(current / 2, min(Self.minimum, load.maximum)))
     }
@@ -356,7 +410,12 @@ struct CongestionWindow: Equatable {
     }
     guard let size, isFull else { return }
     let grown = size + 1 / size
-    self.size = grown < Double(maximum) ? grown : nil
+    if grown < Double(maximum) { self.size = grown } else { open() }
+  }
+
+  private mutating func open() {
+    size = nil
+    (cutOffCount, longestNeededSeconds) = (0, nil)
   }
 
   /// Takes the span of a moment. Of the earlier ones the last remains, if it has just ended.

@@ -72,26 +72,6 @@ package struct RememberedFailures {
   }
 }
 
-extension Failure {
-  /// Whether the origin says that there is no such picture: 404 and 410 (RFC 9110 sections 15.5.5
-  /// and 15.5.11).
-  fileprivate var isOfMissingPicture: Bool {
-    stage == .fetch && code == .httpStatus && (httpStatus == 404 || httpStatus == 410)
-  }
-
-  /// Whether the picture ended its decoders.
-  var isOfCrash: Bool { stage == .decode && code == .decodeCrash }
-
-  /// The failure that a later request gets.
-  func remembered(since time: WallTime) -> Failure {
-    let second = "\(time.description.prefix(19))Z"
-    return explained(
-      isOfCrash
-        ? "\(detail) at \(second), and the picture was not tried again"
-        : "\(detail) at \(second)\(Self.rememberedWords)")
-  }
-}
-
 /// Names a source: the number of the first of its items.
 package typealias SourceID = Identifier<IdentifierKind.Source>
 
@@ -145,6 +125,8 @@ package struct Source {
   var suspectedHolds = (suspicion: 0, count: 0)
   /// How often an attempt was repeated because the line is slow, or because its host may be restarting.
   var repeatCount = 0
+  /// The same of those that are cut off in vain, see ``vainRepeatMaximum``.
+  var vainRepeatCount = 0
   /// When the first of them failed.
   var firstFailedAt: Instant?
   /// When it may be queued again; `nil` when it may be now.
@@ -316,7 +298,9 @@ package struct SourceTable {
   /// Whether an attempt of the source may be repeated once more for a reason that is not the URL's.
   ///
   /// - Precondition: the source has not ended.
-  mutating func takeRepeat(of id: SourceID) -> Bool { change(id) { $0.takeRepeat() } }
+  mutating func takeRepeat(of id: SourceID, isInVain: Bool = false) -> Bool {
+    change(id) { $0.takeRepeat(isInVain: isInVain) }
+  }
 
   /// A transfer of the source has failed because of the network: it is tried again, however often, when that works.
   /// The time of its attempts begins again.

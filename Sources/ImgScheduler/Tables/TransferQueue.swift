@@ -96,8 +96,8 @@ package struct TransferQueue {
     slots.limitPerHost(isForViewer: isForViewer)
   }
 
-  /// How many transfers may be under way at once because the line is slow; `nil` if it is not known to be.
-  package var slowLineLimit: Int? { slots.congestion.limit }
+  /// What is known of a slow line.
+  var congestion: CongestionWindow { slots.congestion }
 
   /// A transfer of a host has timed out.
   ///
@@ -425,6 +425,9 @@ package struct TransferQueue {
   mutating func noteStart(of source: SourceID, host: String, at now: Instant) {
     changeKnown(host, at: now) { $0.noteStart(of: source) }
   }
+
+  /// See ``HostHealth/isTripped``.
+  func isTripped(_ host: String) -> Bool { read(host) { $0.health.isTripped } ?? false }
 
   /// See ``Host/downBecause(at:)``.
   func downBecause(_ host: String, at now: Instant) -> Failure? {
