@@ -87,7 +87,7 @@ import Testing
   @Test func `a line that is slow for several hosts is told as one`() {
     let slow = Failure(
       stage: .fetch, code: .timeout,
-      detail: "Operation too slow. Less than 1024 bytes/sec transferred the last 30 seconds")
+      detail: Failure.tooSlow(seconds: 30))
     func isTold(hosts: Int, each: Int) -> Bool {
       let failures = (0..<hosts).flatMap { host in
         (0..<each).map { ("http://\(host).test/\($0)", slow) }
@@ -98,6 +98,34 @@ import Testing
     #expect(isTold(hosts: 4, each: 3))
     #expect(!isTold(hosts: 1, each: 12), "it may be the host")
     #expect(!isTold(hosts: 4, each: 1), "it may be chance")
+  }
+
+  @Test func `the advice for transfers that were cut off names the longest time that one needs`() {
+    let failures = [60_000, 90_000].map { (length: Int) in
+      (
+        "http://a.test/\(length)",
+        Failure(
+          stage: .fetch, code: .timeout,
+          detail: Failure.cutOff(after: .seconds(20), receivedByteCount: 40_000, of: length))
+      )
+    }
+    let text = summary(failures)
+    #expect(text.contains("the transfer took longer than --transfer-timeout 20s\n"))
+    #expect(
+      text.contains(
+        "\nto give slow transfers the time that they need: imgctl stop && imgctl start "
+          + "--transfer-timeout 60s && imgctl retry"))
+  }
+
+  @Test func `the summary of a retried job tells which run its time is that of`() {
+    var retries = JobRetries()
+    retries.add(includesFinal: false)
+    let record = JobRecord(
+      id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .finished,
+      retries: retries, submittedAt: WallTime(rawValue: 0), startedAt: WallTime(rawValue: 1_000),
+      finishedAt: WallTime(rawValue: 5_000))
+    let text = JobSummary(ImageJob(record)).text
+    #expect(text.contains("0 B fetched in all, the last retry in 4s\n"))
   }
 
   @Test func `names without addresses are told without one of the hosts`() {
@@ -182,7 +210,8 @@ import Testing
         "SSL certificate problem: self-signed (2 of them), and others\n"))
     #expect(summary([causes[0], causes[1]]).contains("problem: expired, and others\n"))
     let waiting = busy(
-      "a.test \(Failure.notAskedWords): the origin answered 503; the URL itself failed before: no")
+      "a.test \(Failure.notAskedWords): the origin answered 503, and the URL itself failed before: no"
+    )
     let attempted = [1, 2, 3].map { busy("the origin answered 429, the last of \($0) attempts") }
     #expect(
       summary(attempted.map { ("http://a.test/", $0) }).contains(
@@ -299,6 +328,15 @@ extension Failure {
       Wait(.hostRate, host: "example.org", until: later(1)),
       "example.org has reached --rate-per-host, next request in 0:01"
     ),
+    (
+      Wait(.hostRate, host: "h", detail: "refused", code: .connectFailure, until: later(1)),
+      "h fails (refused), --rate-per-host permits the next attempt in 0:01"
+    ),
+    (
+      Wait(.backoff, host: "h", detail: "a worker ended", attempt: 1, until: later(3)),
+      "a worker ended, attempt 1 in 0:03"
+    ),
+    (Wait(.slowLine, detail: "slow; start"), "slow; start"),
     (
       Wait(.robots, host: "example.org", since: later(-4)),
       "the robots.txt of example.org is being fetched, for 0:04"

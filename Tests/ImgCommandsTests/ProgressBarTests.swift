@@ -135,10 +135,12 @@ extension ProgressBar {
     #expect(facts == ["8:10 left", "held by --bytes-per-second", "2.0 img/s"])
   }
 
-  @Test func `the time left is that of --rate-per-host if all URLs are of one host`() {
-    for (moreHosts, time) in [(nil, "16:29"), (1, "8:14")] as [(Int?, String)] {
-      let wait = Wait(.hostRate, host: "h", moreHosts: moreHosts, until: WallTime(rawValue: 0))
+  @Test func `the time left is that of --rate-per-host for the hosts of a wait`() {
+    for (moreHosts, rate, time) in [(0, 60, "16:29"), (1, 60, "8:14"), (1, 30, "16:29")] {
+      let wait = Wait(.hostRate, host: "h", until: WallTime(rawValue: 0)).beside(
+        moreHosts: moreHosts)
       var bar = ProgressBar(status(done: 8, wait: wait, ratePerMinute: 60), at: .zero)
+      bar.hostRatePerMinute = rate
       bar.update(status(done: 10, ratePerMinute: 60), at: .seconds(1))
       bar.update(status(done: 12, ratePerMinute: 60), at: .seconds(2))
       #expect(bar.plainLine.contains("\(time) left, 2.0 img/s"), "the first requests are not held")
@@ -148,7 +150,7 @@ extension ProgressBar {
   @Test func `a job without progress has no remaining time`() {
     var bar = ProgressBar(status(done: 10), at: .zero)
     bar.update(status(done: 10), at: .seconds(30))
-    #expect(bar.plainLine == "job 7: 10/1000, 1 %, 0.0 img/s, 0 B/s")
+    #expect(bar.plainLine == "job 7: 10/1000, 1 %", "and no rates")
   }
 }
 
@@ -259,11 +261,13 @@ extension ProgressBar {
 
 /// Which states of a job become lines.
 @Suite struct LineCadenceTests {
-  private func status(_ done: Int, _ state: JobRecord.State = .queued) -> ImageJob {
+  private func status(
+    _ done: Int, _ state: JobRecord.State = .queued, wait: Wait? = nil
+  ) -> ImageJob {
     ImageJob(
       JobRecord(
         id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), state: state,
-        counts: counts(done), submittedAt: WallTime(rawValue: 0)))
+        counts: counts(done), submittedAt: WallTime(rawValue: 0)), wait: wait)
   }
 
   private func counts(_ done: Int) -> JobCounts {
@@ -296,10 +300,7 @@ extension ProgressBar {
     var second = 0.0
     func line(_ wait: Wait, done: Int) -> String? {
       second += 2
-      let record = JobRecord(
-        id: JobID(rawValue: 1), options: RequestOptions(variant: .standard), counts: counts(done),
-        submittedAt: WallTime(rawValue: 0))
-      let status = ImageJob(record, wait: wait)
+      let status = status(done, wait: wait)
       let bar = ProgressBar(status, at: .zero, wall: WallTime(rawValue: 0))
       return cadence.line(of: status, bar, at: .seconds(second))
     }
@@ -312,6 +313,21 @@ extension ProgressBar {
     let offline = Wait(.offline, host: "h", detail: "refused; another proxy")
     #expect(line(offline, done: 3)?.hasSuffix("offline: refused; another proxy; trying h") == true)
     #expect(line(offline, done: 4)?.hasSuffix("offline: refused; trying h") == true)
+  }
+
+  @Test func `a wait that goes on is no change, whichever host is tried, and until when`() {
+    func line(_ kind: Wait.Kind, _ host: String, second: Int64) -> (Double, ImageJob) {
+      let wait = Wait(
+        kind, host: host, detail: kind == .offline ? nil : "\(host) and others", moreHosts: 2,
+        until: WallTime(rawValue: second * 1_000))
+      return (Double(second), status(1, wait: wait))
+    }
+    for kind in [Wait.Kind.offline, .backoff, .hostRate, .awaitingAnswer] {
+      var cadence = LineCadence()
+      let lines = (0..<60).map { line(kind, "h\($0 % 3)", second: $0) }
+        .filter { cadence.takes($0.1, as: "\($0.0)", at: .seconds($0.0)) }
+      #expect(lines.count == 1, "\(kind)")
+    }
   }
 
   @Test func `the end is one line at once`() {
@@ -397,7 +413,7 @@ extension ProgressBar {
     #expect(note(queued: 0) == nil, "its last lines are under way")
     #expect(note(looks: 4) == nil, "too short a list")
     #expect(note(transfers: 16_384, limit: 16_384) == nil, "no more can be set")
-    #expect(note(failure: "Operation too slow. Less than 1024 bytes/sec") == nil, "the line")
+    #expect(note(failure: Failure.tooSlow(seconds: 20)) == nil, "the line")
     #expect(note(failure: "Connection timed out") != nil)
     #expect(note(failure: "Connection timed out", failureCount: 2) == nil, "the network")
     #expect(note(wait: Wait(.awaitingAnswer, host: "h")) == nil, "silent hosts")

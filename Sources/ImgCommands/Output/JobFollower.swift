@@ -102,8 +102,9 @@ struct JobFollower {
       let wall = context.now
       var current = bar ?? ProgressBar(status, at: now - start, wall: wall, places: context.places)
       current.update(status, at: now - start, wall: wall)
-      bar = current
       looks.take(status)
+      current.hostRatePerMinute = looks.hostRatePerMinute
+      bar = current
       if let text = userWaits.note(on: status, at: wall) { context.noteIfQuiet(text) }
       // Elsewhere the line of the progress has the reason of a wait.
       if let text = try lines?.text(after: status, tellsWait: isOnTerminal), !text.isEmpty {
@@ -314,6 +315,8 @@ private struct ClusterLooks {
 
   /// See ``TransferLimitWatch/note``.
   var note: String? { watch.note }
+  /// `--rate-per-host` of the cluster, as far as it is known; 0 for none.
+  var hostRatePerMinute: Int { watch.hostRatePerMinute }
 
   /// Looks at the cluster if it is time.
   mutating func take(_ status: ImageJob) {
@@ -425,6 +428,9 @@ package struct TransferLimitWatch: Sendable {
   private static let minimumLookCount = 5
 
   package init() {}
+
+  /// Of the cluster, as it was seen last.
+  fileprivate var hostRatePerMinute: Int { limits.hostRatePerMinute }
 
   package mutating func add(_ cluster: ClusterStatus, _ job: ImageJob) {
     limits = cluster.limits

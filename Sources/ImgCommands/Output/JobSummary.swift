@@ -46,9 +46,12 @@ package struct JobSummary: Sendable {
     facts.append("\(status.failed) failed")
     if status.cancelled > 0 { facts.append("\(status.cancelled) cancelled") }
     facts.append("\(status.fromCache) from cache")
-    facts.append("\(HumanText.size(status.fetchedByteCount)) fetched")
+    // The bytes are those of the whole job, the time that of its last run.
+    let isRetried = status.retryCount != nil
+    facts.append("\(HumanText.size(status.fetchedByteCount)) fetched\(isRetried ? " in all" : "")")
     if let started = status.startTime, let finished = status.endTime {
-      facts.append("in " + HumanText.duration(started.duration(to: finished)))
+      let duration = HumanText.duration(started.duration(to: finished))
+      facts.append(isRetried ? "the last retry in \(duration)" : "in \(duration)")
     }
     return facts
   }
@@ -170,6 +173,12 @@ package struct FailureReport: Sendable {
       lines += Self.advice(of: group.message).map { ["\(group.code.rawValue): \($0)"] } ?? []
     }
     if let lineRemedy { lines.append(lineRemedy) }
+    if let seconds = details.neededSeconds {
+      lines.append(
+        terms.restart(
+          "give slow transfers the time that they need", "--transfer-timeout", ["\(seconds)s"],
+          job: job))
+    }
     for group in groups where !group.isRetryable {
       if let remedy = certificateRemedy(for: group) { lines.append(remedy) }
       let remedy =
@@ -283,6 +292,8 @@ package struct FailureDetails: Sendable {
   private var reasons: [Group: [String: Int]] = [:]
   /// Failures whose answer was a web page in place of a picture.
   private(set) var pageCount = 0
+  /// The longest `--transfer-timeout` that one of them would have needed; `nil` if none is known.
+  private(set) var neededSeconds: Int?
   private var refusedAddresses: Set<NetworkRange> = []
   /// Transfers that were too slow, by host.
   private var slowTransfers: [String: Int] = [:]
@@ -292,8 +303,8 @@ package struct FailureDetails: Sendable {
   /// Reasons beyond these are among the others.
   private static let reasonMaximum = 1_000
   private static let addressMaximum = 1_000
-  /// What failures with one reason are told apart by.
-  private static let ownPart = ", the last of "
+  /// What failures with one reason are told apart by begins so.
+  private static let ownParts = [", the last of ", Failure.formerWords]
   /// So many transfers of so many hosts are not slow because of their hosts.
   private static let slowTransferMinimum = 10
   private static let slowHostMinimum = 3
@@ -305,6 +316,8 @@ package struct FailureDetails: Sendable {
     guard case .failed(let failure, _) = line.outcome else { return }
     let group = Group(code: failure.code, isRetryable: failure.isRetryable)
     if failure.isPage { pageCount += 1 }
+    neededSeconds = [neededSeconds, Failure.neededSeconds(in: failure.detail)].compactMap(\.self)
+      .max()
     if failure.code == .blockedAddress, refusedAddresses.count < Self.addressMaximum,
       let address = Self.address(toPermitAfter: failure.detail)
     {
@@ -339,7 +352,7 @@ package struct FailureDetails: Sendable {
   /// - Parameter host: of the URL, which is told beside the reasons.
   private static func reason(of message: String, host: String? = nil) -> String {
     let sentence = FailureReport.firstSentence(of: message)
-    let end = sentence.firstRange(of: ownPart)?.lowerBound
+    let end = ownParts.compactMap { sentence.firstRange(of: $0)?.lowerBound }.min()
     var reason = sentence[..<(end ?? sentence.endIndex)]
     if reason.hasSuffix(Failure.rememberedWords) {
       reason = reason[..<(reason.ranges(of: " at ").last?.lowerBound ?? reason.endIndex)]

@@ -9,8 +9,10 @@ package struct ProgressBar: Sendable {
   private var rates = RecentRates()
   private var remaining = RemainingTime()
   private var wait = SteadyWait()
-  /// Whether the job has waited for the rate of one host, and not for another host.
-  private var isOfOneHost = false
+  /// How many hosts the job waited for when it last waited for the rate of one; `nil` if it never did.
+  private var ratedHostCount: Int?
+  /// `--rate-per-host` of the cluster; 0 for none.
+  package var hostRatePerMinute = 0
   private var status: ImageJob
   private var now: WallTime
   private let places: TypedPlaces
@@ -32,7 +34,9 @@ package struct ProgressBar: Sendable {
     self.status = status
     self.now = now
     wait.update(status.wait, at: now)
-    if let wait = status.wait { isOfOneHost = wait.kind == .hostRate && wait.moreHosts == nil }
+    if let wait = status.wait {
+      ratedHostCount = wait.kind == .hostRate ? 1 + (wait.moreHosts ?? 0) : nil
+    }
     // The time of a wait says nothing of the rate after it, unless bytes arrive meanwhile.
     if let shown = wait.shown, !shown.isOfArrivals { rates = RecentRates() }
     rates.add(at: elapsed, images: status.finished, bytes: status.fetchedByteCount)
@@ -101,11 +105,12 @@ package struct ProgressBar: Sendable {
     guard waitFact == nil else { return details }
     if let timeLeft { details.append(timeLeft) }
     if isHeldInMotion, let limits = wait.shown?.detail { details.append("held by \(limits)") }
-    if let rate = rates.imagesPerSecond, isMoving {
+    // A rate of nothing says no more than that nothing has come.
+    if let rate = rates.imagesPerSecond, rate > 0, isMoving {
       details.append("\(HumanText.number(rate)) img/s")
     }
     if status.fromCache > 0 { details.append("\(status.fromCache) from cache") }
-    if let rate = rates.bytesPerSecond, isMoving {
+    if let rate = rates.bytesPerSecond, rate > 0, isMoving {
       details.append(HumanText.rate(bytesPerSecond: rate))
     }
     return details
@@ -145,10 +150,11 @@ package struct ProgressBar: Sendable {
     return Double(status.total - status.finished) / min(rate, lastingRate ?? rate)
   }
 
-  /// What `--rate-per-host` leaves the job if all its URLs are of one host.
+  /// What `--rate-per-host` leaves the job if all its URLs are of the hosts that it has waited for.
   private var lastingRate: Double? {
-    guard status.hostRatePerMinute > 0, isOfOneHost, status.fromCache == 0 else { return nil }
-    return Double(status.hostRatePerMinute) / 60
+    let rates = [status.hostRatePerMinute, hostRatePerMinute].filter { $0 > 0 }
+    guard let rate = rates.min(), let ratedHostCount, status.fromCache == 0 else { return nil }
+    return Double(rate * ratedHostCount) / 60
   }
 
   private var timeLeft: String? {
@@ -257,7 +263,7 @@ extension Wait {
 
   /// Whether nothing of the job goes on until its end. What its hosts are at by turns would fill the terminal.
   fileprivate var isOfWholeJob: Bool {
-    moreHosts == nil && [.noWorker, .journal, .hostFailing].contains(kind)
+    moreHosts == nil && [.noWorker, .journal, .hostFailing, .slowLine].contains(kind)
   }
 
   /// Whether the job's transfers go on, and end when their bytes have arrived.
@@ -347,12 +353,29 @@ extension HumanText {
 }
 
 /// Selects the states of a job that become lines of a log: each change, at most one a second; the
-/// end; and one line a minute without changes, to show that the command still waits.
+/// end; and one line a minute without changes, to show that the command still waits. A wait that goes on is no change,
+/// whatever is tried meanwhile.
 package struct LineCadence: Sendable {
+  /// What changes with each line.
+  private struct State: Equatable {
+    let state: ImageJob.State
+    let counts: [Int]
+    let byteCount: Int64?
+    /// See ``Wait/reason``.
+    let wait: [String]?
+
+    init(_ job: ImageJob) {
+      state = job.state
+      counts = [job.total, job.done, job.damaged, job.failed, job.cancelled, job.fromCache]
+      byteCount = job.wait == nil ? job.fetchedByteCount : nil
+      wait = job.wait?.reason
+    }
+  }
+
   private static let interval = Duration.seconds(1)
   private static let unchangedInterval = Duration.seconds(60)
 
-  private var last: (status: ImageJob, line: String, at: Duration)?
+  private var last: (state: State, line: String, at: Duration)?
   /// See ``Wait/reason``, of the last line.
   private var toldWait: [String]?
 
@@ -378,12 +401,13 @@ package struct LineCadence: Sendable {
   package mutating func takes(
     _ status: ImageJob, as line: String, at elapsed: Duration
   ) -> Bool {
+    let state = State(status)
     if let last {
-      let isChanged = status != last.status && line != last.line
+      let isChanged = state != last.state && line != last.line
       let interval = isChanged ? Self.interval : Self.unchangedInterval
       guard isChanged && status.hasEnded || elapsed - last.at >= interval else { return false }
     }
-    last = (status, line, elapsed)
+    last = (state, line, elapsed)
     return true
   }
 }
