@@ -28,6 +28,7 @@ final class ExportManifest {
 
   /// Removes what has no name yet, for a process that a signal ends.
   let removal: @Sendable () -> Void
+  private let path: String
   private let file: ReplacementFile
   private let output: Output
   /// `nil` for a job without columns.
@@ -37,11 +38,15 @@ final class ExportManifest {
   private var partial: PartialOutput?
   private let earlierPartial: PartialManifest?
   private let earlier: ManifestReader?
+  /// How many lines the manifest of an earlier export has lost: those that are damaged, and those that are cut off.
+  private(set) var lostLineCount = 0
+  /// The name of the manifest that has lost lines, beside the new one. `nil` before that has its name.
+  private(set) var damagedName: String?
 
   /// - Throws: ``UsageError`` if the directory has the manifest of another job, or one of no export: it would lose its
   ///   files or their proof.
   init(in directory: String, of job: ImageJob) throws {
-    let path = "\(directory)/\(Self.name)"
+    path = "\(directory)/\(Self.name)"
     partialPath = "\(directory)/\(Self.partialName)"
     earlierPartial = ManifestReader(path: partialPath, of: job).map(PartialManifest.init)
     earlier = ManifestReader(path: path, of: job)
@@ -79,9 +84,15 @@ final class ExportManifest {
   /// Whether the directory has the manifest of an earlier export.
   var hasEarlier: Bool { earlierPartial != nil || earlier != nil }
 
-  /// What earlier exports have written of a line; that of the last one comes first. Call it with ascending lines.
-  func earlierLines(ofLine index: Int) -> [ManifestLine.Written] {
-    [earlierPartial?.line(index), earlier?.line(index)].compactMap(\.self)
+  /// Call it with ascending lines.
+  ///
+  /// - Returns: what earlier exports have written of a line, where that of the last one comes first, and whether the manifest
+  ///   has lost the line.
+  func earlierLines(ofLine index: Int) -> (written: [ManifestLine.Written], isLost: Bool) {
+    let line = earlier?.line(index)
+    let isLost = earlier != nil && line == nil
+    if isLost { lostLineCount += 1 }
+    return ([earlierPartial?.line(index), line].compactMap(\.self).filter { !$0.isEmpty }, isLost)
   }
 
   /// Takes a line once its files are written.
@@ -105,9 +116,21 @@ final class ExportManifest {
   func commit() throws {
     try output.flush()
     try metadata?.output.flush()
+    if lostLineCount > 0 { try keepDamaged() }
     try metadata?.file.commit()
     try file.commit()
     unsafe unlink(partialPath)
+  }
+
+  /// Leaves the earlier manifest under another name: it may have more of the lines that it has lost. Should the export
+  /// end here, the next one finds all lines in the other file.
+  private func keepDamaged() throws {
+    let names = (0...).lazy.map { "manifest.damaged\($0 == 0 ? "" : "-\($0)").jsonl" }
+    let directory = String(path.dropLast(Self.name.count))
+    let isFree = { (name: String) in (try? FileStatus(at: directory + name)) == nil }
+    guard let name = names.first(where: isFree) else { return }
+    try Directory.move(path, to: directory + name)
+    damagedName = name
   }
 
   /// Removes the temporary files that exports have left which were killed.
@@ -145,7 +168,9 @@ private final class PartialManifest {
 
   init(_ reader: ManifestReader) {
     self.reader = reader
-    while let line = reader.next() { places[line.index] = reader.place }
+    while let line = reader.next() {
+      if !line.isEmpty { places[line.index] = reader.place }
+    }
   }
 
   func line(_ index: Int) -> ManifestLine.Written? {
@@ -153,7 +178,7 @@ private final class PartialManifest {
   }
 }
 
-/// Reads the lines of a manifest. What it cannot read it leaves out, because a manifest is a file that anything may have
+/// Reads the lines of a manifest. It leaves out what it cannot read, because a manifest is a file that anything may have
 /// changed.
 private final class ManifestReader {
   private let job: ImageJob
@@ -165,7 +190,7 @@ private final class ManifestReader {
   private var start = 0
   /// Where the last line is in the file that was read.
   private(set) var place = 0..<0
-  /// Whether no further line counts: at the end, at a line of another job, and at one that is too long.
+  /// Whether no further line counts: at the end, in the manifest of another job, and at a line that is too long.
   private var hasEnded = false
   /// The first line, until it is asked for.
   private var first: ManifestLine.Written?
@@ -173,7 +198,7 @@ private final class ManifestReader {
   private var last: ManifestLine.Written?
   /// What the file is instead of the manifest of an earlier export of the job, such as `of job 2`.
   private(set) var otherOrigin: String?
-  /// Whether a line is of the job, with files or without.
+  /// Whether a line is of the job.
   private var isOfJob = false
 
   /// A longer line ends the reading.
@@ -198,7 +223,7 @@ private final class ManifestReader {
     return last.flatMap { $0.index == index ? $0 : nil }
   }
 
-  /// - Returns: the next line of the job with files or a failed attempt; `nil` at the end.
+  /// - Returns: the next line of the job; `nil` at the end.
   func next() -> ManifestLine.Written? {
     defer { first = nil }
     return first ?? read()
@@ -214,6 +239,8 @@ private final class ManifestReader {
     while let json = nextLine() {
       guard let origin = try? Fields.value(ManifestLine.Origin.self, of: json) else { continue }
       guard origin == ManifestLine.Origin(of: job) else {
+        // Behind lines of the job, it is a damaged one.
+        if isOfJob { continue }
         otherOrigin =
           origin.job == job.job
           ? "of another job \(job.job), submitted at \(origin.submissionTime)"

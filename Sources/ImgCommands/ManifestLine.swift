@@ -268,7 +268,6 @@ extension ManifestLine {
   struct Written: Fielded {
     let index: Int
     private let origin: Origin
-    /// Of what was read, at least one, or the attempt.
     let files: [File]
     let failedAttempt: FailedAttempt?
 
@@ -279,13 +278,18 @@ extension ManifestLine {
       self.failedAttempt = failedAttempt
     }
 
-    /// The members of the first file and of the attempt are beside the others.
+    /// Whether there is neither a file nor an attempt.
+    var isEmpty: Bool { files.isEmpty && failedAttempt == nil }
+
+    /// The members of the first file and of the attempt are beside the others. A line without them has a reason.
     init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
       let isTried = try value == nil ? Self.has("tried_at", &f) : value?.failedAttempt != nil
       failedAttempt = isTried ? try FailedAttempt(&f, value?.failedAttempt) : nil
       let hasFile = try value == nil ? Self.has("file", &f) : value?.files.isEmpty == false
       let first = hasFile ? try File(&f, value?.files.first) : nil
-      guard value != nil || first != nil || failedAttempt != nil else { throw f.missing("file") }
+      if value == nil, first == nil, failedAttempt == nil {
+        guard try Self.has("reason", &f) else { throw f.missing("file") }
+      }
       index = try f.field("index", value?.index)
       let others = try f.field(
         "other_files", value.map { Array($0.files.dropFirst()) }, default: [])

@@ -90,11 +90,11 @@ import Testing
       #expect(fetched.exitCode == 0)
       #expect(
         fetched.output
-          == "{\"changed\":0,\"differing\":0,\"exported\":\(exported),\"lost\":0,\"missing\":0,\"new\":0,"
+          == "{\"changed\":0,\"damaged_lines\":0,\"differing\":0,\"exported\":\(exported),\"lost\":0,\"missing\":0,\"new\":0,"
           + "\"not_in_store\":0,\"not_made\":0,\"occupied\":0,\"present\":\(present),"
           + "\"repaired\":\(present == 1 ? 1 : 0),"
           + "\"replaced\":0,\"restored\":\(present == 1 ? 1 : 0),\"schema\":1,"
-          + "\"stored_after_job\":0,\"written\":\(exported)}\n")
+          + "\"stored_after_job\":0,\"unchecked\":0,\"written\":\(exported)}\n")
       #expect(origin.origin.totals().requests == requests + 2)
       #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     }
@@ -172,9 +172,9 @@ import Testing
     let told = try cluster.imgctl("export", "1", directory, "--json")
     #expect(
       told.output
-        == "{\"changed\":0,\"differing\":0,\"exported\":0,\"lost\":0,\"missing\":4,\"new\":0,\"not_in_store\":3,"
+        == "{\"changed\":0,\"damaged_lines\":0,\"differing\":0,\"exported\":0,\"lost\":0,\"missing\":4,\"new\":0,\"not_in_store\":3,"
         + "\"not_made\":0,\"occupied\":0,\"present\":0,\"repaired\":0,\"replaced\":0,\"restored\":0,"
-        + "\"schema\":1,\"stored_after_job\":0,\"written\":0}\n"
+        + "\"schema\":1,\"stored_after_job\":0,\"unchecked\":0,\"written\":0}\n"
     )
     #expect(told.messages.isEmpty)
   }
@@ -473,21 +473,5 @@ import Testing
     #expect(try cluster.imgctl("export", "1", directory, "--fetch").exitCode == 0)
     let records = try cluster.imgctl("cache", "ls", "--json").lines
     #expect(try records.map { try record($0[...]).lifetime_ms.int } == [lifetime, lifetime])
-  }
-
-  private func manifestLines(in directory: String) throws -> [Substring] {
-    try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(
-      separator: "\n")
-  }
-
-  private func record(_ line: Substring) throws -> JSONValue {
-    try JSONDecoder().decode(JSONValue.self, from: Data(line.utf8))
-  }
-
-  /// Changes the last byte of a file.
-  private func overwrite(_ path: String) throws {
-    var bytes = try Array(Data(contentsOf: URL(filePath: path)))
-    bytes[bytes.count - 1] ^= 1
-    try FileIO.replaceRegular(path: path, with: bytes)
   }
 }

@@ -46,6 +46,10 @@ final class JobExport {
   private struct Earlier {
     var files: EarlierFiles = [:]
     var failedAttempt: ManifestLine.FailedAttempt?
+    /// Whether the manifest has lost the line.
+    var isLost = false
+    /// The file that its place has then, and that may be of an export.
+    var unlistedName: String?
   }
 
   /// The most lines that are made again at a time.
@@ -120,6 +124,8 @@ final class JobExport {
     try makeAwaited()
     try gate.pass {
       try manifest.commit()
+      tally.lostLineCount = manifest.lostLineCount
+      tally.damagedManifest = manifest.damagedName
       try failures.flush()
       // Also to replace that of an export before a retry.
       if hasFailures || FileIO.isFile("\(directory)/\(Self.failuresName)") {
@@ -179,8 +185,12 @@ final class JobExport {
   }
 
   private func earlier(of entry: LineResult) -> Earlier {
-    let lines = manifest.earlierLines(ofLine: entry.index)
-    var earlier = Earlier(failedAttempt: lines.first?.failedAttempt)
+    let (lines, isLost) = manifest.earlierLines(ofLine: entry.index)
+    var earlier = Earlier(failedAttempt: lines.first?.failedAttempt, isLost: isLost)
+    if isLost, lines.isEmpty, case .done(let thumbnail, _, _) = entry.outcome {
+      let name = fileName(of: entry, thumbnail)
+      if FileIO.isFile("\(directory)/\(name)") { earlier.unlistedName = name }
+    }
     for file in lines.flatMap(\.files) where file.name == fileName(of: entry, file.content) {
       // Of two manifests, that of the later export comes first.
       guard earlier.files[file.variant]?.isIntact != true else { continue }
@@ -205,31 +215,33 @@ final class JobExport {
   ) throws -> ExportManifest.Entry {
     // What could not be made again stays so until an export tries again, or the store has it.
     guard let attempt = earlier.failedAttempt, found.allSatisfy({ $0 == nil }) else {
-      return try manifest.record(write(entry, found, earlier.files, attemptTime: nil))
+      return try manifest.record(write(entry, found, earlier, attemptTime: nil))
     }
     let failed = entry.with(.failed(attempt.failure))
     tally.addUnmade(failed, attempt.failure)
     try note(attempt.failure, of: failed)
-    return try manifest.record(write(failed, [], earlier.files, attemptTime: attempt.time))
+    return try manifest.record(write(failed, [], earlier, attemptTime: attempt.time))
   }
 
   /// - Parameter attemptTime: as of ``ManifestLine``.
   private func write(
-    _ entry: LineResult, _ found: [StoredResult?], _ earlier: EarlierFiles, attemptTime: WallTime?
+    _ entry: LineResult, _ found: [StoredResult?], _ earlier: Earlier, attemptTime: WallTime?
   ) throws -> ManifestLine {
-    var files = earlier
+    var files = earlier.files
     var writtenCount = 0
-    let occupiedCount = tally.occupied.count
+    let takenCount = tally.takenCount
     for (variant, result) in found.enumerated() {
       guard let result else {
-        if keep != .none, earlier[variant]?.isIntact != true { tally.goneCount += 1 }
+        if keep != .none, files[variant]?.isIntact != true { tally.goneCount += 1 }
         continue
       }
       let countBefore = tally.exportedCount
-      files[variant] = try write(result, of: entry, variant, besides: files)
+      files[variant] = try write(
+        result, of: entry, variant, besides: files, isLost: earlier.isLost)
       writtenCount += tally.exportedCount - countBefore
     }
-    for (variant, file) in earlier
+    if let name = earlier.unlistedName, (found.first ?? nil) == nil { tally.unchecked.add(name) }
+    for (variant, file) in earlier.files
     where found.indices.contains(variant) ? found[variant] == nil : true {
       switch file.status {
       case .fileChanged: tally.differing.add(file.name)
@@ -247,15 +259,18 @@ final class JobExport {
     return ManifestLine(
       entry, of: job, files.sorted { $0.key < $1.key }.map(\.value),
       isStored: found.contains { $0 != nil },
-      isNameTaken: tally.occupied.count > occupiedCount, attemptTime: attemptTime)
+      isNameTaken: tally.takenCount > takenCount, attemptTime: attemptTime)
   }
 
   /// Writes a file, unless the directory has another one that would be lost.
   ///
-  /// - Parameter files: of the line, by variant: that of an earlier export, and those that are written.
+  /// - Parameters:
+  ///   - files: of the line, by variant: that of an earlier export, and those that are written.
+  ///   - isLost: whether the manifest has lost the line, so that a file without one may be of an export.
   /// - Returns: what the manifest says of the file; `nil` if it says nothing.
   private func write(
-    _ result: StoredResult, of entry: LineResult, _ variant: Int, besides files: EarlierFiles
+    _ result: StoredResult, of entry: LineResult, _ variant: Int, besides files: EarlierFiles,
+    isLost: Bool
   ) throws -> ManifestLine.File? {
     let earlier = files[variant]
     let content = try content(of: result, entry, as: earlier)
@@ -289,7 +304,7 @@ final class JobExport {
     }
     switch new.change(in: directory) {
     case .fileChanged:
-      tally.occupied.add(new.name)
+      tally.addTaken(new.name, isLost: isLost)
       return earlier
     case .fileMissing:
       try put(content, new.name)

@@ -47,11 +47,27 @@ struct ExportTally {
   /// The files that differ from the manifest.
   var differing = Names()
   /// The files that no export of this job has written, at the names of its files.
-  var occupied = Names()
+  private(set) var occupied = Names()
+  /// The files whose lines the manifest has lost, and that have other bytes than the store.
+  private(set) var disowned = Names()
+  /// The files whose lines the manifest has lost, and whose thumbnails the store no longer has.
+  var unchecked = Names()
+  /// The lines that the manifest of an earlier export has lost.
+  var lostLineCount = 0
+  /// The name that this manifest has now.
+  var damagedManifest: String?
   /// The files that were gone and have other bytes now.
   var replaced = Names()
   /// The intact files of what was stored after the job had its own.
   var storedLater = Names()
+
+  /// The files that stay where others would be written.
+  var takenCount: Int { occupied.count + disowned.count }
+
+  /// - Parameter isLost: whether the manifest has lost the line of the file's name.
+  mutating func addTaken(_ name: String, isLost: Bool) {
+    if isLost { disowned.add(name) } else { occupied.add(name) }
+  }
 
   mutating func addUnmade(_ entry: LineResult, _ failure: Failure) {
     unmade.add(
@@ -83,7 +99,7 @@ struct ExportReport: Encodable {
 
   /// Whether all that the job has made is in the directory.
   var isComplete: Bool {
-    tally.goneCount + tally.unmade.count + tally.differing.count + tally.occupied.count == 0
+    tally.goneCount + tally.unmade.count + tally.differing.count + tally.takenCount == 0
       && (tally.storedLater.count == 0 || !keep.isOriginalAlone || command.isFetching)
   }
 
@@ -94,13 +110,14 @@ struct ExportReport: Encodable {
       "missing": tally.missingCount, "not_in_store": tally.goneCount,
       "not_made": tally.unmade.count, "changed": tally.changed.count,
       "repaired": tally.repaired.count, "differing": tally.differing.count,
-      "occupied": tally.occupied.count, "replaced": tally.replaced.count,
+      "occupied": tally.takenCount, "unchecked": tally.unchecked.count,
+      "damaged_lines": tally.lostLineCount, "replaced": tally.replaced.count,
       "stored_after_job": tally.storedLater.count,
     ]).encode(to: encoder)
   }
 
   var text: String {
-    let lines = [total] + files + absent + jobLines
+    let lines = [total] + manifest + files + absent + jobLines
     return lines.map { $0 + "\n" }.joined()
   }
 
@@ -115,6 +132,31 @@ struct ExportReport: Encodable {
 
   private var otherDirectory: String {
     ExportCommand.text(of: command.job, besides: command.directory)
+  }
+
+  /// What became of an earlier manifest that has lost lines.
+  private var manifest: [String] {
+    var lines: [String] = []
+    if let name = tally.damagedManifest {
+      lines.append(
+        "\(HumanText.count(tally.lostLineCount, of: "line")) of \(ExportManifest.name) "
+          + "\(tally.lostLineCount == 1 ? "was" : "were") damaged or missing, and made again from the store; "
+          + "the earlier manifest is \(command.directory)/\(name)")
+    }
+    if tally.disowned.count > 0 {
+      let isOne = tally.disowned.count == 1
+      lines.append(
+        "\(HumanText.count(tally.disowned.count, of: "file")) without \(isOne ? "its line differs" : "their lines differ") "
+          + "from the \(noun)\(isOne ? "" : "s") in the store and \(isOne ? "stays" : "stay"): \(tally.disowned.text); "
+          + "to write what is stored now: \(otherDirectory)")
+    }
+    if tally.unchecked.count > 0 {
+      let isOne = tally.unchecked.count == 1
+      lines.append(
+        "\(HumanText.count(tally.unchecked.count, of: "file")) without \(isOne ? "its line stays" : "their lines stay"), and "
+          + "the store has no \(noun) to compare \(isOne ? "it" : "them") with: \(tally.unchecked.text)")
+    }
+    return lines
   }
 
   /// What became of the files of earlier exports, and of others in the directory.

@@ -230,7 +230,7 @@ extension Directory {
     _ = try pathCall("exchange", path) { unsafe img_exchange(path, other) }
   }
 
-  /// Renames a directory. The new name must be unused or an empty directory.
+  /// Renames a directory or a file. The new name of a directory must be unused or an empty directory.
   package static func move(_ path: String, to other: String) throws(SystemError) {
     _ = try pathCall("rename", path) { unsafe rename(path, other) }
   }

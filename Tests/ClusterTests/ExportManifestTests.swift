@@ -1,0 +1,83 @@
+import FoundationEssentials
+import ImgSystem
+import TestCluster
+import TestFiles
+import TestOrigin
+import Testing
+
+/// What `imgctl export` does with a manifest that something has damaged.
+@Suite(.timeLimit(.minutes(20))) struct ExportManifestTests {
+  private let cluster: Cluster
+  private let origin = ListOrigin()
+  private let directory: String
+
+  init() throws {
+    cluster = try Cluster()
+    directory = cluster.directory.file("out")
+  }
+
+  @Test
+  func `lines of a manifest that are damaged or cut off are told, and the file stays beside the new one`()
+    throws
+  {
+    let urls = origin.pictures(5)
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(urls))
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let lines = try manifestLines(in: directory)
+    let damaged = "\(lines[0])\n\(lines[1].dropFirst(9))\n\(lines[2])\n\(lines[3].dropLast(20))"
+    try write(damaged)
+    try overwrite("\(directory)/0000003.jpg")
+    #expect(try cluster.imgctl("cache", "rm", urls[4]).exitCode == 0)
+
+    let told = try cluster.imgctl("export", "1", directory)
+    #expect(told.exitCode == 1)
+    let text = """
+      3 lines of manifest.jsonl were damaged or missing, and made again from the store; the earlier manifest is \
+      \(directory)/manifest.damaged.jsonl
+      1 file without its line differs from the thumbnail in the store and stays: 0000003.jpg; to write what is \
+      stored now: imgctl export 1 \(directory)-1
+      1 file without its line stays, and the store has no thumbnail to compare it with: 0000004.jpg
+      1 thumbnail no longer stored; to fetch it again: imgctl export 1 \(directory) --fetch
+
+      """
+    #expect(told.messages.hasSuffix("; manifest.jsonl lists all\n" + text), "\(told.messages)")
+    let again = try manifestLines(in: directory)
+    #expect(again.prefix(3) == lines.prefix(3))
+    #expect(try again[3...].map { try record($0).reason } == ["name_taken", "not_in_store"])
+    #expect(try contents("manifest.damaged.jsonl") == damaged)
+
+    // One that has lost all of them does not take the place of the first.
+    try write("")
+    let fetched = try cluster.json("export", "1", directory, "--fetch")
+    #expect([fetched.damaged_lines, fetched.unchecked, fetched.exported] == [5, 0, 4])
+    #expect(try manifestLines(in: directory)[4].contains(#""sha256":""#))
+    #expect(try contents("manifest.damaged.jsonl") == damaged)
+    #expect(try contents("manifest.damaged-1.jsonl").isEmpty)
+    #expect(try cluster.json("export", "1", directory).damaged_lines == 0)
+    #expect(!FileIO.isFile("\(directory)/manifest.damaged-2.jsonl"))
+  }
+
+  private func write(_ manifest: String) throws {
+    try manifest.write(toFile: "\(directory)/manifest.jsonl", atomically: false, encoding: .utf8)
+  }
+
+  private func contents(_ name: String) throws -> String {
+    try String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8)
+  }
+}
+
+/// The lines of the manifest that an export has written.
+func manifestLines(in directory: String) throws -> [Substring] {
+  try String(contentsOfFile: "\(directory)/manifest.jsonl", encoding: .utf8).split(separator: "\n")
+}
+
+func record(_ line: Substring) throws -> JSONValue {
+  try JSONDecoder().decode(JSONValue.self, from: Data(line.utf8))
+}
+
+/// Changes the last byte of a file.
+func overwrite(_ path: String) throws {
+  var bytes = try Array(Data(contentsOf: URL(filePath: path)))
+  bytes[bytes.count - 1] ^= 1
+  try FileIO.replaceRegular(path: path, with: bytes)
+}
