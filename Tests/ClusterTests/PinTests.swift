@@ -165,4 +165,16 @@ import Testing
     let emptied = "the store is empty; of what was removed, pinned: 1 by job \(first)\n"
     #expect(try cluster.imgctl("cache", "reset").messages == emptied)
   }
+
+  @Test func `remove says how much of what a job pins was not exported`() throws {
+    let list = origin.pictures(2)
+    let jobs = try (1...2).map { _ in try cluster.finished(try cluster.submit(list, "--pin")).job }
+    _ = try cluster.imgctl("export", "\(jobs[0])", cluster.directory.file("out"))
+    #expect(try cluster.imgctl("remove", "\(jobs[0])").messages == "removed 1 job\n")
+
+    #expect(
+      try cluster.imgctl("remove", "\(jobs[1])").messages
+        == "pinned and not exported, which the store may evict now: 2 of job \(jobs[1])\nremoved 1 job\n"
+    )
+  }
 }

@@ -22,6 +22,11 @@ import Testing
     #expect(kept.status == .exited(2))
     #expect(kept.text.contains(", pinned: 1 by job \(job); go on? [y/N] "))
     #expect(kept.text.contains("imgctl cache reset: nothing was removed\r\n"))
+    let asked = try PseudoTerminal().run(["remove", "\(job)"], in: cluster, typing: "n\n")
+    #expect(
+      asked.text.contains(
+        "pinned and not exported: 1 of job \(job), which the store may then evict; to keep them, first: imgctl "
+          + "export \(job) DIR; go on? [y/N] "), "\(asked.text)")
   }
 
   @Test func `remove asks about the jobs that it can remove, after it has refused the others`()

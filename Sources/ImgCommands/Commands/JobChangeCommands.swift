@@ -286,8 +286,8 @@ package struct RemoveCommand: Command {
     operands: [job],
     options: [age, Consent.option, .json] + OptionDescription.startingPlaces,
     notes: [
-      "Thumbnails stay in the store until they expire or others need their room: the job's pins end. The command refuses a job that has not "
-        + "ended, and removes the others. --json prints the last status of each removed job."
+      "Thumbnails stay in the store until they expire or others need their room: the job's pins end. The command says how "
+        + "much was pinned and not exported, refuses a job that has not ended, and removes the others. --json prints the last status of each removed job."
     ],
     examples: [
       .init("imgctl remove 7 8", "Removes two jobs."),
@@ -327,12 +327,19 @@ package struct RemoveCommand: Command {
         context.note("removed \(HumanText.count(removedCount, of: "job"))\n")
       }
     }
+    let pinned = pinnedRecords(of: jobs, client, in: context)
+    if !isJSON, !pinned.isEmpty, !context.asks(consent) {
+      context.note("pinned and not exported, which the store may evict now: \(pinned.text("of"))\n")
+    }
     let ended = context.asks(consent) ? endedJobs(among: jobs, client) : []
     let endedNumbers = Set(ended.map(\.job))
     // What is refused is so before the question.
     let others = jobs.filter { !endedNumbers.contains($0) }
     for (index, job) in (others + ended.map(\.job)).enumerated() {
-      if index == others.count { try context.confirm(loss(of: ended), for: Self.description.name) }
+      if index == others.count {
+        let loss = context.completed(loss(of: ended, pinned))
+        try context.confirm(loss, for: Self.description.name)
+      }
       guard let last = try remove(job, through: client, in: context) else { continue }
       removedCount += 1
       if isJSON { try context.output.write(json: last) }
@@ -345,10 +352,28 @@ package struct RemoveCommand: Command {
     jobs.compactMap { try? client.answer(.job($0)) }.filter(\.hasEnded)
   }
 
-  private func loss(of ended: [ImageJob]) -> String {
+  /// What the jobs that can be removed still pin, because it was not exported.
+  private func pinnedRecords(
+    of jobs: [JobID], _ client: Client, in context: CommandContext
+  ) -> PinnedRecords {
+    guard context.hasStore(of: .coordinator(client)), let counts = try? context.store.pinCounts()
+    else { return PinnedRecords([:]) }
+    let named = Set(jobs)
+    return PinnedRecords(
+      counts.filter { job, _ in
+        named.contains(job)
+          && (try? client.answer(.job(job))).map { $0.hasEnded && $0.keepsPins } == true
+      })
+  }
+
+  private func loss(of ended: [ImageJob], _ pinned: PinnedRecords) -> String {
     let lineCount = ended.reduce(0) { $0 + $1.total }
     return "removes \(HumanText.count(ended.count, of: "job")) with "
-      + "\(HumanText.count(lineCount, of: "URL")) and what became of them; thumbnails stay"
+      + "\(HumanText.count(lineCount, of: "URL")) and what became of them; "
+      + (pinned.first.map {
+        "pinned and not exported: \(pinned.text("of")), which the store may then evict; to keep them, first: "
+          + "imgctl export \($0) DIR"
+      } ?? "thumbnails stay")
   }
 
   private var areJobsNamed: Bool {

@@ -169,6 +169,8 @@ package struct PinnedRecords: Hashable, Sendable {
   }
 
   var isEmpty: Bool { counts.isEmpty }
+  /// The job with the lowest number.
+  var first: JobID? { counts.first?.job }
 
   /// Continues a sentence about the records; empty if none is pinned.
   ///
