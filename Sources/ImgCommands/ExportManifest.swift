@@ -60,14 +60,12 @@ final class ExportManifest {
     guard
       earlier != nil || earlierPartial != nil || job.columns.isEmpty || !FileIO.isFile(metadataPath)
     else {
-      throw UsageError(
-        "imgctl: \(metadataPath) is not of an export: "
-          + ExportCommand.text(of: job.job, besides: directory))
+      throw Self.refusal(of: Self.metadataName, in: directory, job.job)
     }
     let file = try ReplacementFile(path: path)
     file.lockIfPossible()
     self.file = file
-    output = Output(descriptor: file.descriptor)
+    output = Output(descriptor: file.descriptor, of: path)
     guard !job.columns.isEmpty else {
       metadata = nil
       removal = file.removal
@@ -75,10 +73,18 @@ final class ExportManifest {
     }
     let metadataFile = try ReplacementFile(path: metadataPath)
     metadataFile.lockIfPossible()
-    metadata = (metadataFile, Output(descriptor: metadataFile.descriptor))
+    metadata = (metadataFile, Output(descriptor: metadataFile.descriptor, of: metadataPath))
     removal = { [removals = [file.removal, metadataFile.removal]] in
       for remove in removals { remove() }
     }
+  }
+
+  /// What an export would replace, and without a manifest may be of anything.
+  static func refusal(of name: String, in directory: String, _ job: JobID) -> UsageError {
+    UsageError(
+      "imgctl: \(directory) has \(name), and no \(Self.name) that says of which job it is; if it is of job \(job): "
+        + "move \(name) away, and export again; else: \(ExportCommand.text(of: job, besides: directory))"
+    )
   }
 
   /// Whether the directory has the manifest of an earlier export.

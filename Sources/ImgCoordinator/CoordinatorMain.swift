@@ -316,7 +316,7 @@ enum DataDirectoryError: Error, CustomStringConvertible {
 
   /// Whether it can be owned once the disk has space.
   var isLackOfSpace: Bool {
-    if case .unusable(_, let error) = self { [ENOSPC, EDQUOT].contains(error.code) } else { false }
+    if case .unusable(_, let error) = self { error.meansFullDisk } else { false }
   }
 
   var description: String {

@@ -103,6 +103,9 @@ extension SystemError: CustomStringConvertible {
     "\(operation): \(reason)"
   }
 
+  /// Whether a file could not be written because of the room on its disk, or that of its user.
+  package var meansFullDisk: Bool { [ENOSPC, EDQUOT].contains(code) }
+
   /// For people: the description, without the name of an error where no call failed.
   package var sentence: String { isRefusal ? "it would \(operation)" : description }
 

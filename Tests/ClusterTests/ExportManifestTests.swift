@@ -1,11 +1,12 @@
 import FoundationEssentials
+import Glibc
 import ImgSystem
 import TestCluster
 import TestFiles
 import TestOrigin
 import Testing
 
-/// What `imgctl export` does with a manifest that something has damaged.
+/// What `imgctl export` does in a directory whose manifest is damaged or gone, or whose disk is full.
 @Suite(.timeLimit(.minutes(20))) struct ExportManifestTests {
   private let cluster: Cluster
   private let origin = ListOrigin()
@@ -17,7 +18,8 @@ import Testing
   }
 
   @Test
-  func `lines of a manifest that are damaged or cut off are told, and the file stays beside the new one`()
+  func
+    `lines of a manifest that are damaged or cut off are told, and the file stays beside the new one`()
     throws
   {
     let urls = origin.pictures(5)
@@ -55,6 +57,44 @@ import Testing
     #expect(try contents("manifest.damaged-1.jsonl").isEmpty)
     #expect(try cluster.json("export", "1", directory).damaged_lines == 0)
     #expect(!FileIO.isFile("\(directory)/manifest.damaged-2.jsonl"))
+  }
+
+  @Test
+  func `a directory whose manifest is gone is exported to again once its failures are moved away`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(2) + ["no URL"]))
+    _ = try cluster.imgctl("export", "1", directory)
+    let lines = try manifestLines(in: directory)
+    #expect(unsafe unlink("\(directory)/manifest.jsonl") == 0)
+    let refused = try cluster.imgctl("export", "1", directory)
+    #expect(refused.exitCode == 2)
+    #expect(
+      refused.messages
+        == "imgctl: \(directory) has failures.csv, and no manifest.jsonl that says of which job it is; if it is of job "
+        + "1: move failures.csv away, and export again; else: imgctl export 1 \(directory)-1\n")
+    #expect(unsafe unlink("\(directory)/failures.csv") == 0)
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    #expect(try manifestLines(in: directory) == lines)
+  }
+
+  @Test(.enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })
+  func `on a full disk, an export names the file that it could not write, and how it goes on`()
+    throws
+  {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(5)))
+    try Directory.create(directory)
+    let disk = SmallDisk(directory: directory, kibibytes: 8)
+    let export = try cluster.begin(["export", "1", directory], on: disk).wait()
+    #expect(export.exitCode == 2)
+    let end = """
+      .jpg: No space left on device (ENOSPC)
+      the files that are written stay; once \(directory) has room: imgctl export 1 \(directory)
+
+      """
+    #expect(
+      export.messages.hasPrefix("imgctl: write \(directory)/000") && export.messages.hasSuffix(end),
+      "\(export.messages)")
   }
 
   private func write(_ manifest: String) throws {

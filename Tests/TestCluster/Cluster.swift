@@ -220,12 +220,14 @@ package final class Cluster {
   /// - Parameters:
   ///   - userID: the user that it runs as, which only root can choose; `nil` for the test's own.
   ///   - fileKibibytes: how large a file it may make; `nil` for any.
+  ///   - disk: mounted for it alone; `nil` for none.
   package func begin(
     _ arguments: [String], inputPath: String = "/dev/null", as userID: UInt32? = nil,
-    fileKibibytes: Int? = nil
+    fileKibibytes: Int? = nil, on disk: SmallDisk? = nil
   ) throws -> ProgramRun {
     var command = [try program("imgctl")] + arguments
     if let fileKibibytes { command = Self.command(command, fileKibibytes: fileKibibytes) }
+    if let disk { command = disk.command(command) }
     if let userID { command = Self.command(command, as: userID) }
     return try ProgramRun(
       command[0], Array(command.dropFirst()), environment: environment, inputPath: inputPath,

@@ -79,14 +79,24 @@ package struct ExportCommand: Command {
     }
     var names = ExportNames()
     try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
-    let export = try JobExport(
-      of: status, to: directory, from: context.store, named: names, making: missing,
-      sayingAtSignal: isJSON ? nil : context.completedNote("interrupted; to go on: \(command)\n"))
-    if export.keep != .none, !isJSON, let stock = try stock(of: export, status, jobs) {
-      context.note(stock)
+    let export: JobExport
+    do {
+      export = try JobExport(
+        of: status, to: directory, from: context.store, named: names, making: missing,
+        sayingAtSignal: isJSON
+          ? nil : context.completedNote("interrupted; to go on: \(command)\n"))
+      if export.keep != .none, !isJSON, let stock = try stock(of: export, status, jobs) {
+        context.note(stock)
+      }
+      try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
+      try export.finish()
+    } catch let error where OutputError.meansFullDisk(error) {
+      context.report(error)
+      if !isJSON {
+        context.note("the files that are written stay; once \(directory) has room: \(command)\n")
+      }
+      return .wrongUse
     }
-    try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
-    try export.finish()
     removePins(of: export, in: context)
     let place = jobs.isServed ? nil : context.placeOfJournal
     let report = ExportReport(self, export, status, journal: place)

@@ -77,13 +77,11 @@ final class JobExport {
     manifest = try ExportManifest(in: directory, of: job)
     let failuresPath = "\(directory)/\(Self.failuresName)"
     guard manifest.hasEarlier || !FileIO.isFile(failuresPath) else {
-      throw UsageError(
-        "imgctl: \(failuresPath) is not of an export: "
-          + ExportCommand.text(of: job.job, besides: directory))
+      throw ExportManifest.refusal(of: Self.failuresName, in: directory, job.job)
     }
     failuresFile = try ReplacementFile(path: failuresPath)
     failuresFile.lockIfPossible()
-    failures = Output(descriptor: failuresFile.descriptor)
+    failures = Output(descriptor: failuresFile.descriptor, of: failuresPath)
     try failures.write(FailureTable.header(.comma, and: job.columns))
     let removals = [manifest.removal, failuresFile.removal, missing?.removal].compactMap(\.self)
     try Termination.prepare { [gate] in

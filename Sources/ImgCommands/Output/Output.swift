@@ -11,12 +11,16 @@ import Synchronization
 /// The owner flushes it at the end. The process must ignore SIGPIPE.
 package final class Output {
   private let descriptor: CInt
+  private let path: String?
   private let capacity: Int
   private var buffer: [UInt8] = []
 
-  /// - Parameter capacity: the size of the buffer in bytes; 0 writes everything at once.
-  package init(descriptor: CInt, capacity: Int = 64 << 10) {
+  /// - Parameters:
+  ///   - path: of the file, for errors; `nil` for an inherited one.
+  ///   - capacity: the size of the buffer in bytes; 0 writes everything at once.
+  package init(descriptor: CInt, of path: String? = nil, capacity: Int = 64 << 10) {
     self.descriptor = descriptor
+    self.path = path
     self.capacity = capacity
   }
 
@@ -62,7 +66,9 @@ package final class Output {
     do {
       try FileIO.writeAll(descriptor, buffer.span)
     } catch {
-      throw error.code == EPIPE ? .readerLeft : .failed(error)
+      guard error.code != EPIPE else { throw .readerLeft }
+      throw .failed(
+        path.map { SystemError(operation: "write \($0)", code: error.code) } ?? error)
     }
   }
 }
@@ -83,6 +89,15 @@ package enum OutputError: Error, Hashable, Sendable {
   /// failure.
   case readerLeft
   case failed(SystemError)
+
+  /// Whether an error says that a disk is full.
+  static func meansFullDisk(_ error: any Error) -> Bool {
+    switch error {
+    case let error as SystemError: error.meansFullDisk
+    case Self.failed(let error): error.meansFullDisk
+    default: false
+    }
+  }
 }
 
 /// An error as the program reports it: an exit code, a code for scripts, and a sentence for people.

@@ -331,7 +331,11 @@ extension FileIO {
   ) throws(SystemError) -> OwnedDescriptor {
     let replacement = try ReplacementFile(path: path)
     if isLocked { try replacement.lock() }
-    try writeAll(replacement.descriptor, bytes)
+    do throws(SystemError) {
+      try writeAll(replacement.descriptor, bytes)
+    } catch {
+      throw SystemError(operation: "write \(path)", code: error.code)
+    }
     return try replacement.commit()
   }
 
