@@ -92,8 +92,8 @@ final class ExportManifest {
 
   /// Call it with ascending lines.
   ///
-  /// - Returns: what earlier exports have written of a line, where that of the last one comes first, and whether the manifest
-  ///   has lost the line.
+  /// - Returns: what earlier exports have written of a line, where that of the last one comes first, and whether the
+  ///   manifest has lost the line.
   func earlierLines(ofLine index: Int) -> (written: [ManifestLine.Written], isLost: Bool) {
     let line = earlier?.line(index)
     let isLost = earlier != nil && line == nil

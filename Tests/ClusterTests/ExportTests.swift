@@ -69,9 +69,10 @@ import Testing
       without.messages == """
         exported 0 thumbnails to \(directory); manifest.jsonl lists all
         1 file of an earlier export stayed
-        1 file had been removed, and the store has no thumbnail for it: 0000001.jpg
-        1 file differs from the recorded SHA-256 and stays: 0000002.jpg
-        2 thumbnails no longer stored; to fetch them again: imgctl export 1 \(directory) --fetch
+        1 file differs from the recorded SHA-256 and stays, because the store no longer has the exported bytes: \
+        0000002.jpg
+        2 thumbnails no longer stored, and 1 of their files had been removed: 0000001.jpg; to fetch them again: \
+        imgctl export 1 \(directory) --fetch
 
         """)
     let kept = try manifestLines(in: directory)
@@ -329,7 +330,7 @@ import Testing
     #expect(
       repaired.messages.contains(
         "1 file differed from the recorded SHA-256; written again: 0000000.jpg\n"))
-    #expect(repaired.messages.contains("exported 1 original to \(directory), 0 of them new;"))
+    #expect(repaired.messages.contains("exported 1 original to \(directory), not a new one;"))
     #expect(unsafe unlink("\(directory)/0000000.jpg") == 0)
     #expect(
       try cluster.imgctl("export", "1", directory).messages.contains(
@@ -342,8 +343,8 @@ import Testing
     #expect(fetched.exitCode == 1)
     #expect(
       fetched.messages.contains(
-        "1 file differs from the recorded SHA-256 and stays: 0000000.jpg; to write what is stored now: "
-          + "imgctl export 1 \(directory)-1\n"))
+        "1 file differs from the recorded SHA-256 and stays, because the store has other bytes than were exported: "
+          + "0000000.jpg; to write what is stored now: imgctl export 1 \(directory)-1\n"))
     let kept = try record(manifestLines(in: directory)[0])
     #expect(
       [kept.sha256, kept.status, kept.reason] == [proof.sha256, "file_changed", "store_differs"])

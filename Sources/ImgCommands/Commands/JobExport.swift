@@ -242,8 +242,10 @@ final class JobExport {
     for (variant, file) in earlier.files
     where found.indices.contains(variant) ? found[variant] == nil : true {
       switch file.status {
-      case .fileChanged: tally.differing.add(file.name)
-      case .fileMissing: tally.lost.add(file.name)
+      case .fileChanged: tally.unrepaired.add(file.name)
+      case .fileMissing:
+        tally.lostCount += 1
+        if found.indices.contains(variant) { tally.goneFiles.add(file.name) }
       default: tally.presentCount += 1
       }
     }

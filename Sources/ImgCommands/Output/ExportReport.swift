@@ -43,9 +43,13 @@ struct ExportTally {
   /// The files that were gone, and were written again.
   var restored = Names()
   /// The files that are gone. The store has no picture for them.
-  var lost = Names()
-  /// The files that differ from the manifest.
+  var lostCount = 0
+  /// Those of them whose thumbnails could be made again.
+  var goneFiles = Names()
+  /// The files that differ from the manifest, as the store does.
   var differing = Names()
+  /// The files that differ from the manifest. The store has no picture for them.
+  var unrepaired = Names()
   /// The files that no export of this job has written, at the names of its files.
   private(set) var occupied = Names()
   /// The files whose lines the manifest has lost, and that have other bytes than the store.
@@ -60,6 +64,8 @@ struct ExportTally {
   var replaced = Names()
   /// The intact files of what was stored after the job had its own.
   var storedLater = Names()
+
+  var differingCount: Int { differing.count + unrepaired.count }
 
   /// The files that stay where others would be written.
   var takenCount: Int { occupied.count + disowned.count }
@@ -99,124 +105,167 @@ struct ExportReport: Encodable {
 
   /// Whether all that the job has made is in the directory.
   var isComplete: Bool {
-    tally.goneCount + tally.unmade.count + tally.differing.count + tally.takenCount == 0
+    tally.goneCount + tally.unmade.count + tally.differingCount + tally.takenCount == 0
       && (tally.storedLater.count == 0 || !keep.isOriginalAlone || command.isFetching)
   }
 
   func encode(to encoder: any Encoder) throws {
     try JSONObject([
       "exported": tally.exportedCount, "written": tally.writtenCount, "new": tally.newCount,
-      "restored": tally.restored.count, "lost": tally.lost.count, "present": tally.presentCount,
+      "restored": tally.restored.count, "lost": tally.lostCount, "present": tally.presentCount,
       "missing": tally.missingCount, "not_in_store": tally.goneCount,
       "not_made": tally.unmade.count, "changed": tally.changed.count,
-      "repaired": tally.repaired.count, "differing": tally.differing.count,
+      "repaired": tally.repaired.count, "differing": tally.differingCount,
       "occupied": tally.takenCount, "unchecked": tally.unchecked.count,
       "damaged_lines": tally.lostLineCount, "replaced": tally.replaced.count,
       "stored_after_job": tally.storedLater.count,
     ]).encode(to: encoder)
   }
 
+  /// A line for people, with the command that helps.
+  private struct Finding {
+    let text: String
+    /// What the command does.
+    var purpose = ""
+    /// `nil` if there is none.
+    var remedy: String?
+  }
+
   var text: String {
-    let lines = [total] + manifest + files + absent + jobLines
-    return lines.map { $0 + "\n" }.joined()
+    let findings = manifest + files + absent
+    let lines = findings.enumerated().map { index, finding in
+      // A command that helps with several is told once, at the last of them.
+      guard let remedy = finding.remedy,
+        !findings[(index + 1)...].contains(where: { $0.remedy == remedy })
+      else { return finding.text }
+      return "\(finding.text); \(finding.purpose): \(remedy)"
+    }
+    return ([total] + lines + jobLines).map { $0 + "\n" }.joined()
   }
 
   private var total: String {
     let new =
-      tally.newCount < tally.exportedCount && tally.exportedCount > 0
-      ? ", \(tally.newCount) of them new" : ""
+      switch tally.newCount {
+      case tally.exportedCount: ""
+      case 0: tally.exportedCount == 1 ? ", not a new one" : ", none of them new"
+      case let count: ", \(count) of them new"
+      }
     return
       "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new); "
       + "\(ExportManifest.name) lists all"
   }
 
-  private var otherDirectory: String {
-    ExportCommand.text(of: command.job, besides: command.directory)
-  }
-
   /// What became of an earlier manifest that has lost lines.
-  private var manifest: [String] {
-    var lines: [String] = []
+  private var manifest: [Finding] {
+    var findings: [Finding] = []
     if let name = tally.damagedManifest {
-      lines.append(
-        "\(HumanText.count(tally.lostLineCount, of: "line")) of \(ExportManifest.name) "
-          + "\(tally.lostLineCount == 1 ? "was" : "were") damaged or missing, and made again from the store; "
-          + "the earlier manifest is \(command.directory)/\(name)")
+      findings.append(
+        Finding(
+          text: "\(HumanText.count(tally.lostLineCount, of: "line")) of \(ExportManifest.name) "
+            + "\(tally.lostLineCount == 1 ? "was" : "were") damaged or missing, and made again from the store; "
+            + "the earlier manifest is \(command.directory)/\(name)"))
     }
     if tally.disowned.count > 0 {
       let isOne = tally.disowned.count == 1
-      lines.append(
-        "\(HumanText.count(tally.disowned.count, of: "file")) without \(isOne ? "its line differs" : "their lines differ") "
-          + "from the \(noun)\(isOne ? "" : "s") in the store and \(isOne ? "stays" : "stay"): \(tally.disowned.text); "
-          + "to write what is stored now: \(otherDirectory)")
+      findings.append(
+        otherDirectory(
+          for:
+            "\(count(tally.disowned)) without \(isOne ? "its line differs" : "their lines differ") from the "
+            + "\(noun)\(isOne ? "" : "s") in the store and \(stay(tally.disowned)): \(tally.disowned.text)"
+        ))
     }
     if tally.unchecked.count > 0 {
       let isOne = tally.unchecked.count == 1
-      lines.append(
-        "\(HumanText.count(tally.unchecked.count, of: "file")) without \(isOne ? "its line stays" : "their lines stay"), and "
-          + "the store has no \(noun) to compare \(isOne ? "it" : "them") with: \(tally.unchecked.text)")
+      findings.append(
+        Finding(
+          text:
+            "\(count(tally.unchecked)) without \(isOne ? "its line" : "their lines") \(stay(tally.unchecked)), and "
+            + "the store has no \(noun) to compare \(isOne ? "it" : "them") with: \(tally.unchecked.text)"
+        ))
     }
-    return lines
+    return findings
   }
 
   /// What became of the files of earlier exports, and of others in the directory.
-  private var files: [String] {
-    func files(_ names: ExportTally.Names) -> String { HumanText.count(names.count, of: "file") }
-    func differs(_ count: Int) -> String { count == 1 ? "differs" : "differ" }
-    var lines: [String] = []
+  private var files: [Finding] {
+    var findings: [Finding] = []
     if tally.presentCount > 0 {
-      lines.append("\(HumanText.count(tally.presentCount, of: "file")) of an earlier export stayed")
+      let files = HumanText.count(tally.presentCount, of: "file")
+      findings.append(Finding(text: "\(files) of an earlier export stayed"))
     }
     if tally.changed.count > 0 {
       let isOne = tally.changed.count == 1
-      lines.append(
-        "\(HumanText.count(tally.changed.count, of: noun)) in the store \(isOne ? "is" : "are") not the exported "
-          + "\(isOne ? "one; the exported file stays" : "ones; the exported files stay"): \(tally.changed.text); "
-          + "to write what is stored now: \(otherDirectory)")
+      findings.append(
+        otherDirectory(
+          for:
+            "\(HumanText.count(tally.changed.count, of: noun)) in the store \(isOne ? "is" : "are") not the exported "
+            + "\(isOne ? "one; the exported file stays" : "ones; the exported files stay"): \(tally.changed.text)"
+        ))
     }
     if tally.repaired.count > 0 {
-      lines.append(
-        "\(files(tally.repaired)) differed from the recorded SHA-256; written again: \(tally.repaired.text)"
-      )
+      findings.append(
+        Finding(
+          text:
+            "\(count(tally.repaired)) differed from the recorded SHA-256; written again: \(tally.repaired.text)"
+        ))
     }
     if tally.restored.count > 0 {
-      lines.append(
-        "\(files(tally.restored)) had been removed; written again: \(tally.restored.text)")
+      findings.append(
+        Finding(
+          text: "\(count(tally.restored)) had been removed; written again: \(tally.restored.text)"))
     }
-    if tally.lost.count > 0 {
-      lines.append(
-        "\(files(tally.lost)) had been removed, and the store has no \(noun) for "
-          + "\(tally.lost.count == 1 ? "it" : "them"): \(tally.lost.text)")
+    if tally.unrepaired.count > 0 {
+      findings.append(
+        Finding(text: text(ofDiffering: tally.unrepaired, "no longer has the exported bytes")))
     }
     if tally.differing.count > 0 {
-      let count = tally.differing.count
-      lines.append(
-        "\(files(tally.differing)) \(differs(count)) from the recorded SHA-256 and "
-          + "\(count == 1 ? "stays" : "stay"): \(tally.differing.text)\(remedyOfDifferences)")
+      findings.append(
+        otherDirectory(
+          for: text(ofDiffering: tally.differing, "has other bytes than were exported")))
     }
     if tally.occupied.count > 0 {
-      lines.append(
-        "\(files(tally.occupied)) in \(command.directory) \(tally.occupied.count == 1 ? "is" : "are") of no export "
-          + "and \(tally.occupied.count == 1 ? "stays" : "stay"): \(tally.occupied.text); to write the \(noun)s: "
-          + otherDirectory)
+      let isOne = tally.occupied.count == 1
+      findings.append(
+        otherDirectory(
+          for:
+            "\(count(tally.occupied)) in \(command.directory) \(isOne ? "is" : "are") of no export "
+            + "and \(stay(tally.occupied)): \(tally.occupied.text)", to: "to write the \(noun)s"))
     }
     if tally.replaced.count > 0 {
-      lines.append(
-        "\(files(tally.replaced)) had been removed and \(tally.replaced.count == 1 ? "has" : "have") other bytes "
-          + "now: \(tally.replaced.text); \(ExportManifest.name) has the earlier SHA-256 as replaced_sha256"
-      )
+      findings.append(
+        Finding(
+          text:
+            "\(count(tally.replaced)) had been removed and \(tally.replaced.count == 1 ? "has" : "have") other bytes "
+            + "now: \(tally.replaced.text); \(ExportManifest.name) has the earlier SHA-256 as replaced_sha256"
+        ))
     }
     if tally.storedLater.count > 0 {
-      lines.append(
-        ResultsInStore.text(ofLater: tally.storedLater.count, noun, of: command.job)
-          + ": \(tally.storedLater.text); \(ExportManifest.name) has stored_after_job")
+      findings.append(
+        Finding(
+          text: ResultsInStore.text(ofLater: tally.storedLater.count, noun, of: command.job)
+            + ": \(tally.storedLater.text); \(ExportManifest.name) has stored_after_job"))
     }
-    return lines
+    return findings
   }
 
-  /// Empty if the line about what is no longer stored has it.
-  private var remedyOfDifferences: String {
-    tally.goneCount > 0 ? "" : "; to write what is stored now: \(otherDirectory)"
+  private func count(_ names: ExportTally.Names) -> String {
+    HumanText.count(names.count, of: "file")
+  }
+
+  private func stay(_ names: ExportTally.Names) -> String { names.count == 1 ? "stays" : "stay" }
+
+  /// - Parameter state: what the store has.
+  private func text(ofDiffering names: ExportTally.Names, _ state: String) -> String {
+    "\(count(names)) \(names.count == 1 ? "differs" : "differ") from the recorded SHA-256 and \(stay(names)), because "
+      + "the store \(state): \(names.text)"
+  }
+
+  private func otherDirectory(
+    for text: String, to purpose: String = "to write what is stored now"
+  ) -> Finding {
+    Finding(
+      text: text, purpose: purpose,
+      remedy: ExportCommand.text(of: command.job, besides: command.directory))
   }
 
   /// In a copy of a data directory, no command starts the coordinator that fetches.
@@ -226,23 +275,35 @@ struct ExportReport: Encodable {
     return "imgctl \(place)export \(command.job) \(command.directory.shellWord) --fetch"
   }
 
-  private var absent: [String] {
-    var lines: [String] = []
+  private var absent: [Finding] {
+    var findings: [Finding] = []
     if keep == .none {
-      lines.append("the job stored nothing (--keep none)")
+      findings.append(Finding(text: "the job stored nothing (--keep none)"))
     } else if tally.goneCount > 0 {
-      let remedy =
-        command.isFetching
-        ? "" : "; to fetch \(tally.goneCount == 1 ? "it" : "them") again: \(fetch)"
-      lines.append(
-        "\(HumanText.count(tally.goneCount, of: noun)) no longer stored\(remedy)")
+      findings.append(
+        Finding(
+          text: "\(HumanText.count(tally.goneCount, of: noun)) no longer stored\(goneFiles)",
+          purpose: "to fetch \(tally.goneCount == 1 ? "it" : "them") again",
+          remedy: command.isFetching ? nil : fetch))
     }
     if tally.unmade.count > 0 {
-      lines.append(
-        "\(HumanText.count(tally.unmade.count, of: noun)) could not be made again: \(tally.unmade.text)"
-          + (command.isFetching ? "" : "; to try again: \(fetch)"))
+      findings.append(
+        Finding(
+          text:
+            "\(HumanText.count(tally.unmade.count, of: noun)) could not be made again: \(tally.unmade.text)",
+          purpose: "to try again", remedy: command.isFetching ? nil : fetch))
     }
-    return lines
+    return findings
+  }
+
+  /// The files of what is no longer stored.
+  private var goneFiles: String {
+    guard tally.goneFiles.count > 0 else { return "" }
+    let files =
+      tally.goneFiles.count < tally.goneCount
+      ? "\(tally.goneFiles.count) of their files"
+      : tally.goneCount == 1 ? "its file" : "their files"
+    return ", and \(files) had been removed: \(tally.goneFiles.text)"
   }
 
   private var jobLines: [String] {
