@@ -14,8 +14,8 @@ package struct CommandContext {
   private let isQuiet: Bool
   /// Whether errors are JSON objects, see ``ErrorReport``.
   private let isJSON: Bool
-  /// Those of the command line.
-  let places: TypedPlaces
+  /// Those of the command line, unless ``advisingOriginal()`` names others.
+  private(set) var places: TypedPlaces
 
   /// - Parameters:
   ///   - isQuiet: whether notes are omitted.
@@ -332,6 +332,16 @@ package struct CommandContext {
     {
       // The data directory alone is named, and the store is elsewhere.
     }
+  }
+
+  /// The same for a job in a journal. In a copy of a data directory, where no command starts a coordinator, the commands
+  /// that messages advise are those for the original.
+  func advisingOriginal() -> CommandContext {
+    guard let original = LastCache.originalOfCopy(settings) else { return self }
+    var other = self
+    other.places = TypedPlaces(
+      in: [Setting.dataDirectory.option.flag, original], environment: ThisProcess.environment)
+    return other
   }
 
   /// The same with the store of a coordinator, if the user named its data directory and not its store.

@@ -78,12 +78,12 @@ import Testing
     let kept = try manifestLines(in: directory)
     #expect(kept[0] == manifest[0], "with its hash and dates")
     for (line, status) in [(1, "file_missing"), (2, "file_changed")] {
-      let record = try record(kept[line])
+      let proof = try record(kept[line])
       #expect(
-        [record.sha256, record.stored_at] == [
-          try self.record(manifest[line]).sha256, try self.record(manifest[line]).stored_at,
+        [proof.sha256, proof.stored_at] == [
+          try record(manifest[line]).sha256, try record(manifest[line]).stored_at,
         ])
-      #expect([record.status, record.reason] == [.string(status), "not_in_store"])
+      #expect([proof.status, proof.reason] == [.string(status), "not_in_store"])
     }
     let requests = origin.origin.totals().requests
     for (exported, present) in [(2, 1), (0, 3)] {
@@ -302,10 +302,8 @@ import Testing
     #expect(try cluster.json("export", "\(other)", directories[1]).stored_after_job == 0)
   }
 
-  @Test func `an export from a copy of a data directory advises what fetches in the original`()
-    throws
-  {
-    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(1)))
+  @Test func `commands for a copy of a data directory advise what the original can do`() throws {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(1) + ["no URL"]))
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     #expect(try cluster.imgctl("stop").exitCode == 0)
     let copy = cluster.directory.file("copy")
@@ -316,6 +314,11 @@ import Testing
       export.messages.contains(
         "1 thumbnail no longer stored; to fetch it again: imgctl --data-dir \(cluster.dataDirectory) export 1 "
           + "\(directory) --fetch\n"), "\(export.messages)")
+    let status = try cluster.imgctl("status", "1", "--data-dir", copy)
+    #expect(
+      status.messages.hasSuffix(
+        "list the failures: imgctl --data-dir \(cluster.dataDirectory) failures 1\n"),
+      "\(status.messages)")
   }
 
   @Test func `a file that differs from its SHA-256 is told; only the same picture replaces it`()

@@ -200,7 +200,8 @@ package struct FailuresCommand: Command {
     if format != .json, status.hasEnded {
       let remedies = FailureReport(status, details, context.remedyTerms(for: status))
         .remedies(areFailuresListed: true)
-      context.note(remedies.map { $0 + "\n" }.joined())
+      (jobs.isServed ? context : context.advisingOriginal())
+        .note(remedies.map { $0 + "\n" }.joined())
     }
     return .success
   }

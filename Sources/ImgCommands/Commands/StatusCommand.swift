@@ -66,10 +66,11 @@ package struct StatusCommand: Command {
       let jobs = try context.jobs()
       let status = try jobs.status(of: job)
       let isCounted = status.total <= CommandContext.countedLineMaximum
+      let advising = jobs.isServed ? context : context.advisingOriginal()
       try show(
         status, FailureDetails(of: status, in: jobs),
         isCounted ? context.resultsInStore(of: status, jobs) : nil,
-        isServed: jobs.isServed, in: context)
+        isServed: jobs.isServed, in: advising)
       return .success
     }
     return try JobFollower(in: context, isJSON: isJSON).follow(
