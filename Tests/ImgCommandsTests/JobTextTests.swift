@@ -201,14 +201,14 @@ import Testing
     #expect(remedies.first?.contains("imgctl start --allow-network ") == true)
   }
 
-  @Test func `the most frequent reason has its own number`() {
+  @Test func `the most frequent reasons have their own numbers`() {
     let causes = ["expired", "self-signed", "self-signed"].map {
       ("https://a.test/", certificate($0))
     }
     #expect(
       summary(causes).contains(
-        "SSL certificate problem: self-signed (2 of them), and others\n"))
-    #expect(summary([causes[0], causes[1]]).contains("problem: expired, and others\n"))
+        "SSL certificate problem: self-signed (2), expired (1)\n"))
+    #expect(summary([causes[0], causes[1]]).contains("problem: expired, self-signed\n"))
     let waiting = busy(
       "a.test \(Failure.notAskedWords): the origin answered 503, and the URL itself failed before: no"
     )
@@ -218,7 +218,16 @@ import Testing
         "all at a.test: the origin answered 429\n"))
     #expect(
       summary((attempted + [waiting]).map { ("http://a.test/", $0) }).contains(
-        ": the origin answered 429 (3 of them), and others\n"))
+        ": the origin answered 429 (3), 503 (1)\n"))
+    let many = [500, 500, 502, 503, 504, 520].map {
+      ("http://a.test/", busy("the origin answered \($0)"))
+    }
+    #expect(
+      summary(many).contains(
+        ": the origin answered 500 (2), 502 (1), 503 (1), 504 (1), and others\n"))
+    let long = ["a", "b", "c"].map { busy(String(repeating: $0, count: 60)) }
+    #expect(
+      summary(long.map { ("http://a.test/", $0) }).contains(": \(long[0].detail), and others\n"))
   }
 
   @Test func `a failure that is remembered counts among those of its kind`() {

@@ -302,6 +302,9 @@ package struct FailureDetails: Sendable {
   package static let failureMaximum = 100_000
   /// Reasons beyond these are among the others.
   private static let reasonMaximum = 1_000
+  /// The most frequent reasons of a group that are told, as far as they fit into a line.
+  private static let toldReasonMaximum = 4
+  private static let toldReasonLength = 100
   private static let addressMaximum = 1_000
   /// What failures with one reason are told apart by begins so.
   private static let ownParts = [", the last of ", Failure.formerWords]
@@ -372,13 +375,26 @@ package struct FailureDetails: Sendable {
       && slowTransfers.values.reduce(0, +) >= Self.slowTransferMinimum
   }
 
-  /// The most frequent reason of a group; `nil` if there are too few failures to say more than the first does.
+  /// The most frequent reasons of a group with their counts, such as `the origin answered 500 (3), 503 (1)`;
+  /// `nil` if there are too few failures to say more than the first does.
   func reasonText(of failures: ImageJobFailures) -> String? {
-    guard let reasons = reasons[Group(failures)], failures.count > 1,
-      let most = reasons.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })
-    else { return nil }
-    guard most.value > 1 else { return "\(Self.reason(of: failures.message)), and others" }
-    return reasons.count == 1 ? most.key : "\(most.key) (\(most.value) of them), and others"
+    guard let reasons = reasons[Group(failures)], failures.count > 1 else { return nil }
+    let sorted = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    guard let most = sorted.first else { return nil }
+    guard sorted.count > 1 else { return most.key }
+    // The others do not repeat its words. Often only the last one differs.
+    let start = most.key.lastIndex(of: " ").map { String(most.key[...$0]) } ?? ""
+    var told: [String] = []
+    for (reason, count) in sorted.prefix(Self.toldReasonMaximum) {
+      let isFirst = told.isEmpty
+      let text =
+        !isFirst && reason.hasPrefix(start) ? String(reason.dropFirst(start.count)) : reason
+      guard isFirst || told.reduce(text.count, { $0 + $1.count }) <= Self.toldReasonLength else {
+        break
+      }
+      told.append(most.value > 1 ? "\(text) (\(count))" : text)
+    }
+    return told.joined(separator: ", ") + (told.count < sorted.count ? ", and others" : "")
   }
 
   /// At how many hosts the failures of a group were.
