@@ -72,7 +72,7 @@ package struct CoordinatorLauncher: Sendable {
     let kept = settings.changes(from: .kept)
     guard !kept.isEmpty else { return answer }
     return
-      "\(answer) (with the settings of the last start: \(kept.joined(separator: ", ")); "
+      "\(answer) (with the kept settings: \(kept.joined(separator: ", ")); "
       + "imgctl config changes them)"
   }
 

@@ -455,10 +455,11 @@ extension CommandContext {
   /// Says that settings of a coordinator that was started differ from the defaults; empty if none does.
   static func text(ofSettingsFrom started: Settings) -> String {
     let parts = [
-      (Settings.Source.kept, "the last start"), (.variable, "the environment"),
+      (Settings.Source.kept, "the kept settings"),
+      (.variable, "the settings of the environment"),
     ].compactMap { source, name -> String? in
       let changes = started.changes(from: source)
-      return changes.isEmpty ? nil : "the settings of \(name): \(changes.joined(separator: ", "))"
+      return changes.isEmpty ? nil : "\(name): \(changes.joined(separator: ", "))"
     }
     return parts.isEmpty ? "" : " with \(parts.joined(separator: "; and with "))"
   }

@@ -53,7 +53,7 @@ import Testing
     #expect(run.exitCode == 0, "\(run.messages)")
     #expect(
       run.messages.contains(
-        "with the settings of the last start: --rate-per-host 1000/s, --contact a@b.org, "
+        "with the kept settings: --rate-per-host 1000/s, --contact a@b.org, "
           + "--allow-network 127.0.0.0/8; and with the settings of the environment: --workers 1\n"))
     #expect(try cluster.status().limits.contact?.text == "a@b.org")
 

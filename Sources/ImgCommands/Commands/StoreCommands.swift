@@ -154,8 +154,10 @@ package struct CacheStatCommand: Command {
     table.addRow(["expired, not yet removed", "\(statistics.expiredCount)"])
     table.addRow(["unfinished downloads", "\(statistics.partialCount)"])
     table.addRow(["their size", HumanText.size(statistics.partialByteCount)])
-    table.addRow(["pinned by jobs", "\(statistics.pinnedCount)"])
-    table.addRow(["their size", HumanText.size(statistics.pinnedByteCount)])
+    if statistics.pinnedCount > 0 {
+      table.addRow(["pinned by jobs", "\(statistics.pinnedCount)"])
+      table.addRow(["their size", HumanText.size(statistics.pinnedByteCount)])
+    }
     table.addRow(["originals kept by auto", "\(statistics.autoOriginalCount)"])
     table.addRow(["their size", HumanText.size(statistics.autoOriginalByteCount)])
     table.addRow(["occupied", HumanText.size(statistics.occupiedByteCount)])
