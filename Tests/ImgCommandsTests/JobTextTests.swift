@@ -117,6 +117,22 @@ import Testing
           + "--transfer-timeout 60s && imgctl retry"))
   }
 
+  @Test func `what a job is at for a moment alone is no line`() {
+    var cadence = LineCadence()
+    func line(_ wait: Wait, at second: Int) -> String? {
+      let record = JobRecord(
+        id: JobID(rawValue: 7), options: RequestOptions(variant: .standard), state: .queued,
+        counts: JobCounts(total: 9), submittedAt: .distantPast)
+      let status = ImageJob(record, wait: wait)
+      let now = WallTime(rawValue: Int64(second) * 1_000)
+      let bar = ProgressBar(status, at: .zero, wall: now)
+      return cadence.line(of: status, bar, at: .seconds(second))
+    }
+    #expect(line(Wait(.hostFailing, host: "h"), at: 1) != nil)
+    #expect(line(Wait(.transferring, host: "h", since: WallTime(rawValue: 2_500)), at: 3) == nil)
+    #expect(line(Wait(.awaitingAnswer, host: "h", since: WallTime(rawValue: 2_500)), at: 4) != nil)
+  }
+
   @Test func `the summary of a retried job tells which run its time is that of`() {
     var retries = JobRetries()
     retries.add(includesFinal: false)

@@ -86,6 +86,11 @@ package struct ProgressBar: Sendable {
   /// See ``Wait/reason``; `nil` while the job proceeds.
   package var waitReason: [String]? { wait.shown?.reason }
 
+  /// Whether the wait has only just begun, and may be over at once.
+  fileprivate var isWaitBrief: Bool {
+    wait.shown?.since.map { $0.duration(to: now) < .seconds(1) } ?? false
+  }
+
   /// The facts behind the counts, the most important first.
   ///
   /// - Parameters:
@@ -378,6 +383,8 @@ package struct LineCadence: Sendable {
   private var last: (state: State, line: String, at: Duration)?
   /// See ``Wait/reason``, of the last line.
   private var toldWait: [String]?
+  /// See ``ImageJob/finished``, of the last line.
+  private var toldCount: Int?
 
   package init() {}
 
@@ -389,8 +396,9 @@ package struct LineCadence: Sendable {
     of status: ImageJob, _ bar: ProgressBar, at elapsed: Duration
   ) -> String? {
     let repeated = bar.plainLine(tellsRemedy: false)
-    guard takes(status, as: repeated, at: elapsed) else { return nil }
-    defer { toldWait = bar.waitReason }
+    let isBrief = bar.isWaitBrief && bar.waitReason != toldWait && status.finished == toldCount
+    guard !isBrief, takes(status, as: repeated, at: elapsed) else { return nil }
+    defer { (toldWait, toldCount) = (bar.waitReason, status.finished) }
     return bar.waitReason == toldWait ? repeated : bar.plainLine
   }
 
