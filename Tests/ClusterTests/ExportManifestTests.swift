@@ -34,8 +34,8 @@ import Testing
     let told = try cluster.imgctl("export", "1", directory)
     #expect(told.exitCode == 1)
     let text = """
-      3 lines of manifest.jsonl were damaged or missing, and made again from the store; the earlier manifest is \
-      \(directory)/manifest.damaged.jsonl
+      3 lines of manifest.jsonl were damaged or missing, and made again where the store has the same bytes; the \
+      earlier manifest is \(directory)/manifest.damaged.jsonl
       1 file without its line differs from the thumbnail in the store and stays: 0000003.jpg; to write what is \
       stored now: imgctl export 1 \(directory)-1
       1 file without its line stays, and the store has no thumbnail to compare it with: 0000004.jpg

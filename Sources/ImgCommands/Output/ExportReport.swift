@@ -162,7 +162,7 @@ struct ExportReport: Encodable {
       findings.append(
         Finding(
           text: "\(HumanText.count(tally.lostLineCount, of: "line")) of \(ExportManifest.name) "
-            + "\(tally.lostLineCount == 1 ? "was" : "were") damaged or missing, and made again from the store; "
+            + "\(tally.lostLineCount == 1 ? "was" : "were") damaged or missing, and made again where the store has the same bytes; "
             + "the earlier manifest is \(command.directory)/\(name)"))
     }
     if tally.disowned.count > 0 {
