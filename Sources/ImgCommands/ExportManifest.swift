@@ -247,10 +247,7 @@ private final class ManifestReader {
       guard origin == ManifestLine.Origin(of: job) else {
         // Behind lines of the job, it is a damaged one.
         if isOfJob { continue }
-        otherOrigin =
-          origin.job == job.job
-          ? "of another job \(job.job), submitted at \(origin.submissionTime)"
-          : "of job \(origin.job)"
+        otherOrigin = "of \(origin.text(besides: ManifestLine.Origin(of: job)))"
         hasEnded = true
         return nil
       }

@@ -118,7 +118,7 @@ extension ManifestLine {
       self.variant = variant
       isFacts = record.kind == .facts
       content = record.thumbnail.with(byteCount: bytes.count)
-      hash = Self.text(of: SHA256.hash(bytes))
+      hash = SHA256.hash(bytes).hexadecimal
       storageTime = record.bytesStorageTime
       confirmationTime = record.storageTime > storageTime ? record.storageTime : nil
       self.isStoredAfterJob = isStoredAfterJob
@@ -207,11 +207,7 @@ extension ManifestLine {
         hash.update(part)
         part.removeAll(keepingCapacity: true)
       }
-      return text(of: hash.finish())
-    }
-
-    private static func text(of hash: [UInt8]) -> String {
-      hash.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+      return hash.finish().hexadecimal
     }
 
     /// A field of the response, of those that the store keeps. That of the URL where redirects led has a
@@ -237,6 +233,11 @@ extension ManifestLine {
     init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
       job = try f.field("job", value?.job)
       submissionTime = try f.field("submitted_at", value?.submissionTime)
+    }
+
+    /// For people who have the other one in mind.
+    func text(besides other: Origin) -> String {
+      job == other.job ? "another job \(job), submitted at \(submissionTime)" : "job \(job)"
     }
   }
 
@@ -313,5 +314,12 @@ extension Thumbnail {
   fileprivate func with(byteCount: Int) -> Thumbnail {
     Thumbnail(
       format: format, width: width, height: height, byteCount: byteCount, isDamaged: isDamaged)
+  }
+}
+
+extension [UInt8] {
+  /// Two digits for each byte.
+  var hexadecimal: String {
+    map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 }

@@ -9,6 +9,7 @@ package struct ExportCommand: Command {
   package let job: JobID
   package let directory: String
   package let isFetching: Bool
+  let form: ExportForm
   package let isJSON: Bool
 
   private static let directoryOperand = OperandDescription(
@@ -23,7 +24,7 @@ package struct ExportCommand: Command {
   package static let description = CommandDescription(
     name: "imgctl export", summary: "write a job's thumbnails or facts as files, with a manifest",
     operands: [.job, directoryOperand],
-    options: [fetch, .json] + OptionDescription.startingPlaces,
+    options: [fetch] + ExportForm.options + [.json] + OptionDescription.startingPlaces,
     notes: [
       "The files are named after the index of their line, such as 0000000.jpg, with the size if the job has several "
         + "(0000000-64x48.jpg). Those of local pictures keep the names of these. DIR has the files of one job. No file is "
@@ -31,7 +32,7 @@ package struct ExportCommand: Command {
       "\(ExportManifest.name) has an object of JSON for each line of the job: index, line, list, url, job and "
         + "submitted_at; for a file: file, thumbnail or facts (its format, width, height and bytes), sha256, stored_at, "
         + "expires_at, content_type, etag, last_modified, final_url, thumbhash, and other_files of other sizes; without a file: reason, "
-        + "http_status and detail. If lines failed, \(JobExport.failuresName) has them as imgctl failures --csv. "
+        + "http_status and detail. If lines failed, \(FailuresFile.name) has them as imgctl failures --csv. "
         + "Of a job with columns (submit --columns), \(ExportManifest.metadataName) has file_name, url and the columns of each file.",
       "What an earlier export of the job has written stays, with its SHA-256 and dates in the manifest, also if the store "
         + "has no picture or another one now. status there says what has changed: store_differs, file_changed or "
@@ -43,6 +44,9 @@ package struct ExportCommand: Command {
     ],
     examples: [
       .init("imgctl export 7 thumbnails", "One file for each picture, and the manifest."),
+      .init(
+        "imgctl export 7 shards --output-format webdataset",
+        "Archives for training, with the picture, the JSON and the caption of each line."),
       .init(
         "imgctl export 7 thumbnails --fetch",
         "Fetches again what the store no longer has, so that every picture has its file."),
@@ -57,6 +61,7 @@ package struct ExportCommand: Command {
     }
     job = try arguments.job()
     isFetching = arguments.contains(Self.fetch)
+    form = try ExportForm(in: arguments)
     isJSON = arguments.contains(.json)
     guard !directory.isEmpty else { throw UsageError("DIR: the path is empty") }
   }
@@ -77,15 +82,10 @@ package struct ExportCommand: Command {
       }
       try missing?.removeRemains()
     }
-    var names = ExportNames()
-    try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
-    let export: JobExport
+    let export = try output(of: status, jobs, missing, in: context)
     do {
-      export = try JobExport(
-        of: status, to: directory, from: context.store, named: names, making: missing,
-        sayingAtSignal: isJSON
-          ? nil : context.completedNote("interrupted; to go on: \(command)\n"))
-      if export.keep != .none, !isJSON, let stock = try stock(of: export, status, jobs) {
+      if status.request.keep != .none, !isJSON, let stock = try stock(of: status, jobs, in: context)
+      {
         context.note(stock)
       }
       try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
@@ -97,9 +97,9 @@ package struct ExportCommand: Command {
       }
       return .wrongUse
     }
-    removePins(of: export, in: context)
+    removePins(of: status, export, in: context)
     let place = jobs.isServed ? nil : context.placeOfJournal
-    let report = ExportReport(self, export, status, journal: place)
+    let report = ExportReport(self, export.tally, status, journal: place)
     if isJSON {
       try context.output.write(json: report)
     } else {
@@ -111,35 +111,61 @@ package struct ExportCommand: Command {
 
   /// The command as it was typed, for messages.
   var command: String {
-    "imgctl export \(job) \(directory.shellWord)" + (isFetching ? " --fetch" : "")
+    "imgctl export \(job) \(directory.shellWord)" + (isFetching ? " --fetch" : "") + form.text
   }
 
   /// The command for a directory of its own.
-  static func text(of job: JobID, besides directory: String) -> String {
+  static func text(
+    of job: JobID, besides directory: String, in form: ExportForm = .files
+  ) -> String {
     let path =
       directory.count > 1 && directory.hasSuffix("/") ? String(directory.dropLast()) : directory
-    return "imgctl export \(job) \("\(path)-\(job)".shellWord)"
+    return "imgctl export \(job) \("\(path)-\(job)".shellWord)\(form.text)"
   }
 
-  private func removePins(of export: JobExport, in context: CommandContext) {
+  private func output(
+    of status: ImageJob, _ jobs: JobSource, _ missing: MissingResults?, in context: CommandContext
+  ) throws -> any JobOutput {
+    let note =
+      isJSON ? nil : context.completedNote("interrupted; to go on: \(command)\n")
+    switch form {
+    case .files:
+      var names = ExportNames()
+      try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
+      return try JobExport(
+        of: status, to: directory, from: context.store, named: names, making: missing,
+        sayingAtSignal: note)
+    case .webdataset(let linesPerShard, let captionColumn):
+      return try ShardExport(
+        of: status, to: directory, from: context.store, linesPerShard: linesPerShard,
+        captionColumn: captionColumn, making: missing, sayingAtSignal: note)
+    }
+  }
+
+  private func removePins(
+    of status: ImageJob, _ export: any JobOutput, in context: CommandContext
+  ) {
     do {
       try export.removePins()
     } catch {
-      context.note("the \(export.noun)s stay pinned, until imgctl unpin \(job): \(error)\n")
+      context.note(
+        "the \(status.request.keep.noun)s stay pinned, until imgctl unpin \(job): \(error)\n")
     }
   }
 
   /// How much there is to export, which is told before anything is written; `nil` if it is all.
   private func stock(
-    of export: JobExport, _ status: ImageJob, _ jobs: JobSource
+    of status: ImageJob, _ jobs: JobSource, in context: CommandContext
   ) throws -> String? {
+    let results = LineResults(of: status.request, in: context.store)
     var storedCount = 0
     try jobs.results(of: job, isFailedOnly: false) { line in
-      if try export.isStored(line) { storedCount += 1 }
+      if try line.isDone && results.isStored(line) { storedCount += 1 }
     }
     // The counts at the end say the same of nothing.
     guard storedCount < status.done, storedCount > 0 || isFetching else { return nil }
-    return "job \(job): \(storedCount) of \(HumanText.count(status.done, of: export.noun)) "
+    return
+      "job \(job): \(storedCount) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
       + (storedCount == 1 || status.done == 1 ? "is stored\n" : "are stored\n")
   }
 }

@@ -3,14 +3,68 @@ import ImgModel
 import ImgSettings
 import ImgSystem
 
+/// What writes the results of a job in one form or another. It takes the lines of the job in their order.
+protocol JobOutput {
+  var tally: ExportTally { get }
+
+  func add(_ line: LineResult) throws
+  /// Writes what is left.
+  func finish() throws
+  /// What was written needs no pins any more.
+  func removePins() throws
+}
+
+/// The failed lines of an export, as `imgctl failures --csv` has them.
+final class FailuresFile {
+  static let name = "failures.csv"
+
+  private let path: String
+  private let columns: [String]
+  private let file: ReplacementFile
+  private let output: Output
+  private var isEmpty = true
+
+  /// - Parameters:
+  ///   - follows: whether the directory has an earlier export of the job.
+  ///   - refusal: is thrown if it has none, but a file of that name.
+  init(
+    in directory: String, of job: ImageJob, follows: Bool, otherwise refusal: UsageError
+  ) throws {
+    path = "\(directory)/\(Self.name)"
+    columns = job.columns
+    guard follows || !FileIO.isFile(path) else {
+      throw refusal
+    }
+    file = try ReplacementFile(path: path)
+    file.lockIfPossible()
+    output = Output(descriptor: file.descriptor, of: path)
+    try output.write(FailureTable.header(.comma, and: columns))
+  }
+
+  /// Removes what has no name yet, for a process that a signal ends.
+  var removal: @Sendable () -> Void { file.removal }
+
+  func add(_ failure: Failure, of line: LineResult) throws {
+    try output.write(FailureTable.row(of: line, failure, .comma, and: columns))
+    isEmpty = false
+  }
+
+  /// Gives the file its name if a line has failed, or to replace that of an export before a retry.
+  func commit() throws {
+    try output.flush()
+    if !isEmpty || FileIO.isFile(path) { try file.commit() }
+  }
+
+  /// Removes the temporary files that exports have left in a directory which were killed.
+  func removeStale(in directory: String) { file.removeStale(in: directory) }
+}
+
 /// Writes a job's thumbnails as files, or its originals or facts if it stored nothing else, with a
 /// manifest.
 ///
 /// The manifest has one JSON object for each line of the list, in order: the file, or the reason
 /// why there is none. A line has a file for each size of the job.
-final class JobExport {
-  static let failuresName = "failures.csv"
-
+final class JobExport: JobOutput {
   private let directory: String
   private let request: ThumbnailRequest
   private let results: LineResults
@@ -18,13 +72,10 @@ final class JobExport {
   /// Makes again what the store no longer has; `nil` leaves it out.
   private let missing: MissingResults?
   private let manifest: ExportManifest
-  private let failuresFile: ReplacementFile
-  private let failures: Output
+  private let failures: FailuresFile
   private let job: ImageJob
   /// The lines that wait to be written, in the order of the list. The results of the first one are made again.
   private var waiting: [Waiting] = []
-  /// Whether a line of the job has failed.
-  private var hasFailures = false
   /// How many of these are to be made again.
   private var awaitedCount = 0
 
@@ -75,32 +126,21 @@ final class JobExport {
     results = LineResults(of: request, in: store)
     try Directory.create(directory)
     manifest = try ExportManifest(in: directory, of: job)
-    let failuresPath = "\(directory)/\(Self.failuresName)"
-    guard manifest.hasEarlier || !FileIO.isFile(failuresPath) else {
-      throw ExportManifest.refusal(of: Self.failuresName, in: directory, job.job)
-    }
-    failuresFile = try ReplacementFile(path: failuresPath)
-    failuresFile.lockIfPossible()
-    failures = Output(descriptor: failuresFile.descriptor, of: failuresPath)
-    try failures.write(FailureTable.header(.comma, and: job.columns))
-    let removals = [manifest.removal, failuresFile.removal, missing?.removal].compactMap(\.self)
+    failures = try FailuresFile(
+      in: directory, of: job, follows: manifest.hasEarlier,
+      otherwise: ExportManifest.refusal(of: FailuresFile.name, in: directory, job.job))
+    let removals = [manifest.removal, failures.removal, missing?.removal].compactMap(\.self)
     try Termination.prepare { [gate] in
       gate.close { for remove in removals { remove() } }
       if let message { try? Output(descriptor: 2, capacity: 0).write(message) }
     }
   }
 
-  var keep: Keep { request.keep }
-  var noun: String { keep.noun }
-
-  /// Whether the store has all that the job made of a line.
-  func isStored(_ entry: LineResult) throws -> Bool {
-    try entry.isDone && results.isStored(entry)
-  }
+  private var keep: Keep { request.keep }
 
   /// Writes the files of a line, or has them made again together with those of other lines.
   func add(_ entry: LineResult) throws {
-    if case .failed(let failure, _) = entry.outcome { try note(failure, of: entry) }
+    if case .failed(let failure, _) = entry.outcome { try failures.add(failure, of: entry) }
     let found = try stored(entry)
     let earlier = earlier(of: entry)
     guard missing == nil || isComplete(found, earlier.files) else {
@@ -124,21 +164,11 @@ final class JobExport {
       try manifest.commit()
       tally.lostLineCount = manifest.lostLineCount
       tally.damagedManifest = manifest.damagedName
-      try failures.flush()
-      // Also to replace that of an export before a retry.
-      if hasFailures || FileIO.isFile("\(directory)/\(Self.failuresName)") {
-        try failuresFile.commit()
-      }
+      try failures.commit()
     }
     manifest.removeStale(in: directories)
   }
 
-  private func note(_ failure: Failure, of entry: LineResult) throws {
-    try failures.write(FailureTable.row(of: entry, failure, .comma, and: job.columns))
-    hasFailures = true
-  }
-
-  /// What is exported needs no pins any more.
   func removePins() throws {
     try results.removePins(of: job.job)
   }
@@ -217,7 +247,7 @@ final class JobExport {
     }
     let failed = entry.with(.failed(attempt.failure))
     tally.addUnmade(failed, attempt.failure)
-    try note(attempt.failure, of: failed)
+    try failures.add(attempt.failure, of: failed)
     return try manifest.record(write(failed, [], earlier, attemptTime: attempt.time))
   }
 

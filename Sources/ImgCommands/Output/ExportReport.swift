@@ -64,6 +64,12 @@ struct ExportTally {
   var replaced = Names()
   /// The intact files of what was stored after the job had its own.
   var storedLater = Names()
+  /// The shards of a set; 0 of other exports.
+  var shardCount = 0
+  /// Those that were not as they had been written.
+  var damagedShards = Names()
+  /// The extensions of the pictures that were added to the set.
+  var extensions: Set<String> = []
 
   var differingCount: Int { differing.count + unrepaired.count }
 
@@ -86,21 +92,19 @@ struct ExportTally {
 struct ExportReport: Encodable {
   private let command: ExportCommand
   private let tally: ExportTally
-  private let keep: Keep
-  private let noun: String
+  private var keep: Keep { status.request.keep }
+  private var noun: String { keep.noun }
   private let status: ImageJob
   private let journal: JournalPlace?
 
   /// - Parameter journal: where the job was read; `nil` if a coordinator runs, so that it goes on.
   init(
-    _ command: ExportCommand, _ export: JobExport, _ status: ImageJob, journal: JournalPlace?
+    _ command: ExportCommand, _ tally: ExportTally, _ status: ImageJob, journal: JournalPlace?
   ) {
     self.command = command
     self.status = status
     self.journal = journal
-    tally = export.tally
-    keep = export.keep
-    noun = export.noun
+    self.tally = tally
   }
 
   /// Whether all that the job has made is in the directory.
@@ -119,6 +123,7 @@ struct ExportReport: Encodable {
       "occupied": tally.takenCount, "unchecked": tally.unchecked.count,
       "damaged_lines": tally.lostLineCount, "replaced": tally.replaced.count,
       "stored_after_job": tally.storedLater.count,
+      "shards": tally.shardCount == 0 ? nil : tally.shardCount,
     ]).encode(to: encoder)
   }
 
@@ -132,7 +137,7 @@ struct ExportReport: Encodable {
   }
 
   var text: String {
-    let findings = manifest + files + absent
+    let findings = manifest + files + shards + absent
     let lines = findings.enumerated().map { index, finding in
       // A command that helps with several is told once, at the last of them.
       guard let remedy = finding.remedy,
@@ -150,9 +155,12 @@ struct ExportReport: Encodable {
       case 0: tally.exportedCount == 1 ? ", not a new one" : ", none of them new"
       case let count: ", \(count) of them new"
       }
-    return
-      "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(command.directory)\(new); "
-      + "\(ExportManifest.name) lists all"
+    let place =
+      tally.shardCount == 0
+      ? "\(command.directory)\(new); \(ExportManifest.name) lists all"
+      : "\(HumanText.count(tally.shardCount, of: "shard")) in \(command.directory)\(new); the "
+        + "\(ShardFiles.listEnding) of each lists its lines"
+    return "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(place)"
   }
 
   /// What became of an earlier manifest that has lost lines.
@@ -240,10 +248,32 @@ struct ExportReport: Encodable {
         ))
     }
     if tally.storedLater.count > 0 {
+      let place =
+        tally.shardCount == 0 ? "; \(ExportManifest.name) has stored_after_job" : ""
       findings.append(
         Finding(
           text: ResultsInStore.text(ofLater: tally.storedLater.count, noun, of: command.job)
-            + ": \(tally.storedLater.text); \(ExportManifest.name) has stored_after_job"))
+            + ": \(tally.storedLater.text)\(place)"))
+    }
+    return findings
+  }
+
+  private var shards: [Finding] {
+    var findings: [Finding] = []
+    if tally.damagedShards.count > 0 {
+      let verb = tally.damagedShards.count == 1 ? "was" : "were"
+      findings.append(
+        Finding(
+          text:
+            "\(HumanText.count(tally.damagedShards.count, of: "shard")) \(verb) damaged, and \(verb) written again with "
+            + "what is intact or stored: \(tally.damagedShards.text)"))
+    }
+    if tally.extensions.count > 1 {
+      findings.append(
+        Finding(
+          text:
+            "the pictures are in several formats (\(tally.extensions.sorted().joined(separator: ", "))), and some "
+            + "readers want one: submit --format jpeg makes one"))
     }
     return findings
   }
@@ -265,14 +295,16 @@ struct ExportReport: Encodable {
   ) -> Finding {
     Finding(
       text: text, purpose: purpose,
-      remedy: ExportCommand.text(of: command.job, besides: command.directory))
+      remedy: ExportCommand.text(
+        of: command.job, besides: command.directory, in: command.form))
   }
 
   /// In a copy of a data directory, no command starts the coordinator that fetches.
   private var fetch: String {
     let place =
       if case .copy(let original?) = journal { "--data-dir \(original.shellWord) " } else { "" }
-    return "imgctl \(place)export \(command.job) \(command.directory.shellWord) --fetch"
+    return
+      "imgctl \(place)export \(command.job) \(command.directory.shellWord) --fetch\(command.form.text)"
   }
 
   private var absent: [Finding] {
@@ -308,7 +340,7 @@ struct ExportReport: Encodable {
 
   private var jobLines: [String] {
     var lines: [String] = []
-    let failures = "\(command.directory)/\(JobExport.failuresName)"
+    let failures = "\(command.directory)/\(FailuresFile.name)"
     if status.failed > 0, tally.unmade.count > 0 {
       lines.append(
         "\(status.failed) failed in the job, and \(tally.unmade.count) of --fetch: \(failures) has all "

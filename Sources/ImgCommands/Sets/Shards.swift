@@ -1,0 +1,380 @@
+import ImgClient
+import ImgCrypto
+@_spi(Coding) import ImgModel
+import ImgSettings
+import ImgSystem
+
+/// In which form an export writes the results of a job.
+enum ExportForm: Hashable {
+  /// A file for each.
+  case files
+  /// Shards of so many lines.
+  case webdataset(linesPerShard: Int, captionColumn: String?)
+
+  private static let formNames = ["files", "webdataset"]
+
+  private static let form = OptionDescription(
+    "--output-format", "FORM",
+    help:
+      "What DIR gets: files (the default) or webdataset, which is archives with the picture, the JSON and the caption of each "
+      + "line, as img2dataset writes them.")
+  private static let linesPerShard = OptionDescription(
+    "--per-shard", "N",
+    help: "How many lines of the job a shard of a webdataset has, with or without pictures (10000)."
+  )
+  private static let captionColumn = OptionDescription(
+    "--caption-column", "NAME",
+    help:
+      "The column of the job that a webdataset has as captions (caption, if the job has it). See submit --columns."
+  )
+
+  static let options = [form, linesPerShard, captionColumn]
+
+  init(in arguments: ArgumentReader) throws(UsageError) {
+    let name = try arguments.value(of: Self.form) { (text) throws(InvalidValue) in
+      guard Self.formNames.contains(text) else {
+        throw InvalidValue(
+          "\(Spelling.quoted(text)) is no form; write \(Self.formNames.joined(separator: " or "))")
+      }
+      return text
+    }
+    let count = try arguments.value(of: Self.linesPerShard) { (text) throws(InvalidValue) in
+      Int(try UnitScale.count.value(parsing: text, in: ShardLayout.range))
+    }
+    let caption = try arguments.value(of: Self.captionColumn) { $0 }
+    guard name != "webdataset" else {
+      self = .webdataset(linesPerShard: count ?? ShardLayout.standardCount, captionColumn: caption)
+      return
+    }
+    for option in [Self.linesPerShard, Self.captionColumn] where arguments.contains(option) {
+      throw UsageError("\(option.flag) is for --output-format webdataset")
+    }
+    self = .files
+  }
+
+  /// Its options, for messages.
+  var text: String {
+    guard case .webdataset(let count, let caption) = self else { return "" }
+    return " --output-format webdataset"
+      + (count == ShardLayout.standardCount ? "" : " --per-shard \(count)")
+      + (caption.map { " --caption-column \($0.shellWord)" } ?? "")
+  }
+}
+
+/// How the lines of a job are spread over the shards of a set, and named in them: as img2dataset does it, so that what reads
+/// its sets reads these.
+///
+/// A key is the number of the shard, followed by that of the line in it, each as wide as the largest needs: keys sort like
+/// the list.
+struct ShardLayout: Hashable {
+  let linesPerShard: Int
+  private let shardWidth: Int
+  private let lineWidth: Int
+
+  /// What a shard may have. An export holds the lines of one in memory.
+  static let range: ClosedRange<Int64> = 1...100_000
+  static let standardCount = 10_000
+  private static let minimumShardWidth = 5
+
+  /// - Parameter lineCount: of the job.
+  init(linesPerShard: Int, lineCount: Int) {
+    self.linesPerShard = linesPerShard
+    let last = max(0, lineCount - 1) / linesPerShard
+    shardWidth = max(Self.minimumShardWidth, String(last).count)
+    lineWidth = linesPerShard == 1 ? 0 : String(linesPerShard - 1).count
+  }
+
+  /// The number of the shard of a line, from 0.
+  func shard(of index: Int) -> Int { index / linesPerShard }
+
+  /// The name of the files of a shard, without what follows the number.
+  func name(ofShard shard: Int) -> String { Self.digits(shard, shardWidth) }
+
+  func key(of index: Int) -> String {
+    let line = lineWidth == 0 ? "" : Self.digits(index % linesPerShard, lineWidth)
+    return name(ofShard: shard(of: index)) + line
+  }
+
+  private static func digits(_ number: Int, _ width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+}
+
+/// What the samples of a set have of the columns of a job.
+struct SetColumns {
+  /// Those of the job. A name that a sample has itself is changed.
+  let names: [String]
+  /// The position of the column with captions; `nil` if there is none.
+  let caption: Int?
+
+  static let captionName = "caption"
+
+  /// - Parameter captionColumn: its name; `nil` for one with the usual name, if there is one.
+  /// - Throws: ``UsageError`` if the job has no such column.
+  init(_ columns: [String], captionColumn: String?) throws(UsageError) {
+    caption = columns.firstIndex(of: captionColumn ?? Self.captionName)
+    if let captionColumn, caption == nil {
+      let known =
+        columns.isEmpty
+        ? "none; submit --columns keeps columns" : columns.map(\.shellWord).joined(separator: ", ")
+      throw UsageError(
+        "imgctl: the job has no column \(Spelling.quoted(captionColumn)); it has \(known)")
+    }
+    let caption = caption
+    names = columns.enumerated().map { position, name in
+      if position == caption { return Self.captionName }
+      return Sample.memberNames.contains(name) || name == Self.captionName ? "column_\(name)" : name
+    }
+  }
+}
+
+/// What a set says of a line: in the shard beside its picture, and in the list of the shard's lines.
+struct Sample: Encodable {
+  /// The words of img2dataset, and further ones for what it does not know.
+  enum Status: String, Encodable {
+    case success
+    case fetchFailed = "failed_to_download"
+    case decodeFailed = "failed_to_resize"
+    case cancelled
+    case notFinished = "not_finished"
+    case notInStore = "not_in_store"
+  }
+
+  let key: String
+  let status: Status
+  private let message: String?
+  private let line: LineResult
+  private let columns: SetColumns
+  private let record: CacheRecord?
+  private let hash: String?
+
+  /// What it has beside columns and the caption.
+  static let memberNames: Set<String> = [
+    "url", "normalized_url", "path", "key", "status", "error_message", "width", "height",
+    "original_width", "original_height", "sha256", "index", "stored_at",
+  ]
+
+  /// A line with a picture.
+  ///
+  /// - Parameter hash: the SHA-256 of the first file of the sample, in hexadecimal digits.
+  init(_ key: String, of line: LineResult, _ columns: SetColumns, record: CacheRecord, hash: String)
+  {
+    (self.key, self.line, self.columns) = (key, line, columns)
+    (self.record, self.hash) = (record, hash)
+    (status, message) = (.success, nil)
+  }
+
+  /// A line without one.
+  init(_ key: String, without line: LineResult, _ columns: SetColumns) {
+    (self.key, self.line, self.columns) = (key, line, columns)
+    (record, hash) = (nil, nil)
+    (status, message) =
+      switch line.outcome {
+      case .done: (.notInStore, "the store has the picture no longer")
+      case .failed(let failure, _):
+        (
+          failure.stage == .decode ? .decodeFailed : .fetchFailed,
+          "\(failure.code.rawValue): \(failure.sentence)"
+        )
+      case .cancelled: (.cancelled, "the job was cancelled")
+      case nil: (.notFinished, "the job has not ended")
+      }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    // The members of all samples are the same, and those of a picture have the same types: readers take the types of the
+    // first ones for those of all.
+    try JSONObject(
+      [
+        "key": key, "status": status, "error_message": message, "sha256": hash,
+        "width": record?.thumbnail.width, "height": record?.thumbnail.height,
+        "original_width": record?.source.width, "original_height": record?.source.height,
+        "stored_at": record?.bytesStorageTime, "index": line.index,
+        "url": line.url.withoutPasswords,
+      ], writesNull: true, beside: ColumnValues(of: line.line, in: columns.names), captionObject
+    ).encode(to: encoder)
+  }
+
+  /// A caption is always a text.
+  private var captionObject: JSONObject? {
+    caption.map { JSONObject([SetColumns.captionName: $0]) }
+  }
+
+  /// The caption of the line, empty if it has none; `nil` for a set without captions.
+  var caption: String? {
+    columns.caption.map { ColumnValues(of: line.line, in: columns.names)?.cells[$0] ?? "" }
+  }
+
+  /// What the status of the line is counted under.
+  var countedStatus: String {
+    guard case .failed(let failure, _) = line.outcome, status != .success else {
+      return status.rawValue
+    }
+    return failure.httpStatus.map { "\(failure.code.rawValue) \($0)" } ?? failure.code.rawValue
+  }
+}
+
+/// What a set says of a shard, under the names of img2dataset.
+struct ShardStatistics: Encodable {
+  /// What all shards of a directory have in common.
+  struct Terms: Hashable, Fielded {
+    private let captionColumn: String?
+    private let linesPerShard: Int
+    let origin: ManifestLine.Origin
+
+    init(of job: ImageJob, _ layout: ShardLayout, _ columns: SetColumns) {
+      captionColumn = columns.caption.map { job.columns[$0] }
+      linesPerShard = layout.linesPerShard
+      origin = ManifestLine.Origin(of: job)
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      captionColumn = try f.optional("caption_column", value?.captionColumn)
+      origin = try ManifestLine.Origin(&f, value?.origin)
+      linesPerShard = try f.field("per_shard", value?.linesPerShard)
+    }
+
+    /// - Returns: `nil` if the file is not the statistics of a shard.
+    static func read(from path: String) -> Terms? {
+      guard let json = try? FileIO.contents(of: path, upTo: 1 << 20) else { return nil }
+      return try? Fields.value(Terms.self, of: json[...])
+    }
+
+    /// What differs from those of another export, for people; `nil` if nothing does.
+    func difference(from other: Terms) -> String? {
+      if origin != other.origin { return "of \(origin.text(besides: other.origin))" }
+      guard self != other else { return nil }
+      let caption =
+        captionColumn.map { " --caption-column \($0.shellWord)" } ?? ", without captions"
+      return "with --per-shard \(linesPerShard)\(caption)"
+    }
+  }
+
+  let terms: Terms
+  let startTime: WallTime
+  private var counts: [String: Int] = [:]
+  private var statusCounts: [Sample.Status: Int] = [:]
+
+  init(_ terms: Terms, startTime: WallTime) {
+    self.terms = terms
+    self.startTime = startTime
+  }
+
+  mutating func count(_ sample: Sample) {
+    counts[sample.countedStatus, default: 0] += 1
+    statusCounts[sample.status, default: 0] += 1
+  }
+
+  /// A sample that another archive has.
+  mutating func countCopied() {
+    counts[Sample.Status.success.rawValue, default: 0] += 1
+    statusCounts[.success, default: 0] += 1
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    func seconds(_ time: WallTime) -> Double { Double(time.rawValue) / 1_000 }
+    let end = WallTime.now
+    try JSONObject(
+      [
+        "count": counts.values.reduce(0, +), "successes": statusCounts[.success] ?? 0,
+        "failed_to_download": statusCounts[.fetchFailed] ?? 0,
+        "failed_to_resize": statusCounts[.decodeFailed] ?? 0, "status_dict": counts,
+        "start_time": seconds(startTime), "end_time": seconds(end),
+        "duration": seconds(end) - seconds(startTime),
+      ], beside: terms
+    ).encode(to: encoder)
+  }
+}
+
+/// The samples of an archive: of a shard that an earlier export has written, or of what was made for the one at hand.
+final class SampleArchive {
+  /// Where the archive has a sample.
+  struct Place: Hashable {
+    let key: String
+    /// Of all its members, one behind the other.
+    let members: Range<Int>
+    /// Of the JSON.
+    fileprivate let json: Range<Int>
+  }
+
+  /// Of the JSON in a sample, what proves its picture.
+  private struct Proof: Fielded {
+    let hash: String
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      hash = try f.field("sha256", value?.hash)
+    }
+  }
+
+  let descriptor: CInt
+  private(set) var samples: [String: Place] = [:]
+  /// Whether the archive has an end, and each sample the picture that its JSON describes.
+  private(set) var isIntact = true
+  /// Keeps the file open.
+  private let owner: AnyObject
+
+  static let jsonExtension = "json"
+
+  convenience init(readingFrom path: String) throws {
+    let file = OpenFile(try FileIO.open(readingFrom: path))
+    try self.init(file.descriptor, ownedBy: file)
+  }
+
+  /// - Parameters:
+  ///   - descriptor: valid for as long as the archive is.
+  ///   - owner: closes the descriptor.
+  init(_ descriptor: CInt, ownedBy owner: AnyObject) throws {
+    self.descriptor = descriptor
+    self.owner = owner
+    var reader = TarReader(
+      from: descriptor, byteCount: Int(try FileStatus(of: descriptor).byteCount))
+    var members: [TarMember] = []
+    var key: Substring?
+    while let member = try reader.next() {
+      let next = member.name.prefix { $0 != "." }
+      if next != key { try take(&members) }
+      key = next
+      members.append(member)
+    }
+    // The last sample may be cut off.
+    if reader.isAtEnd { try take(&members) } else { isIntact = false }
+  }
+
+  /// A sample whose picture has changed is none.
+  private func take(_ members: inout [TarMember]) throws {
+    defer { members = [] }
+    guard let first = members.first, let last = members.last else { return }
+    let key = String(first.name.prefix { $0 != "." })
+    let json = members.first { $0.name == "\(key).\(Self.jsonExtension)" }
+    guard let json, first != json,
+      let proof = try? Fields.value(Proof.self, of: contents(json.content)[...]),
+      try SHA256.hash(contents(first.content)).hexadecimal == proof.hash
+    else {
+      isIntact = false
+      return
+    }
+    samples[key] = Place(
+      key: key, members: first.place.lowerBound..<last.place.upperBound, json: json.content)
+  }
+
+  /// The JSON of a sample, with its line feed.
+  func json(of place: Place) throws -> String {
+    String(decoding: try contents(place.json), as: UTF8.self)
+  }
+
+  private func contents(_ range: Range<Int>) throws -> [UInt8] {
+    try FileIO.contents(of: descriptor, in: range)
+  }
+}
+
+/// Keeps a file open.
+private final class OpenFile {
+  private let file: OwnedDescriptor
+
+  init(_ file: consuming OwnedDescriptor) {
+    self.file = file
+  }
+
+  var descriptor: CInt { file.rawValue }
+}
