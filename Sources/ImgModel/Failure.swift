@@ -264,6 +264,11 @@ extension Failure {
     "the host has sent nothing for \(seconds) s (--stall-timeout)"
   }
 
+  /// The same at the end of the whole time.
+  package static func silence(within limit: Duration) -> String {
+    "the host has sent nothing within --transfer-timeout \(settingText(limit))"
+  }
+
   /// What is said of a transfer whose bytes came too slowly.
   package static func tooSlow(seconds: Int) -> String {
     "\(tooSlowWords) for \(seconds) s (--stall-timeout)"

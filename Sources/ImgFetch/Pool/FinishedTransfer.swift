@@ -262,19 +262,19 @@ struct LibcurlEnd {
   /// What has happened if a setting has ended the transfer; `nil` if none has.
   private func timeoutText(_ words: String) -> String? {
     guard code == CURLE_OPERATION_TIMEDOUT else { return nil }
+    let isSilent = reader.byteCount + body.receivedByteCount == 0
     // That is how libcurl tells a stall from the end of the whole time.
     if words.hasPrefix("Operation too slow") {
       let seconds = limits.stallTimeout.curlSeconds
-      return reader.byteCount + body.receivedByteCount == 0
-        ? Failure.silence(seconds: seconds) : Failure.tooSlow(seconds: seconds)
+      return isSilent ? Failure.silence(seconds: seconds) : Failure.tooSlow(seconds: seconds)
     }
     // A text has less time than `--transfer-timeout`.
-    guard words.hasPrefix("Operation timed out"), body.receivedByteCount > 0, !content.isText else {
-      return nil
-    }
-    return Failure.cutOff(
-      after: limits.transferTimeout, receivedByteCount: body.receivedByteCount,
-      of: body.declaredByteCount)
+    guard words.hasPrefix("Operation timed out"), !content.isText else { return nil }
+    return isSilent
+      ? Failure.silence(within: limits.transferTimeout)
+      : Failure.cutOff(
+        after: limits.transferTimeout, receivedByteCount: body.receivedByteCount,
+        of: body.declaredByteCount)
   }
 
   /// The same of a connection that did not come about, with the system's reason: libcurl tells after how many
