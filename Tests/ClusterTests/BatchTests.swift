@@ -123,6 +123,23 @@ import Testing
     // A second export knows what the first has written.
     #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
     #expect(try lines("metadata.jsonl").count == 2)
+    // A column may name the files.
+    let named = cluster.directory.file("named")
+    for _ in 1...2 {
+      #expect(try cluster.imgctl("export", "1", named, "--names", "{id}").exitCode == 0)
+      #expect(["007.jpg", "9.jpg"].allSatisfy { FileIO.isFile("\(named)/\($0)") })
+    }
+    let otherwise = try cluster.imgctl("export", "1", named)
+    #expect(otherwise.exitCode == 2)
+    #expect(
+      otherwise.messages
+        == "imgctl: \(named) has files of the job under other names, such as 007.jpg for 0000000.jpg: give the --names of "
+        + "that export, or name another directory\n")
+    let unknown = try cluster.imgctl("export", "1", named, "--names", "{key}")
+    #expect(
+      unknown.messages.hasPrefix(
+        "imgctl: the job has no column \"key\" for the names; write one of "))
+
     let other = try cluster.list([pictures[0]])
     let refused = try cluster.imgctl("submit", "--columns", "all", table, other)
     #expect(refused.exitCode == 2)

@@ -344,29 +344,93 @@ import Testing
     #expect(throws: Failure.self) { try ImageURL(line: url) }
   }
 
-  @Test func `exported files keep their names below their common directory`() {
-    func line(_ path: String) -> String { FileURL.text(ofPath: Array(path.utf8), state: [1]) }
-    let lines = [
-      line("/home/p/x.jpg"), line("/home/p/a/b.c.heic"), "https://h/1.jpg", line("/home/p/x.png"),
-      line("/home/p/\(String(repeating: "n", count: 230)).png"),
-    ]
-    var names = ExportNames()
-    for (index, line) in lines.enumerated() { names.add(line, at: index) }
-    let found = lines.indices.map { names.name(of: lines[$0], at: $0, ending: ".jpg") }
-    #expect(found == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "x-3.jpg", "0000004.jpg"])
-    #expect(names.name(of: lines[0], at: 0, ending: ".jpg") == "x.jpg")
+  @Test func `exported files keep their names below their common directory`() throws {
+    let lines = files([
+      "/home/p/x.jpg", "/home/p/a/b.c.heic", nil, "/home/p/X.png",
+      "/home/p/\(String(repeating: "n", count: 230)).png",
+    ])
+    let names = try names(of: lines)
+    #expect(names == ["x.jpg", "a/b.c.jpg", "0000002.jpg", "X-3.jpg", "0000004.jpg"])
   }
 
-  @Test func `no exported file has the name of another, not even of one with a number`() {
-    let lines =
-      ["IMG-2.jpg", "IMG.heic", "IMG.jpg", "0000004.png"].map {
-        FileURL.text(ofPath: Array("/home/p/\($0)".utf8), state: [1])
-      } + ["https://h/1.jpg"]
-    var names = ExportNames()
-    for (index, line) in lines.enumerated() { names.add(line, at: index) }
-    let expected = ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"]
-    for index in lines.indices.reversed() {
-      #expect(names.name(of: lines[index], at: index, ending: ".jpg") == expected[index])
+  @Test func `no exported file has the name of another, not even of one with a number`() throws {
+    let lines = files(
+      ["IMG-2.jpg", "IMG.heic", "IMG.jpg", "0000004.png"].map { "/home/p/\($0)" } + [nil])
+    let names = try names(of: lines)
+    #expect(names == ["IMG-2.jpg", "IMG.jpg", "IMG-2-2.jpg", "0000004.jpg", "0000004-4.jpg"])
+  }
+
+  @Test(arguments: [
+    ("{id}", ["007.jpg", "_._etc_passwd.jpg", "007-2.jpg"]),
+    ("{host}/{name}.{ext}", ["h/a b.c.jpg", "h/CON_.jpg", "none/no URL.jpg"]),
+    (
+      "x/{part}/{index:3}-{size}",
+      ["x/0000/000-64x48.jpg", "x/0000/001-64x48.jpg", "x/0000/002-64x48.jpg"]
+    ),
+    (
+      "{hash}",
+      [
+        "d1825fe4375b561ac3f0580ef2a2a0f3.jpg", "2ffd7ce688fecb5deccb3773996e6b80.jpg",
+        "c503930187d811c40de00c7124d4eba7.jpg",
+      ]
+    ),
+  ])
+  func `a template names exported files, and leads nowhere else`(
+    template: String, expected: [String]
+  ) throws {
+    let texts = ["https://h/p/a%20b.c.png?x/y", "https://h:8080/CON", "no URL"]
+    let ids = ["007", "../etc/passwd", "007"]
+    let lines = zip(texts, ids).enumerated().map { index, line in
+      LineResult(
+        index: index, ListLine(line.0, columns: LineColumns(texts: [line.1]) ?? .none), nil)
     }
+    let names = try names(of: lines, NameTemplate(parsing: template), columns: ["id"])
+    #expect(names == expected)
+  }
+
+  @Test(arguments: [
+    "a", "{id", "id}", "{}", "/{id}", "{id}/", "../{id}", "{ext}", "{ext}/{id}", "{index:0}",
+    "{index:x}",
+  ])
+  func `a template that names no file is refused`(template: String) {
+    #expect(throws: InvalidValue.self) { try NameTemplate(parsing: template) }
+  }
+
+  @Test func `a name is one that all file systems take`() {
+    let long = String(repeating: "\u{E9}", count: 200)
+    let names = [
+      "a": "a", "..": "_", ".hidden": "_hidden", "a. .": "a", "": "_", "nul": "nul_",
+      "a\0\u{1B}b": "a__b",
+      "a:b\\c?": "a_b_c_", "lpt1": "lpt1_", "a/b": "a/b",
+    ]
+    for (text, name) in names { #expect(NameTemplate.safe(text) == name, "\(text)") }
+    let short = NameTemplate.safe(long)
+    #expect(short.utf8.count < 210 && short.hasPrefix("\u{E9}\u{E9}"))
+    #expect(short != NameTemplate.safe(long + "x"))
+  }
+
+  @Test func `many files are in directories of a thousand`() throws {
+    var names = try ExportNames(nil, columns: [], lineCount: 10_001, hasSeveralSizes: true)
+    let line = LineResult(index: 9_999, ListLine("https://h/1.jpg"), nil)
+    names.add(line)
+    #expect(names.name(of: line, size: "6x4", suffix: "png") == "0009/0009999-6x4.png")
+  }
+
+  /// Lines of local files that the command has read; `nil` is a URL.
+  private func files(_ paths: [String?]) -> [LineResult] {
+    paths.enumerated().map { index, path in
+      let text = path.map { FileURL.text(ofPath: Array($0.utf8), state: [1]) } ?? "https://h/1.jpg"
+      return LineResult(index: index, ListLine(text), nil)
+    }
+  }
+
+  private func names(
+    of lines: [LineResult], _ template: NameTemplate? = nil, columns: [String] = []
+  ) throws -> [String] {
+    var names = try ExportNames(
+      template, columns: columns, lineCount: lines.count, hasSeveralSizes: false)
+    for line in lines { names.add(line) }
+    // A name does not depend on those that were asked for before.
+    return lines.reversed().map { names.name(of: $0, size: "64x48", suffix: "jpg") }.reversed()
   }
 }

@@ -27,7 +27,7 @@ package struct ExportCommand: Command {
     options: [fetch] + ExportForm.options + [.json] + OptionDescription.startingPlaces,
     notes: [
       "The files are named after the index of their line, such as 0000000.jpg, with the size if the job has several "
-        + "(0000000-64x48.jpg). Those of local pictures keep the names of these. DIR has the files of one job. No file is "
+        + "(0000000-64x48.jpg), or by --names. Those of local pictures keep the names of these. DIR has the files of one job. No file is "
         + "replaced by another picture: a file of an earlier export stays, and so does a file that is of no export.",
       "\(ExportManifest.name) has an object of JSON for each line of the job: index, line, list, url, job and "
         + "submitted_at; for a file: file, thumbnail or facts (its format, width, height and bytes), sha256, stored_at, "
@@ -44,6 +44,7 @@ package struct ExportCommand: Command {
     ],
     examples: [
       .init("imgctl export 7 thumbnails", "One file for each picture, and the manifest."),
+      .init("imgctl export 7 thumbnails --names '{id}'", "Named after the column id of the list."),
       .init(
         "imgctl export 7 shards --output-format webdataset",
         "Archives for training, with the picture, the JSON and the caption of each line."),
@@ -116,7 +117,7 @@ package struct ExportCommand: Command {
 
   /// The command for a directory of its own.
   static func text(
-    of job: JobID, besides directory: String, in form: ExportForm = .files
+    of job: JobID, besides directory: String, in form: ExportForm = .files(named: nil)
   ) -> String {
     let path =
       directory.count > 1 && directory.hasSuffix("/") ? String(directory.dropLast()) : directory
@@ -129,9 +130,11 @@ package struct ExportCommand: Command {
     let note =
       isJSON ? nil : context.completedNote("interrupted; to go on: \(command)\n")
     switch form {
-    case .files:
-      var names = ExportNames()
-      try jobs.results(of: job, isFailedOnly: false) { names.add($0.url, at: $0.index) }
+    case .files(let template):
+      var names = try ExportNames(
+        template, columns: status.columns, lineCount: status.total,
+        hasSeveralSizes: !status.request.otherVariants.isEmpty)
+      try jobs.results(of: job, isFailedOnly: false) { names.add($0) }
       return try JobExport(
         of: status, to: directory, from: context.store, named: names, making: missing,
         sayingAtSignal: note)

@@ -69,6 +69,8 @@ final class JobExport: JobOutput {
   private let request: ThumbnailRequest
   private let results: LineResults
   private let names: ExportNames
+  /// Whether the names of an earlier export are those of this one, if there was one.
+  private var hasKnownNames = false
   /// Makes again what the store no longer has; `nil` leaves it out.
   private let missing: MissingResults?
   private let manifest: ExportManifest
@@ -142,7 +144,7 @@ final class JobExport: JobOutput {
   func add(_ entry: LineResult) throws {
     if case .failed(let failure, _) = entry.outcome { try failures.add(failure, of: entry) }
     let found = try stored(entry)
-    let earlier = earlier(of: entry)
+    let earlier = try earlier(of: entry)
     guard missing == nil || isComplete(found, earlier.files) else {
       waiting.append(Waiting(result: entry, earlier: earlier, line: nil))
       awaitedCount += 1
@@ -212,14 +214,21 @@ final class JobExport: JobOutput {
     entry.isDone ? try results.parts(of: entry) : []
   }
 
-  private func earlier(of entry: LineResult) -> Earlier {
+  private func earlier(of entry: LineResult) throws -> Earlier {
     let (lines, isLost) = manifest.earlierLines(ofLine: entry.index)
     var earlier = Earlier(failedAttempt: lines.first?.failedAttempt, isLost: isLost)
     if isLost, lines.isEmpty, case .done(let thumbnail, _, _) = entry.outcome {
       let name = fileName(of: entry, thumbnail)
       if FileIO.isFile("\(directory)/\(name)") { earlier.unlistedName = name }
     }
-    for file in lines.flatMap(\.files) where file.name == fileName(of: entry, file.content) {
+    for file in lines.flatMap(\.files) {
+      let name = fileName(of: entry, file.content)
+      defer { hasKnownNames = true }
+      guard file.name == name else {
+        // What is not the first is a damaged line.
+        if hasKnownNames { continue }
+        throw otherNames(than: name, file.name)
+      }
       // Of two manifests, that of the later export comes first.
       guard earlier.files[file.variant]?.isIntact != true else { continue }
       let checked = file.with(file.change(in: directory))
@@ -228,6 +237,13 @@ final class JobExport: JobOutput {
       }
     }
     return earlier
+  }
+
+  /// An earlier export has named the files otherwise.
+  private func otherNames(than name: String, _ earlier: String) -> UsageError {
+    UsageError(
+      "imgctl: \(directory) has files of the job under other names, such as \(earlier) for \(name): give the --names of that "
+        + "export, or name another directory")
   }
 
   /// Whether making a line again would add nothing to what was found of it.
@@ -377,10 +393,9 @@ final class JobExport: JobOutput {
   /// Of a job with several sizes, the name has the size, which differs from file to file unless the pictures are
   /// equal.
   private func fileName(of entry: LineResult, _ thumbnail: Thumbnail) -> String {
-    let size = request.otherVariants.isEmpty ? "" : "-\(thumbnail.width)x\(thumbnail.height)"
-    return names.name(
-      of: entry.url, at: entry.index,
-      ending: "\(size).\(keep.isFacts ? "json" : thumbnail.format.fileExtension)")
+    names.name(
+      of: entry, size: "\(thumbnail.width)x\(thumbnail.height)",
+      suffix: keep.isFacts ? "json" : thumbnail.format.fileExtension)
   }
 }
 

@@ -6,8 +6,8 @@ import ImgSystem
 
 /// In which form an export writes the results of a job.
 enum ExportForm: Hashable {
-  /// A file for each.
-  case files
+  /// A file for each. Without a template, the names are the usual ones.
+  case files(named: NameTemplate?)
   /// Shards of so many lines.
   case webdataset(linesPerShard: Int, captionColumn: String?)
 
@@ -28,7 +28,14 @@ enum ExportForm: Hashable {
       "The column of the job that a webdataset has as captions (caption, if the job has it). See submit --columns."
   )
 
-  static let options = [form, linesPerShard, captionColumn]
+  private static let names = OptionDescription(
+    "--names", "TEMPLATE",
+    help:
+      "How files are named, such as {id} or {host}/{index:09}: with {index}, {part} (of a thousand lines), {host}, {name} "
+      + "(of the URL's path), {hash} (of the URL), {size} and columns of the job. The extension follows. A name that is taken "
+      + "gets the index of its line.")
+
+  static let options = [form, names, linesPerShard, captionColumn]
 
   init(in arguments: ArgumentReader) throws(UsageError) {
     let name = try arguments.value(of: Self.form) { (text) throws(InvalidValue) in
@@ -42,22 +49,27 @@ enum ExportForm: Hashable {
       Int(try UnitScale.count.value(parsing: text, in: ShardLayout.range))
     }
     let caption = try arguments.value(of: Self.captionColumn) { $0 }
+    let names = try arguments.value(of: Self.names, NameTemplate.init(parsing:))
     guard name != "webdataset" else {
+      guard names == nil else { throw UsageError("--names is for --output-format files") }
       self = .webdataset(linesPerShard: count ?? ShardLayout.standardCount, captionColumn: caption)
       return
     }
     for option in [Self.linesPerShard, Self.captionColumn] where arguments.contains(option) {
       throw UsageError("\(option.flag) is for --output-format webdataset")
     }
-    self = .files
+    self = .files(named: names)
   }
 
   /// Its options, for messages.
   var text: String {
-    guard case .webdataset(let count, let caption) = self else { return "" }
-    return " --output-format webdataset"
-      + (count == ShardLayout.standardCount ? "" : " --per-shard \(count)")
-      + (caption.map { " --caption-column \($0.shellWord)" } ?? "")
+    switch self {
+    case .files(let template): template.map { " --names \($0.text.shellWord)" } ?? ""
+    case .webdataset(let count, let caption):
+      " --output-format webdataset"
+        + (count == ShardLayout.standardCount ? "" : " --per-shard \(count)")
+        + (caption.map { " --caption-column \($0.shellWord)" } ?? "")
+    }
   }
 }
 
