@@ -146,6 +146,27 @@ extension ArgumentReader {
   }
 }
 
+extension ArgumentReader {
+  /// The values of a repeatable option, of which one text may have several with commas between them.
+  ///
+  /// - Returns: none without the option.
+  func values<Value>(
+    of option: OptionDescription, _ parse: (String) throws(InvalidValue) -> Value
+  ) throws(UsageError) -> [Value] {
+    var values: [Value] = []
+    for text in (texts(of: option) ?? [])
+      .flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) })
+    {
+      do {
+        values.append(try parse(String(text)))
+      } catch {
+        throw UsageError(option.flag, error)
+      }
+    }
+    return values
+  }
+}
+
 /// The options that control how imgctl requests pictures from origins, and how it names them.
 enum FetchArguments {
   private static let cachePolicy = OptionDescription(

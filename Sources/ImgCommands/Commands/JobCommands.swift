@@ -5,28 +5,52 @@ import ImgSystem
 
 /// `imgctl list`: lists all jobs.
 package struct ListCommand: Command {
+  /// Empty for jobs in any state.
+  package let states: Set<ImageJob.State>
+  /// `nil` for all jobs.
+  package let limit: Int?
   package let isJSON: Bool
+
+  private static let state = OptionDescription(
+    "--state", "STATE",
+    help: "Only jobs in this state: "
+      + ImageJob.State.allCases.map(\.rawValue).joined(separator: ", ")
+      + ". Repeatable, or several with commas.",
+    isRepeatable: true)
+  private static let limit = OptionDescription(
+    "--limit", "N", help: "At most the newest N of them.")
 
   package static let description = CommandDescription(
     name: "imgctl list", summary: "list the jobs, newest first",
-    options: [.json] + OptionDescription.startingPlaces,
+    options: [state, limit, .json] + OptionDescription.startingPlaces,
     notes: [
       OptionDescription.journalNote,
       "A URL that is done stays so when its thumbnail has expired, or was evicted or removed: imgctl status JOB counts "
         + "those.",
     ],
-    examples: [.init("imgctl list --json", "One object a line.")])
+    examples: [
+      .init("imgctl list --json", "One object a line."),
+      .init("imgctl list --state running,paused", "The jobs that have begun and have not ended."),
+    ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
+    states = Set(try arguments.values(of: Self.state, ImageJob.State.init(parsing:)))
+    limit = try arguments.value(of: Self.limit) { (text) throws(InvalidValue) in
+      Int(try UnitScale.count.value(parsing: text, in: 1...Int64(Int32.max)))
+    }
     isJSON = arguments.contains(.json)
   }
 
   package func run(in context: CommandContext) throws -> ExitCode {
     var table = JobListing(at: context.now, places: context.places)
     var waiting = WaitingJobs()
+    var count = 0
     let jobs = try context.jobs()
     try jobs.forEachJob { status in
+      // The note is about all jobs.
       waiting.add(status)
+      guard states.isEmpty || states.contains(status.state), count < limit ?? .max else { return }
+      count += 1
       if isJSON { try context.output.write(json: status) } else { table.add(status) }
     }
     if !isJSON {
@@ -115,156 +139,6 @@ package struct WatchCommand: Command {
     let end = try JobFollower(in: context, isJSON: isJSON).follow(
       job, continuing: try context.runningCoordinator(), readsFiles: false)
     return end == .someFailed ? .success : end
-  }
-}
-
-/// `imgctl failures`: lists the URLs of a job that failed, with the reason.
-package struct FailuresCommand: Command {
-  /// How the failures are written.
-  package enum Format: Hashable, Sendable {
-    /// Code, status, URL and reason between tabs.
-    case plain
-    case table(FailureTable.Separator)
-    case json
-  }
-
-  package let job: JobID
-  package let format: Format
-
-  private static let csv = OptionDescription(
-    "--csv", help: "Comma-separated values (RFC 4180) with a header, for spreadsheets.")
-  private static let tsv = OptionDescription(
-    "--tsv", help: "The same columns between tabs, with a header.")
-
-  package static let description = CommandDescription(
-    name: "imgctl failures",
-    summary: "list the failed URLs of a job: code, status, URL, reason",
-    operands: [.job],
-    options: [csv, tsv, .json] + OptionDescription.startingPlaces,
-    notes: [
-      "The columns of --csv and --tsv are \(FailureTable.columns.joined(separator: ", ")). index "
-        + "counts the URLs of the job from 0, line the lines of its list from 1, with empty lines and "
-        + "comments; list tells several lists apart, from 0.",
-      "A password in a URL is shown as ***, so do not submit such a line again. imgctl retry uses "
-        + "the URLs as they were submitted.",
-      OptionDescription.journalNote,
-    ],
-    examples: [
-      .init("imgctl failures 7", "One line for each URL."),
-      .init("imgctl failures 7 --csv", "A table with the numbers of the lines."),
-      .init("imgctl failures 7 --json", "With the stage and a description."),
-    ])
-
-  package init(_ arguments: ArgumentReader) throws(UsageError) {
-    job = try arguments.job()
-    let given = [Self.csv, Self.tsv, .json].filter(arguments.contains)
-    guard given.count < 2 else {
-      throw UsageError("\(given[0].flag) and \(given[1].flag) exclude each other")
-    }
-    format =
-      switch given.first?.flag {
-      case Self.csv.flag: .table(.comma)
-      case Self.tsv.flag: .table(.tab)
-      case nil: .plain
-      default: .json
-      }
-  }
-
-  package func run(in context: CommandContext) throws -> ExitCode {
-    let jobs = try context.jobs()
-    let columns = try jobs.status(of: job).columns
-    if case .table(let separator) = format {
-      try context.output.write(FailureTable.header(separator, and: columns))
-    }
-    var details = FailureDetails()
-    try jobs.results(of: job, isFailedOnly: true) { line in
-      details.add(line)
-      guard case .failed(let failure, _) = line.outcome else { return }
-      switch format {
-      case .plain:
-        let status = failure.httpStatus.map(String.init) ?? "-"
-        let texts = [HumanText.listed(line.url), failure.sentence].map(HumanText.printable)
-        let cells = [failure.code.rawValue, status] + texts
-        try context.output.write(cells.joined(separator: "\t") + "\n")
-      case .table(let separator):
-        try context.output.write(FailureTable.row(of: line, failure, separator, and: columns))
-      case .json:
-        let picture = JSONObject.picture(
-          RequestedURL(line.url), index: line.index, place: line.place, failure)
-        try context.output.write(
-          json: JSONObject(
-            ["columns": ColumnValues(of: line.line, in: columns), "job": job], beside: picture))
-      }
-    }
-    let status = try jobs.status(of: job)
-    if format != .json, status.hasEnded {
-      let remedies = FailureReport(status, details, context.remedyTerms(for: status))
-        .remedies(areFailuresListed: true)
-      (jobs.isServed ? context : context.advisingOriginal())
-        .note(remedies.map { $0 + "\n" }.joined())
-    }
-    return .success
-  }
-}
-
-/// The failed lines of a job as rows of a table, for spreadsheets and scripts.
-package enum FailureTable {
-  package enum Separator: Hashable, Sendable {
-    /// Quotes what needs quotes, and ends rows with CR LF (RFC 4180).
-    case comma
-    /// No text contains a tab, see ``HumanText/printable(_:)``.
-    case tab
-  }
-
-  package static let columns = [
-    "index", "line", "list", "code", "http_status", "retryable", "url", "detail",
-  ]
-
-  /// - Parameter columns: those of the job, behind the others.
-  package static func header(_ separator: Separator, and columns: [String] = []) -> String {
-    row(self.columns + columns.map(HumanText.printable), separator)
-  }
-
-  package static func row(
-    of line: LineResult, _ failure: Failure, _ separator: Separator, and columns: [String] = []
-  ) -> String {
-    func text(_ number: Int?) -> String { number.map(String.init) ?? "" }
-    // A field in quotes may have line breaks and tabs, and a tab would end one without quotes.
-    let cells = (ColumnValues(of: line.line, in: columns)?.cells ?? [])
-      .map { separator == .comma ? $0.withoutControls : HumanText.printable($0) }
-    return row(
-      [
-        "\(line.index)", text(line.place?.line), text(line.place?.list), failure.code.rawValue,
-        text(failure.httpStatus), "\(failure.isRetryable)",
-        HumanText.printable(HumanText.listed(line.url)), HumanText.printable(failure.sentence),
-      ] + cells, separator)
-  }
-
-  private static func row(_ cells: [String], _ separator: Separator) -> String {
-    switch separator {
-    case .comma: cells.map(quoted).joined(separator: ",") + "\r\n"
-    case .tab: cells.joined(separator: "\t") + "\n"
-    }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: { [",", "\"", "\r", "\n"].contains($0) }) else {
-      return text
-    }
-    return "\"" + text.replacing("\"", with: "\"\"") + "\""
-  }
-}
-
-extension String {
-  /// The same with U+FFFD in the place of each control character but line breaks and tabs, which a terminal might obey.
-  fileprivate var withoutControls: String {
-    String(
-      String.UnicodeScalarView(
-        unicodeScalars.map { scalar in
-          let isObeyed =
-            scalar.properties.generalCategory == .control && !["\n", "\r", "\t"].contains(scalar)
-          return isObeyed ? "\u{FFFD}" : scalar
-        }))
   }
 }
 

@@ -326,12 +326,12 @@ package struct FailureDetails: Sendable {
     {
       refusedAddresses.insert(address)
     }
-    let url = (try? ImageURL(line: line.url)).flatMap { $0.isLocal ? nil : $0 }
-    let reason = Self.reason(of: failure.detail, host: url?.host)
+    let host = line.host
+    let reason = Self.reason(of: failure.detail, host: host)
     if reasons[group]?[reason] != nil || reasons[group]?.count ?? 0 < Self.reasonMaximum {
       reasons[group, default: [:]][reason, default: 0] += 1
     }
-    guard let host = url?.host else { return }
+    guard let host else { return }
     hosts[group, default: [:]][host, default: 0] += 1
     if Failure.isTooSlow(failure.code, failure.detail) { slowTransfers[host, default: 0] += 1 }
   }
@@ -409,6 +409,13 @@ package struct FailureDetails: Sendable {
     guard hosts.count > 1 else { return most.value > 1 ? "all at \(name)" : nil }
     let isEven = most.value * hosts.count == hosts.values.reduce(0, +)
     return "at \(hosts.count) hosts" + (isEven ? "" : ", \(most.value) at \(name)")
+  }
+}
+
+extension LineResult {
+  /// The host of its URL; `nil` for what is local, and for what is no URL.
+  var host: String? {
+    (try? ImageURL(line: url)).flatMap { $0.isLocal ? nil : $0.host }
   }
 }
 
