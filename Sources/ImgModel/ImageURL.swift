@@ -87,9 +87,7 @@ package struct ImageURL: Hashable, Sendable {
   /// - Throws: a ``Failure`` of stage `queue` with code `invalid_url` or `unsupported_scheme`.
   package init(listed line: String) throws(Failure) {
     if line.utf8.contains(where: WrittenURL.isSpace) {
-      if let row = UnusableRow.allCases.first(where: { line.hasPrefix($0.rawValue) }) {
-        throw Self.invalid(row.reason)
-      }
+      if let row = UnusableRow(ofLine: line) { throw Self.invalid(row.reason) }
       try WrittenURL.requireNoText(behind: line)
     }
     try self.init(line: line)

@@ -203,6 +203,12 @@ package enum UnusableRow: String, CaseIterable {
   case missingURL = "no URL in: "
   case longColumns = "columns too long in: "
 
+  /// - Returns: `nil` for any other line of a job.
+  package init?(ofLine line: String) {
+    guard let row = Self.allCases.first(where: { line.hasPrefix($0.rawValue) }) else { return nil }
+    self = row
+  }
+
   /// The line of the job.
   ///
   /// - Parameter row: the text of the row, or the beginning of that.

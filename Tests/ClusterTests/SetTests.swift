@@ -19,6 +19,11 @@ import Testing
     directory = cluster.directory.file("set")
   }
 
+  /// Of an export of ``export(_:count:)``.
+  private var command: String {
+    "imgctl export 1 \(directory) --output-format webdataset --per-shard 2 --caption-column text"
+  }
+
   private let caption = "Caption \"0\",\n\u{E9}"
 
   /// Lines with captions; the URL of the second one is not found.
@@ -61,6 +66,18 @@ import Testing
   private func lines(of list: String) throws -> [JSONValue] {
     try String(contentsOfFile: "\(directory)/\(list)", encoding: .utf8).split(separator: "\n")
       .map { try JSONDecoder().decode(JSONValue.self, from: Data($0.utf8)) }
+  }
+
+  /// The same bytes with another text in the place of the last that is equal.
+  private func replacingLast(_ former: String, in bytes: [UInt8], with new: String) throws
+    -> [UInt8]
+  {
+    let length = former.utf8.count
+    let start = try #require(
+      (0...bytes.count - length).last { bytes[$0..<$0 + length].elementsEqual(former.utf8) })
+    var bytes = bytes
+    bytes.replaceSubrange(start..<start + length, with: new.utf8)
+    return bytes
   }
 
   /// Changes when a file is replaced.
@@ -135,12 +152,34 @@ import Testing
     #expect(repaired.exitCode == 0)
     #expect(
       repaired.messages.contains(
-        "2 shards were damaged, and were written again with what is intact or stored: "
+        "2 shards were damaged or missing, and what is intact or stored was written again: "
           + "\(directory)/00000.tar, \(directory)/00001.tar\n"))
     #expect(try shards.map(bytes) == whole)
 
+    // A caption and JSON have changed, and the statistics are gone.
+    for (former, new) in [("Caption \"0", "Capti0n \"0"), ("\"id\":\"7", "\"id\":\"8")] {
+      try FileIO.replaceRegular(
+        path: "\(directory)/00000.tar", with: replacingLast(former, in: whole[0], with: new))
+      let mended = try export()
+      #expect(
+        mended.messages.contains(
+          "1 sample had other JSON or another caption than the job; written again: 000000\n"),
+        "\(mended.messages)")
+      #expect(try bytes("00000.tar") == whole[0])
+    }
+    let list = try fileNumber("00000.jsonl")
+    #expect(try export().exitCode == 0)
+    #expect(try fileNumber("00000.jsonl") == list, "nothing is written again")
+    #expect(unsafe unlink("\(directory)/00000_stats.json") == 0)
+    #expect(try export().exitCode == 0)
+    #expect(try lines(of: "00000_stats.json")[0].successes == 2)
+
     // The store has nothing: what the shards have stays, and the rest is fetched again.
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
+    try FileIO.replaceRegular(path: "\(directory)/00000.tar", with: [])
+    #expect(try export().exitCode == 1)
+    #expect(!FileIO.isFile("\(directory)/00000.tar"), "readers take an empty archive for an error")
+    try FileIO.replaceRegular(path: "\(directory)/00000.tar", with: whole[0])
     try FileIO.replaceRegular(path: "\(directory)/00001.tar", with: changed)
     let incomplete = try export()
     #expect(incomplete.exitCode == 1)
@@ -153,6 +192,7 @@ import Testing
     let fetched = try export("--fetch", "--json")
     #expect(fetched.exitCode == 0)
     #expect(try fetched.decoded(JSONValue.self).new == 1)
+    #expect(try lines(of: "00001.jsonl").map(\.stored_after_job) == [true, false])
     #expect(
       try members(of: "00001.tar").map(\.name)
         == ["000010", "000011"].flatMap { ["\($0).jpg", "\($0).json", "\($0).txt"] })
@@ -190,22 +230,22 @@ import Testing
     _ = try cluster.imgctl("submit", "--wait", "--columns", "all", try table(3))
     #expect(try export().exitCode == 0)
     for count in ["2", "3"] {
-      let options = ["--per-shard", count]
-      let refused = try cluster.begin(
-        ["export", "1", directory, "--output-format", "webdataset"] + options
-      ).wait()
+      let options = ["--output-format", "webdataset", "--per-shard", count]
+      let refused = try cluster.begin(["export", "1", directory] + options).wait()
       #expect(refused.exitCode == 2)
       #expect(
-        refused.messages.contains(
-          "00000_stats.json is with --per-shard 2 --caption-column text;"), "\(refused.messages)")
-      #expect(
-        refused.messages.hasSuffix(
-          ": imgctl export 1 \(directory)-1 --output-format webdataset \(options.joined(separator: " "))\n"
-        ))
+        refused.messages
+          == "imgctl: \(directory) has shards of the job with other options; to go on with them: \(command); "
+          + "for another directory: imgctl export 1 \(directory)-1 \(options.joined(separator: " "))\n"
+      )
     }
+    let plain = try cluster.imgctl("export", "1", directory + "/")
+    #expect(plain.exitCode == 2)
+    #expect(
+      plain.messages.hasSuffix(
+        "\(command); for another directory: imgctl export 1 \(directory)-1\n"))
     let files = cluster.directory.file("files")
     #expect(try cluster.imgctl("export", "1", files).exitCode == 0)
-    #expect(try cluster.imgctl("export", "1", directory).exitCode == 2)
     let mixed = try cluster.imgctl("export", "1", files, "--output-format", "webdataset")
     #expect(mixed.exitCode == 2)
     #expect(mixed.messages.contains("\(files)/manifest.jsonl is of an export without shards"))
@@ -220,16 +260,27 @@ import Testing
     let foreign = try cluster.imgctl(
       "export", "1", "\(directory)2", "--output-format", "webdataset")
     #expect(foreign.exitCode == 2)
-    #expect(foreign.messages.contains("\(directory)2/00000.tar is of no export"))
+    #expect(
+      foreign.messages.contains(
+        "\(directory)2/00000.tar is of no export of job 1: imgctl export 1 "))
   }
 
-  @Test func `several sizes of a picture are one sample`() throws {
-    let list = try cluster.list(origin.pictures(1))
-    _ = try cluster.imgctl("submit", "--wait", "--size", "32", "--size", "16", list)
+  @Test func `several sizes of a picture are one sample, and a row without a URL has none`() throws
+  {
+    let table = try cluster.directory.write(
+      Array("id,url\n1,\(origin.pictures(1)[0])\n2,\n".utf8), to: "table.csv")
+    _ = try cluster.imgctl(
+      "submit", "--wait", "--columns", "id", "--size", "32", "--size", "16", table)
+    let told = try cluster.imgctl("export", "1", directory, "--output-format", "webdataset")
+    #expect(told.exitCode == 0)
     #expect(
-      try cluster.imgctl("export", "1", directory, "--output-format", "webdataset").exitCode == 0)
+      told.messages.contains(
+        "the set has no captions; --caption-column takes one of the columns: id\n"))
     #expect(
       try members(of: "00000.tar").map(\.name)
         == ["000000000.32x32.jpg", "000000000.16x16.jpg", "000000000.json"])
+    let row = try lines(of: "00000.jsonl")[1]
+    #expect([row.id, row.url, row.sha256] == ["2", "", .null])
+    #expect(row.error_message == "invalid_url: this row of the list has no URL")
   }
 }

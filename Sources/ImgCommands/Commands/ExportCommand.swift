@@ -54,7 +54,8 @@ package struct ExportCommand: Command {
     ])
 
   package init(_ arguments: ArgumentReader) throws(UsageError) {
-    directory = arguments.text(of: Self.directoryOperand)
+    let place = arguments.text(of: Self.directoryOperand)
+    directory = place.count > 1 && place.hasSuffix("/") ? String(place.dropLast()) : place
     let first = arguments.text(of: .job)
     guard JobID(first) != nil || JobID(directory) == nil else {
       throw UsageError(
@@ -119,9 +120,7 @@ package struct ExportCommand: Command {
   static func text(
     of job: JobID, besides directory: String, in form: ExportForm = .files(named: nil)
   ) -> String {
-    let path =
-      directory.count > 1 && directory.hasSuffix("/") ? String(directory.dropLast()) : directory
-    return "imgctl export \(job) \("\(path)-\(job)".shellWord)\(form.text)"
+    "imgctl export \(job) \("\(directory)-\(job)".shellWord)\(form.text)"
   }
 
   private func output(
@@ -131,6 +130,7 @@ package struct ExportCommand: Command {
       isJSON ? nil : context.completedNote("interrupted; to go on: \(command)\n")
     switch form {
     case .files(let template):
+      try ShardExport.requireNoShards(in: directory, status)
       var names = try ExportNames(
         template, columns: status.columns, lineCount: status.total,
         hasSeveralSizes: !status.request.otherVariants.isEmpty)

@@ -1,3 +1,4 @@
+import Glibc
 import ImgClient
 import ImgCrypto
 import ImgModel
@@ -40,12 +41,15 @@ final class ShardExport: JobOutput {
     func run() { action.withLock(\.self)?() }
   }
 
-  /// A picture of the store, as a sample.
-  private struct Stored {
-    let sample: Sample
-    /// Its members beside the JSON and the caption.
-    let pictures: [(name: String, content: [UInt8])]
-    let time: WallTime
+  /// A line with a picture.
+  private struct Found {
+    let picture: Sample.Picture
+    /// The files of the sample that show it.
+    let files: () throws -> [(name: String, content: [UInt8])]
+    /// Their extensions.
+    let extensions: [String]
+    /// Whether the shard had none of the line.
+    let isNew: Bool
   }
 
   /// - Parameters: as of ``JobExport`` and ``ExportForm``.
@@ -65,6 +69,7 @@ final class ShardExport: JobOutput {
       in: .webdataset(linesPerShard: linesPerShard, captionColumn: captionColumn))
     request = job.request
     results = LineResults(of: request, in: store)
+    if columns.caption == nil { tally.captionColumns = job.columns }
     guard !job.request.keep.isFacts, job.request.keep != .none else {
       throw UsageError("imgctl: job \(job.job) has no pictures for a set")
     }
@@ -76,7 +81,10 @@ final class ShardExport: JobOutput {
     }
     let first = "\(directory)/\(layout.name(ofShard: 0))"
     failures = try FailuresFile(
-      in: directory, of: job, follows: FileIO.isFile(first + ShardFiles.statisticsEnding),
+      in: directory, of: job,
+      follows: [ShardFiles.statisticsEnding, ShardFiles.archiveEnding].contains {
+        FileIO.isFile(first + $0)
+      },
       otherwise: UsageError(
         "imgctl: \(directory)/\(FailuresFile.name) is of no export of these shards: \(otherDirectory)"
       ))
@@ -88,6 +96,15 @@ final class ShardExport: JobOutput {
       }
       if let message { try? Output(descriptor: 2, capacity: 0).write(message) }
     }
+  }
+
+  /// - Throws: ``UsageError`` if a directory for files has shards.
+  static func requireNoShards(in directory: String, _ job: ImageJob) throws(UsageError) {
+    let first = ShardLayout(linesPerShard: 1, lineCount: 1).name(ofShard: 0)
+    let statistics = "\(directory)/\(first)\(ShardFiles.statisticsEnding)"
+    guard let former = ShardStatistics.Former.read(from: statistics) else { return }
+    throw former.terms.refusal(
+      in: directory, of: job, otherwise: ExportCommand.text(of: job.job, besides: directory))
   }
 
   func add(_ line: LineResult) throws {
@@ -113,25 +130,17 @@ final class ShardExport: JobOutput {
     let former = try formerArchive(path)
     let made = try makeMissing(besides: former)
     let isRewritten =
-      try former?.isIntact == false || lines.contains { try isNew($0, former, made) }
+      try former?.isIntact == false || noteChanged(in: former)
+      || lines.contains { try isNew($0, former, made) }
     let shard = try ShardFiles(path, writesArchive: isRewritten, terms)
     removal.set(shard.removal)
     defer { removal.set(nil) }
     for line in lines {
       let key = layout.key(of: line.index)
-      if let archive = [former, made].first(where: { $0?.samples[key] != nil }) ?? nil,
-        let place = archive.samples[key]
-      {
-        try shard.copy(place, of: archive)
-        note(line, isNew: archive === made)
-      } else if isRewritten, let stored = try stored(key, line) {
-        try shard.add(stored.sample, stored.pictures, at: stored.time)
-        note(line, isNew: true)
-      } else {
-        try shard.add(Sample(key, without: unmade[line.index] ?? line, columns))
-        tally.missingCount += 1
-        if line.isDone, unmade[line.index] == nil { tally.goneCount += 1 }
-      }
+      let found = try found(key, line, former, made, isRewritten: isRewritten)
+      let sample = Sample(key, of: unmade[line.index] ?? line, columns, found?.picture)
+      try shard.add(sample, found?.picture) { try found?.files() ?? [] }
+      count(sample, found, isUnmade: unmade[line.index] != nil)
     }
     try gate.pass {
       try shard.commit()
@@ -150,9 +159,53 @@ final class ShardExport: JobOutput {
     return try made?.samples[key] != nil || line.isDone && results.isStored(line)
   }
 
-  private func note(_ line: LineResult, isNew: Bool) {
+  /// Counts the samples whose JSON or caption is not that of their line. Their pictures are right.
+  ///
+  /// - Returns: whether there are any.
+  private func noteChanged(in former: SampleArchive?) throws -> Bool {
+    guard let former else { return false }
+    let changed = try lines.map { layout.key(of: $0.index) }.enumerated().filter { position, key in
+      try former.samples[key].map { try !isCurrent($0, key, lines[position]) } ?? false
+    }
+    for (_, key) in changed { tally.changedSamples.add(key) }
+    return !changed.isEmpty
+  }
+
+  /// Whether a sample has the JSON and the caption of a line.
+  private func isCurrent(
+    _ archived: SampleArchive.Archived, _ key: String, _ line: LineResult
+  ) throws -> Bool {
+    let sample = Sample(key, of: line, columns, archived.picture)
+    return try Output.json(ofObject: sample).utf8.elementsEqual(archived.json)
+      && sample.caption.map { Array($0.utf8) } == archived.caption
+  }
+
+  private func found(
+    _ key: String, _ line: LineResult, _ former: SampleArchive?, _ made: SampleArchive?,
+    isRewritten: Bool
+  ) throws -> Found? {
+    for archive in [former, made].compactMap(\.self) {
+      guard let sample = archive.samples[key] else { continue }
+      return Found(
+        picture: sample.picture, files: { try archive.pictures(of: sample) },
+        extensions: sample.extensions, isNew: archive === made)
+    }
+    guard isRewritten, let stored = try stored(key, line) else { return nil }
+    return Found(
+      picture: stored.picture, files: { stored.files },
+      extensions: stored.files.map { SampleArchive.extension(of: $0.name) }, isNew: true)
+  }
+
+  private func count(_ sample: Sample, _ found: Found?, isUnmade: Bool) {
+    guard let found else {
+      tally.missingCount += 1
+      if sample.status == .notInStore, !isUnmade { tally.goneCount += 1 }
+      return
+    }
     tally.exportedCount += 1
-    guard isNew else { return }
+    tally.extensions.formUnion(found.extensions)
+    if found.picture.isStoredAfterJob { tally.storedLater.add(sample.key) }
+    guard found.isNew else { return }
     tally.newCount += 1
     tally.writtenCount += 1
   }
@@ -168,18 +221,30 @@ final class ShardExport: JobOutput {
   /// - Throws: ``UsageError`` if it is of another job, or of no export.
   private func formerArchive(_ path: String) throws -> SampleArchive? {
     let name = path + ShardFiles.archiveEnding
-    let statistics = path + ShardFiles.statisticsEnding
-    guard FileIO.isFile(name) || FileIO.isFile(statistics) else { return nil }
-    let formerTerms = ShardStatistics.Terms.read(from: statistics)
-    if let origin = formerTerms.map({ $0.difference(from: terms) }) ?? "of no export" {
-      throw UsageError(
-        "imgctl: \(formerTerms == nil ? name : statistics) is \(origin); a directory has the shards of one job with "
-          + "the same options: \(otherDirectory)")
+    let statistics = ShardStatistics.Former.read(from: path + ShardFiles.statisticsEnding)
+    if let terms = statistics?.terms, terms != self.terms {
+      throw terms.refusal(in: directory, of: job, otherwise: otherDirectory)
     }
-    guard FileIO.isFile(name) else { return nil }
+    guard FileIO.isFile(name) else {
+      if statistics?.hasSamples == true { tally.damagedShards.add(name) }
+      return nil
+    }
     let archive = try SampleArchive(readingFrom: name)
+    // Without statistics, the samples show of which list they are.
+    guard try statistics != nil || isOfThese(archive) else {
+      throw UsageError("imgctl: \(name) is of no export of job \(job.job): \(otherDirectory)")
+    }
     if !archive.isIntact { tally.damagedShards.add(name) }
     return archive
+  }
+
+  /// Whether an archive has samples, all of them of the lines at hand.
+  private func isOfThese(_ archive: SampleArchive) throws -> Bool {
+    let current = try lines.count { line in
+      let key = layout.key(of: line.index)
+      return try archive.samples[key].map { try isCurrent($0, key, line) } ?? false
+    }
+    return current > 0 && current == archive.samples.count
   }
 
   /// Makes what neither the shard nor the store has, in an unnamed file.
@@ -200,8 +265,9 @@ final class ShardExport: JobOutput {
         unmade[line.index] = line
         return true
       }
-      guard let stored = try stored(layout.key(of: line.index), line) else { return false }
-      try writer.add(stored.sample, stored.pictures, at: stored.time)
+      let key = layout.key(of: line.index)
+      guard let stored = try stored(key, line) else { return false }
+      try writer.add(Sample(key, of: line, columns, stored.picture), stored.files, stored.picture)
       return true
     }
     try writer.finish()
@@ -209,20 +275,21 @@ final class ShardExport: JobOutput {
   }
 
   /// - Returns: `nil` if the store has not all pictures of the line.
-  private func stored(_ key: String, _ line: LineResult) throws -> Stored? {
+  private func stored(
+    _ key: String, _ line: LineResult
+  ) throws -> (picture: Sample.Picture, files: [(name: String, content: [UInt8])])? {
     guard line.isDone else { return nil }
     let found = try results.parts(of: line)
     let parts = found.compactMap(\.self)
     guard parts.count == found.count, let first = parts.first else { return nil }
-    let pictures = parts.enumerated().map { position, part in
+    let isLater = parts.enumerated().contains { job.mayHaveLost($1.record, of: line, $0) }
+    let picture = Sample.Picture(
+      first.record, hash: SHA256.hash(first.bytes).hexadecimal, isStoredAfterJob: isLater)
+    let files = parts.enumerated().map { position, part in
       let suffix = part.record.thumbnail.format.fileExtension
-      tally.extensions.insert(suffix)
-      if job.mayHaveLost(part.record, of: line, position) { tally.storedLater.add(key) }
       return ("\(key)\(sizeName(position)).\(suffix)", part.bytes)
     }
-    let sample = Sample(
-      key, of: line, columns, record: first.record, hash: SHA256.hash(first.bytes).hexadecimal)
-    return Stored(sample: sample, pictures: pictures, time: first.record.bytesStorageTime)
+    return (picture, files)
   }
 
   /// What the name of a picture has of its size if a sample has several. It is that of the box: the members of all samples
@@ -239,13 +306,14 @@ final class ShardExport: JobOutput {
 extension TarWriter {
   /// Adds the members of a sample: pictures, JSON, and the caption if the set has captions.
   fileprivate mutating func add(
-    _ sample: Sample, _ pictures: [(name: String, content: [UInt8])], at time: WallTime
+    _ sample: Sample, _ files: [(name: String, content: [UInt8])], _ picture: Sample.Picture
   ) throws {
-    for picture in pictures { try add(picture.name, picture.content, at: time) }
+    let time = picture.storageTime
+    for file in files { try add(file.name, file.content, at: time) }
     let json = try Output.json(ofObject: sample)
     try add("\(sample.key).\(SampleArchive.jsonExtension)", Array(json.utf8), at: time)
     if let caption = sample.caption {
-      try add("\(sample.key).txt", Array(caption.utf8), at: time)
+      try add("\(sample.key).\(SampleArchive.captionExtension)", Array(caption.utf8), at: time)
     }
   }
 }
@@ -255,8 +323,7 @@ final class ShardFiles {
   private let path: String
   private let archive: ReplacementFile?
   private var writer: TarWriter?
-  private let list: ReplacementFile
-  private let listOutput: Output
+  private var list: [UInt8] = []
   private var statistics: ShardStatistics
   /// Those of its samples.
   private(set) var keys: Set<String> = []
@@ -272,47 +339,47 @@ final class ShardFiles {
     self.path = path
     archive = writesArchive ? try ReplacementFile(path: path + Self.archiveEnding) : nil
     archive?.lockIfPossible()
-    list = try ReplacementFile(path: path + Self.listEnding)
-    list.lockIfPossible()
-    listOutput = Output(descriptor: list.descriptor, of: path + Self.listEnding)
     writer = archive.map { TarWriter(to: $0.descriptor, named: path + Self.archiveEnding) }
     statistics = ShardStatistics(terms, startTime: .now)
   }
 
   /// Removes what has no name yet, for a process that a signal ends.
-  var removal: @Sendable () -> Void {
-    { [removals = [archive?.removal, list.removal]] in for remove in removals { remove?() } }
-  }
+  var removal: (@Sendable () -> Void)? { archive?.removal }
 
-  func copy(_ place: SampleArchive.Place, of archive: SampleArchive) throws {
-    try writer?.copy(place.members, of: archive.descriptor)
-    try listOutput.write(try archive.json(of: place))
-    statistics.countCopied()
-    keys.insert(place.key)
-  }
-
+  /// Adds a line.
+  ///
+  /// - Parameters:
+  ///   - picture: `nil` for a line without one.
+  ///   - files: that show it; read only for an archive that is written.
   func add(
-    _ sample: Sample, _ pictures: [(name: String, content: [UInt8])], at time: WallTime
+    _ sample: Sample, _ picture: Sample.Picture?,
+    _ files: () throws -> [(name: String, content: [UInt8])]
   ) throws {
-    try writer?.add(sample, pictures, at: time)
-    keys.insert(sample.key)
-    try add(sample)
-  }
-
-  /// Adds a line without a picture.
-  func add(_ sample: Sample) throws {
-    try listOutput.write(try Output.json(ofObject: sample))
+    list += try Output.json(ofObject: sample).utf8
     statistics.count(sample)
+    guard let picture else { return }
+    keys.insert(sample.key)
+    if writer != nil { try writer?.add(sample, files(), picture) }
   }
 
-  /// Gives the files their names. The statistics come first, because the archive counts as that of an export by them.
+  /// Gives the files their names. The statistics come first: they say whose the archive is.
   func commit() throws {
     try writer?.finish()
-    try listOutput.flush()
+    guard archive != nil || !isAsBefore else { return }
     let json = try Output.json(ofObject: statistics)
     try FileIO.replaceRegular(path: path + Self.statisticsEnding, with: Array(json.utf8))
-    // Readers find no sample in an empty archive, and take that for an error.
-    if !keys.isEmpty { try archive?.commit() }
-    try list.commit()
+    if keys.isEmpty, archive != nil {
+      // Readers take an archive without a sample for an error.
+      unsafe unlink(path + Self.archiveEnding)
+    } else {
+      try archive?.commit()
+    }
+    try FileIO.replaceRegular(path: path + Self.listEnding, with: list)
+  }
+
+  /// Whether the list and the statistics are those of an earlier export.
+  private var isAsBefore: Bool {
+    ShardStatistics.Former.read(from: path + Self.statisticsEnding) != nil
+      && (try? FileIO.contents(of: path + Self.listEnding, upTo: list.count)) == list
   }
 }

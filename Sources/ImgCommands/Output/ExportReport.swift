@@ -68,8 +68,12 @@ struct ExportTally {
   var shardCount = 0
   /// Those that were not as they had been written.
   var damagedShards = Names()
-  /// The extensions of the pictures that were added to the set.
+  /// The samples whose JSON or caption was not that of their line.
+  var changedSamples = Names()
+  /// The extensions of the pictures of the set.
   var extensions: Set<String> = []
+  /// The columns that a set without captions could have them from.
+  var captionColumns: [String] = []
 
   var differingCount: Int { differing.count + unrepaired.count }
 
@@ -265,8 +269,21 @@ struct ExportReport: Encodable {
       findings.append(
         Finding(
           text:
-            "\(HumanText.count(tally.damagedShards.count, of: "shard")) \(verb) damaged, and \(verb) written again with "
-            + "what is intact or stored: \(tally.damagedShards.text)"))
+            "\(HumanText.count(tally.damagedShards.count, of: "shard")) \(verb) damaged or missing, and what is intact or "
+            + "stored was written again: \(tally.damagedShards.text)"))
+    }
+    if tally.changedSamples.count > 0 {
+      findings.append(
+        Finding(
+          text:
+            "\(HumanText.count(tally.changedSamples.count, of: "sample")) had other JSON or another caption than the job; "
+            + "written again: \(tally.changedSamples.text)"))
+    }
+    if !tally.captionColumns.isEmpty {
+      findings.append(
+        Finding(
+          text: "the set has no captions; --caption-column takes one of the columns: "
+            + tally.captionColumns.map(\.shellWord).joined(separator: ", ")))
     }
     if tally.extensions.count > 1 {
       findings.append(

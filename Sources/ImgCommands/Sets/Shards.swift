@@ -153,36 +153,67 @@ struct Sample: Encodable {
     case notInStore = "not_in_store"
   }
 
+  /// What is known of the picture of a sample.
+  struct Picture: Hashable, Fielded {
+    private let height: Int
+    private let originalHeight: Int
+    private let originalWidth: Int
+    /// The SHA-256 of the first file of the sample, in hexadecimal digits.
+    let hash: String
+    /// Whether it was stored after the job had its own, so that it may be another one than the job fetched.
+    let isStoredAfterJob: Bool
+    let storageTime: WallTime
+    private let width: Int
+
+    init(_ record: CacheRecord, hash: String, isStoredAfterJob: Bool) {
+      height = record.thumbnail.height
+      originalHeight = record.source.height
+      originalWidth = record.source.width
+      self.hash = hash
+      self.isStoredAfterJob = isStoredAfterJob
+      storageTime = record.bytesStorageTime
+      width = record.thumbnail.width
+    }
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      height = try f.field("height", value?.height)
+      originalHeight = try f.field("original_height", value?.originalHeight)
+      originalWidth = try f.field("original_width", value?.originalWidth)
+      hash = try f.field("sha256", value?.hash)
+      isStoredAfterJob = try f.field("stored_after_job", value?.isStoredAfterJob)
+      storageTime = try f.field("stored_at", value?.storageTime)
+      width = try f.field("width", value?.width)
+    }
+
+    /// What a line without one has in the place of its members.
+    static var missing: JSONObject {
+      JSONObject(
+        [
+          "height": nil, "original_height": nil, "original_width": nil, "sha256": nil,
+          "stored_after_job": nil, "stored_at": nil, "width": nil,
+        ], writesNull: true)
+    }
+  }
+
   let key: String
   let status: Status
   private let message: String?
   private let line: LineResult
   private let columns: SetColumns
-  private let record: CacheRecord?
-  private let hash: String?
+  private let picture: Picture?
 
   /// What it has beside columns and the caption.
   static let memberNames: Set<String> = [
-    "url", "normalized_url", "path", "key", "status", "error_message", "width", "height",
-    "original_width", "original_height", "sha256", "index", "stored_at",
+    "url", "key", "status", "error_message", "width", "height", "original_width",
+    "original_height", "sha256", "index", "stored_at", "stored_after_job",
   ]
 
-  /// A line with a picture.
-  ///
-  /// - Parameter hash: the SHA-256 of the first file of the sample, in hexadecimal digits.
-  init(_ key: String, of line: LineResult, _ columns: SetColumns, record: CacheRecord, hash: String)
-  {
-    (self.key, self.line, self.columns) = (key, line, columns)
-    (self.record, self.hash) = (record, hash)
-    (status, message) = (.success, nil)
-  }
-
-  /// A line without one.
-  init(_ key: String, without line: LineResult, _ columns: SetColumns) {
-    (self.key, self.line, self.columns) = (key, line, columns)
-    (record, hash) = (nil, nil)
+  /// - Parameter picture: `nil` for a line without one.
+  init(_ key: String, of line: LineResult, _ columns: SetColumns, _ picture: Picture?) {
+    (self.key, self.line, self.columns, self.picture) = (key, line, columns, picture)
     (status, message) =
       switch line.outcome {
+      case _ where picture != nil: (.success, nil)
       case .done: (.notInStore, "the store has the picture no longer")
       case .failed(let failure, _):
         (
@@ -195,16 +226,13 @@ struct Sample: Encodable {
   }
 
   func encode(to encoder: any Encoder) throws {
+    let url = UnusableRow(ofLine: line.url) == nil ? line.url.withoutPasswords : ""
     // The members of all samples are the same, and those of a picture have the same types: readers take the types of the
     // first ones for those of all.
     try JSONObject(
-      [
-        "key": key, "status": status, "error_message": message, "sha256": hash,
-        "width": record?.thumbnail.width, "height": record?.thumbnail.height,
-        "original_width": record?.source.width, "original_height": record?.source.height,
-        "stored_at": record?.bytesStorageTime, "index": line.index,
-        "url": line.url.withoutPasswords,
-      ], writesNull: true, beside: ColumnValues(of: line.line, in: columns.names), captionObject
+      ["key": key, "status": status, "error_message": message, "index": line.index, "url": url],
+      writesNull: true, beside: ColumnValues(of: line.line, in: columns.names), captionObject,
+      Picture.missing, picture
     ).encode(to: encoder)
   }
 
@@ -247,19 +275,42 @@ struct ShardStatistics: Encodable {
       linesPerShard = try f.field("per_shard", value?.linesPerShard)
     }
 
-    /// - Returns: `nil` if the file is not the statistics of a shard.
-    static func read(from path: String) -> Terms? {
-      guard let json = try? FileIO.contents(of: path, upTo: 1 << 20) else { return nil }
-      return try? Fields.value(Terms.self, of: json[...])
+    /// Says that a directory has shards of these terms, and an export others.
+    ///
+    /// - Parameter command: that of an export to another directory.
+    func refusal(
+      in directory: String, of job: ImageJob, otherwise command: String
+    ) -> UsageError {
+      let ownOrigin = ManifestLine.Origin(of: job)
+      guard origin == ownOrigin else {
+        return UsageError(
+          "imgctl: \(directory) has shards of \(origin.text(besides: ownOrigin)): \(command)")
+      }
+      return UsageError(
+        "imgctl: \(directory) has shards of the job with other options; to go on with them: imgctl export \(job.job) "
+          + "\(directory.shellWord)\(form.text); for another directory: \(command)")
     }
 
-    /// What differs from those of another export, for people; `nil` if nothing does.
-    func difference(from other: Terms) -> String? {
-      if origin != other.origin { return "of \(origin.text(besides: other.origin))" }
-      guard self != other else { return nil }
-      let caption =
-        captionColumn.map { " --caption-column \($0.shellWord)" } ?? ", without captions"
-      return "with --per-shard \(linesPerShard)\(caption)"
+    /// The form of the export.
+    var form: ExportForm { .webdataset(linesPerShard: linesPerShard, captionColumn: captionColumn) }
+  }
+
+  /// What the next export reads.
+  struct Former: Fielded {
+    let terms: Terms
+    private let successCount: Int
+
+    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
+      terms = try Terms(&f, value?.terms)
+      successCount = try f.field("successes", value?.successCount)
+    }
+
+    var hasSamples: Bool { successCount > 0 }
+
+    /// - Returns: `nil` if the file is not the statistics of a shard.
+    static func read(from path: String) -> Former? {
+      guard let json = try? FileIO.contents(of: path, upTo: 16 << 20) else { return nil }
+      return try? Fields.value(Former.self, of: json[...])
     }
   }
 
@@ -276,12 +327,6 @@ struct ShardStatistics: Encodable {
   mutating func count(_ sample: Sample) {
     counts[sample.countedStatus, default: 0] += 1
     statusCounts[sample.status, default: 0] += 1
-  }
-
-  /// A sample that another archive has.
-  mutating func countCopied() {
-    counts[Sample.Status.success.rawValue, default: 0] += 1
-    statusCounts[.success, default: 0] += 1
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -301,32 +346,27 @@ struct ShardStatistics: Encodable {
 
 /// The samples of an archive: of a shard that an earlier export has written, or of what was made for the one at hand.
 final class SampleArchive {
-  /// Where the archive has a sample.
-  struct Place: Hashable {
-    let key: String
-    /// Of all its members, one behind the other.
-    let members: Range<Int>
-    /// Of the JSON.
-    fileprivate let json: Range<Int>
+  /// A sample whose picture is as its JSON says.
+  struct Archived {
+    let picture: Sample.Picture
+    fileprivate let members: [TarMember]
+    let json: [UInt8]
+    /// `nil` without that member.
+    let caption: [UInt8]?
+
+    /// Those of the pictures.
+    var extensions: [String] { members.map { SampleArchive.extension(of: $0.name) } }
   }
 
-  /// Of the JSON in a sample, what proves its picture.
-  private struct Proof: Fielded {
-    let hash: String
-
-    init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
-      hash = try f.field("sha256", value?.hash)
-    }
-  }
-
-  let descriptor: CInt
-  private(set) var samples: [String: Place] = [:]
-  /// Whether the archive has an end, and each sample the picture that its JSON describes.
+  private let descriptor: CInt
+  private(set) var samples: [String: Archived] = [:]
+  /// Whether the archive has an end, and each sample its picture.
   private(set) var isIntact = true
   /// Keeps the file open.
   private let owner: AnyObject
 
   static let jsonExtension = "json"
+  static let captionExtension = "txt"
 
   convenience init(readingFrom path: String) throws {
     let file = OpenFile(try FileIO.open(readingFrom: path))
@@ -345,34 +385,41 @@ final class SampleArchive {
     var key: Substring?
     while let member = try reader.next() {
       let next = member.name.prefix { $0 != "." }
-      if next != key { try take(&members) }
+      if let key, next != key { try take(members, key) }
+      if next != key { members = [] }
       key = next
       members.append(member)
     }
     // The last sample may be cut off.
-    if reader.isAtEnd { try take(&members) } else { isIntact = false }
+    if reader.isAtEnd, let key { try take(members, key) }
+    if !reader.isAtEnd { isIntact = false }
   }
 
   /// A sample whose picture has changed is none.
-  private func take(_ members: inout [TarMember]) throws {
-    defer { members = [] }
-    guard let first = members.first, let last = members.last else { return }
-    let key = String(first.name.prefix { $0 != "." })
-    let json = members.first { $0.name == "\(key).\(Self.jsonExtension)" }
-    guard let json, first != json,
-      let proof = try? Fields.value(Proof.self, of: contents(json.content)[...]),
-      try SHA256.hash(contents(first.content)).hexadecimal == proof.hash
+  private func take(_ members: [TarMember], _ key: Substring) throws {
+    func content(_ suffix: String) throws -> [UInt8]? {
+      try members.first { $0.name == "\(key).\(suffix)" }.map { try contents($0.content) }
+    }
+    let described = ["\(key).\(Self.jsonExtension)", "\(key).\(Self.captionExtension)"]
+    let pictures = members.filter { !described.contains($0.name) }
+    guard let json = try content(Self.jsonExtension), let first = pictures.first,
+      let picture = try? Fields.value(Sample.Picture.self, of: json[...]),
+      try SHA256.hash(contents(first.content)).hexadecimal == picture.hash
     else {
       isIntact = false
       return
     }
-    samples[key] = Place(
-      key: key, members: first.place.lowerBound..<last.place.upperBound, json: json.content)
+    samples[String(key)] = Archived(
+      picture: picture, members: pictures, json: json, caption: try content(Self.captionExtension))
   }
 
-  /// The JSON of a sample, with its line feed.
-  func json(of place: Place) throws -> String {
-    String(decoding: try contents(place.json), as: UTF8.self)
+  static func `extension`(of name: String) -> String {
+    String(name[(name.lastIndex(of: ".").map(name.index(after:)) ?? name.startIndex)...])
+  }
+
+  /// The names and contents of the pictures of a sample.
+  func pictures(of sample: Archived) throws -> [(name: String, content: [UInt8])] {
+    try sample.members.map { ($0.name, try contents($0.content)) }
   }
 
   private func contents(_ range: Range<Int>) throws -> [UInt8] {

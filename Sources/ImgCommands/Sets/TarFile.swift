@@ -1,4 +1,3 @@
-import Glibc
 import ImgModel
 import ImgSystem
 
@@ -69,20 +68,6 @@ struct TarWriter {
     try write([UInt8](repeating: 0, count: padding))
   }
 
-  /// Adds members of another archive, as they are there.
-  mutating func copy(_ range: Range<Int>, of descriptor: CInt) throws(SystemError) {
-    var rest = range
-    while !rest.isEmpty {
-      let part = rest.prefix(Self.bufferByteCount)
-      let bytes = try FileIO.contents(of: descriptor, in: part)
-      guard bytes.count == part.count else {
-        throw SystemError(operation: "read an archive that was cut off meanwhile", code: EIO)
-      }
-      try write(bytes)
-      rest = part.upperBound..<rest.upperBound
-    }
-  }
-
   /// Ends the archive.
   mutating func finish() throws(SystemError) {
     let end = byteCount + 2 * TarFormat.blockByteCount
@@ -139,11 +124,8 @@ struct TarMember: Hashable {
   /// Where the archive has its content.
   let content: Range<Int>
 
-  /// Where the archive has the member, with its header and up to the next one.
-  var place: Range<Int> {
-    let start = content.lowerBound - TarFormat.blockByteCount
-    return start..<content.lowerBound + TarFormat.padded(content.count)
-  }
+  /// Where the next member begins.
+  fileprivate var end: Int { content.lowerBound + TarFormat.padded(content.count) }
 }
 
 /// Reads the members of an archive that ``TarWriter`` wrote, in their order.
@@ -169,9 +151,9 @@ struct TarReader {
       isAtEnd = true
       return nil
     }
-    guard let member = Self.member(of: header, at: position), member.place.upperBound <= byteCount
+    guard let member = Self.member(of: header, at: position), member.end <= byteCount
     else { return nil }
-    position = member.place.upperBound
+    position = member.end
     return member
   }
 
