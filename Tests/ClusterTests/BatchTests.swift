@@ -140,6 +140,16 @@ import Testing
       unknown.messages.hasPrefix(
         "imgctl: the job has no column \"key\" for the names; write one of "))
 
+    let latin = try cluster.directory.write(
+      Array("id,url,caption\n1,\(pictures[0]),b\n2,\(pictures[1]),Gr".utf8) + [0xF6, 0x0A],
+      to: "latin.csv")
+    let undecodable = try cluster.imgctl("submit", "--columns", "caption", latin)
+    #expect(undecodable.exitCode == 2)
+    #expect(
+      undecodable.messages.contains(
+        "latin.csv is not UTF-8 (line 3), so its columns cannot be kept;"))
+    #expect(try cluster.imgctl("submit", "--wait", latin).exitCode == 0)
+
     let other = try cluster.list([pictures[0]])
     let refused = try cluster.imgctl("submit", "--columns", "all", table, other)
     #expect(refused.exitCode == 2)

@@ -74,6 +74,7 @@ package struct ListReader: Sendable {
     } catch {
       throw .format(name: name, error)
     }
+    try requireDecoded()
     return entries.takeAll()
   }
 
@@ -92,6 +93,11 @@ package struct ListReader: Sendable {
     } catch {
       throw .format(name: name, error)
     }
+    try requireDecoded()
+  }
+
+  private func requireDecoded() throws(ListError) {
+    if let line = entries.undecodableLine { throw .notUTF8(name: name, line: line) }
   }
 
   /// Recognises the format, and reads what has come. Skips a byte order mark.
@@ -162,6 +168,8 @@ struct ListEntries: Sendable {
   private(set) var namesFiles = false
   private var batcher = SubmissionBatcher()
   private var full: [ListLines] = []
+  /// The first line of a row whose columns are not UTF-8, which would not be what the list has.
+  private(set) var undecodableLine: Int?
 
   init(list: Int?, paths: LocalPaths?) {
     self.list = list
@@ -179,6 +187,11 @@ struct ListEntries: Sendable {
   mutating func add(
     _ url: String?, _ columns: LineColumns?, ofRow row: ArraySlice<UInt8>, at line: Int
   ) {
+    if columns != LineColumns.none, undecodableLine == nil,
+      (try? UTF8Span(validating: row.span)) == nil
+    {
+      undecodableLine = line
+    }
     let text = (url ?? "").drop(while: \.isWhitespace)
     if !text.isEmpty, let columns {
       let entry = String(text.prefix(Self.maximumByteCount))
@@ -286,6 +299,8 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
   case notText(name: String, line: Int)
   /// It is text in UTF-16.
   case utf16(name: String)
+  /// A row that stays with its URL has other bytes.
+  case notUTF8(name: String, line: Int)
   /// Its lines end with CR alone.
   case carriageReturns(name: String)
   case parquet(name: String)
@@ -299,6 +314,9 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
     case .notText(let name, let line):
       "\(name) is not a text file (line \(line)); a list has one URL a line"
     case .utf16(let name): "\(name) is UTF-16; save it as UTF-8, and read that file"
+    case .notUTF8(let name, let line):
+      "\(name) is not UTF-8 (line \(line)), so its columns cannot be kept; iconv -f LATIN1 -t UTF-8 FILE makes UTF-8 of "
+        + "Latin-1"
     case .carriageReturns(let name):
       "\(name): its lines end with CR alone, as on old Macintoshes; tr '\\r' '\\n' < FILE | imgctl submit - reads it"
     case .parquet(let name): "\(name) is Parquet; \(ListFormat.parquetAdvice(for: name))"
