@@ -123,7 +123,27 @@ import Testing
     // A second export knows what the first has written.
     #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
     #expect(try lines("metadata.jsonl").count == 2)
-    // A column may name the files.
+    let latin = try cluster.directory.write(
+      Array("id,url,caption\n1,\(pictures[0]),b\n2,\(pictures[1]),Gr".utf8) + [0xF6, 0x0A],
+      to: "latin.csv")
+    let undecodable = try cluster.imgctl("submit", "--columns", "caption", latin)
+    #expect(undecodable.exitCode == 2)
+    #expect(
+      undecodable.messages.contains(
+        "latin.csv is not UTF-8 (line 3), so its columns cannot be kept;"))
+    #expect(try cluster.imgctl("submit", "--wait", latin).exitCode == 0)
+
+    let other = try cluster.list([pictures[0]])
+    let refused = try cluster.imgctl("submit", "--columns", "all", table, other)
+    #expect(refused.exitCode == 2)
+    #expect(refused.messages.contains("has one URL a line, and no columns"))
+  }
+
+  @Test func `a column names the files of an export`() throws {
+    let pictures = origin.pictures(2)
+    let table = try cluster.directory.write(
+      Array("id,url\n007,\(pictures[0])\n9,\(pictures[1])\n".utf8), to: "table.csv")
+    _ = try cluster.imgctl("submit", "--wait", "--columns", "all", table)
     let named = cluster.directory.file("named")
     for _ in 1...2 {
       #expect(try cluster.imgctl("export", "1", named, "--names", "{id}").exitCode == 0)
@@ -139,21 +159,6 @@ import Testing
     #expect(
       unknown.messages.hasPrefix(
         "imgctl: the job has no column \"key\" for the names; write one of "))
-
-    let latin = try cluster.directory.write(
-      Array("id,url,caption\n1,\(pictures[0]),b\n2,\(pictures[1]),Gr".utf8) + [0xF6, 0x0A],
-      to: "latin.csv")
-    let undecodable = try cluster.imgctl("submit", "--columns", "caption", latin)
-    #expect(undecodable.exitCode == 2)
-    #expect(
-      undecodable.messages.contains(
-        "latin.csv is not UTF-8 (line 3), so its columns cannot be kept;"))
-    #expect(try cluster.imgctl("submit", "--wait", latin).exitCode == 0)
-
-    let other = try cluster.list([pictures[0]])
-    let refused = try cluster.imgctl("submit", "--columns", "all", table, other)
-    #expect(refused.exitCode == 2)
-    #expect(refused.messages.contains("has one URL a line, and no columns"))
   }
 
   @Test func `several lists are one job in their order, and an error in one accepts none`() throws {

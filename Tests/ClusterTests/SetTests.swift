@@ -173,8 +173,16 @@ import Testing
     #expect(unsafe unlink("\(directory)/00000_stats.json") == 0)
     #expect(try export().exitCode == 0)
     #expect(try lines(of: "00000_stats.json")[0].successes == 2)
+  }
 
-    // The store has nothing: what the shards have stays, and the rest is fetched again.
+  @Test func `what the shards have stays if the store has nothing`() throws {
+    _ = try cluster.imgctl("submit", "--wait", "--columns", "all", try table(4))
+    origin.serve("/missing")
+    #expect(try cluster.imgctl("retry", "1", "--all", "--wait").exitCode == 0)
+    #expect(try export().exitCode == 0)
+    let whole = try ["00000.tar", "00001.tar"].map(bytes)
+    var changed = whole[1]
+    changed[700] ^= 1
     #expect(try cluster.imgctl("cache", "reset").exitCode == 0)
     try FileIO.replaceRegular(path: "\(directory)/00000.tar", with: [])
     #expect(try export().exitCode == 1)
