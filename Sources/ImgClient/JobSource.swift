@@ -223,11 +223,30 @@ package final class LineResults {
   private var reader: StoreReader?
   /// The records of the lines that need no pins any more.
   private var unneededKeys: [ContentKey] = []
+  /// What a line has fetched was stored after this or not at all. `nil` if it was stored.
+  private let earliestTime: WallTime?
 
   /// - Parameter request: that of the job.
-  package init(of request: ThumbnailRequest, in store: LocalStore) {
+  package convenience init(of request: ThumbnailRequest, in store: LocalStore) {
+    self.init(of: request, after: nil, in: store)
+  }
+
+  /// Leaves out what the store had of a line before the job fetched it again, without storing that: its origin
+  /// forbade it.
+  package convenience init(of job: ImageJob, in store: LocalStore) {
+    let isByProtocol = job.request.fetch.cachePolicy == .byProtocol
+    self.init(of: job.request, after: isByProtocol ? job.submissionTime : nil, in: store)
+  }
+
+  private init(of request: ThumbnailRequest, after earliestTime: WallTime?, in store: LocalStore) {
     self.request = request
+    self.earliestTime = earliestTime
     self.store = store
+  }
+
+  private func isOwn(_ record: CacheRecord, of line: LineResult) -> Bool {
+    guard let earliestTime, case .done(_, fromCache: false, _) = line.outcome else { return true }
+    return record.storageTime >= earliestTime
   }
 
   /// The thumbnails of a line in the job's variants, its facts, or its original if the job keeps nothing
@@ -243,7 +262,9 @@ package final class LineResults {
     guard let reader else {
       return Array(repeating: nil, count: StoreReader.resultKeys(of: name, for: request).count)
     }
-    return try reader.results(of: name, for: request)
+    return try reader.results(of: name, for: request).map { part in
+      part.flatMap { isOwn($0.record, of: line) ? $0 : nil }
+    }
   }
 
   /// What the job has made of a line needs no pins any more.
@@ -268,7 +289,9 @@ package final class LineResults {
     guard let reader else {
       return Array(repeating: nil, count: StoreReader.resultKeys(of: name, for: request).count)
     }
-    return try reader.resultRecords(of: name, for: request)
+    return try reader.resultRecords(of: name, for: request).map { record in
+      record.flatMap { isOwn($0, of: line) ? $0 : nil }
+    }
   }
 
   /// Whether the store has all that the job made of a line. Counts no access.

@@ -175,9 +175,9 @@ struct RecordMaker {
   }
 
   /// Whether anything is stored. A picture whose origin forbids storing it is stored nevertheless,
-  /// unless the request follows HTTP.
+  /// unless the request obeys that.
   var isStored: Bool {
-    let isForbidden = order.options.cachePolicy == .byProtocol && body.reuse?.isStorable == false
+    let isForbidden = order.request.obeysNoStore && body.reuse?.isStorable == false
     return order.request.keep != .none && !order.request.bypassesStore && !isForbidden
   }
 

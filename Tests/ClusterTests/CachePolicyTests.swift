@@ -58,6 +58,47 @@ import Testing
     #expect(bytesSent == body.count)
   }
 
+  @Test(arguments: [["--decode", "lazy"], ["--keep", "original"], ["--keep", "all"]])
+  func `protocol: a job that asks for originals stores a no-store picture, which answers no other`(
+    options: [String]
+  ) throws {
+    serve("no-store")
+    let list = try cluster.list([url])
+    for requestCount in 1...2 {
+      let arguments = ["submit", "--wait", "--cache-policy", "protocol", list] + options
+      let submitted = try cluster.begin(arguments).wait()
+      #expect(!submitted.messages.contains("stored"), "\(submitted.messages)")
+      let directory = cluster.directory.file("out-\(requestCount)")
+      #expect(try cluster.imgctl("export", "\(requestCount)", directory).exitCode == 0)
+      #expect(self.requestCount == requestCount)
+    }
+  }
+
+  @Test func `protocol: a no-store thumbnail is told, and an earlier one is not exported`()
+    throws
+  {
+    serve("no-store")
+    #expect(try cluster.finished(cluster.submit([url])).done == 1)
+    let list = try cluster.list([url])
+    let submitted = try cluster.imgctl("submit", "--wait", "--cache-policy", "protocol", list)
+    let absence = "not stored (expired, evicted, or the origin sent no-store)"
+    #expect(
+      submitted.messages.contains(
+        "1 of 1 thumbnail is \(absence); to fetch again what DIR has not: imgctl export 2 DIR --fetch\n"
+      ),
+      "\(submitted.messages)")
+    let directory = cluster.directory.file("out")
+    let export = try cluster.imgctl("export", "2", directory)
+    #expect(export.exitCode == 1)
+    #expect(
+      export.messages.contains(
+        "1 thumbnail \(absence); to fetch it again: imgctl export 2 \(directory) --fetch\n"),
+      "\(export.messages)")
+    #expect(!FileIO.isFile("\(directory)/0000000.jpg"))
+    #expect(try cluster.imgctl("export", "2", directory, "--fetch").exitCode == 0)
+    #expect(FileIO.isFile("\(directory)/0000000.jpg"))
+  }
+
   @Test func `reload: a stored picture is fetched and stored again`() throws {
     serve("max-age=3600")
     _ = try get(.byProtocol)

@@ -140,13 +140,19 @@ struct StoringTests {
     #expect(driver.endTurn().isEmpty)
   }
 
-  @Test(arguments: [(CachePolicy.byProtocol, "deliver 1"), (.reload, "put 1 [thumbnail]")])
-  mutating func `what the origin forbids storing is delivered if the request follows HTTP`(
-    policy: CachePolicy, effect: String
-  ) {
-    let facts = BodyFacts(
-      byteCount: 1, receivedByteCount: 1, reuse: AnswerReuse(terms: .none, isStorable: false))
-    #expect(fetchAndDecode(1, .sample(policy: policy), facts: facts).last == effect)
+  @Test(arguments: [
+    (CachePolicy.byProtocol, Keep.thumbnail, "deliver 1"), (.byProtocol, .auto, "deliver 1"),
+    (.byProtocol, .original, "put 1 [original] of body 1"),
+    (.byProtocol, .all, "put 1 [thumbnail, original] of body 1"),
+    (.reload, .thumbnail, "put 1 [thumbnail]"),
+  ])
+  mutating func
+    `what the origin forbids storing is delivered if the request follows HTTP and asks for no original`(
+      policy: CachePolicy, keep: Keep, effect: String
+    )
+  {
+    let request = ThumbnailRequest.sample(keep: keep, policy: policy)
+    #expect(fetchAndDecode(1, request, facts: .notToStore).last == effect)
   }
 
   @Test mutating func `a thumbnail that the store refuses is delivered`() {
@@ -158,7 +164,7 @@ struct StoringTests {
   }
 
   @Test mutating func `a picture that was not decoded has no thumbnail to deliver`() {
-    let request = ThumbnailRequest.sample(keep: .undecodedOriginal, policy: .byProtocol)
+    let request = ThumbnailRequest.sample(keep: .undecodedOriginal)
     driver.fetch([1], TestDriver.url, request)
     driver.attach([2], TestDriver.url, request)
     driver.receiveBody(of: 1)
@@ -168,11 +174,9 @@ struct StoringTests {
     #expect(driver.handle(.stored(1, .refused(refusal))).isEmpty)
     #expect(driver.decode(2, .undecoded) == ["put 2 [original] of body 1"])
     #expect(driver.handle(.stored(2, .stored)) == ["release body 1"])
-    driver.fetch([3], TestDriver.url, request)
-    driver.receiveBody(
-      of: 3,
-      BodyFacts(
-        byteCount: 1, receivedByteCount: 1, reuse: AnswerReuse(terms: .none, isStorable: false)))
+    driver.fetch(
+      [3], TestDriver.url, .sample(keep: .undecodedOriginal, bypassesStore: true))
+    driver.receiveBody(of: 3)
     #expect(driver.decode(3, .undecoded) == ["release body 3"])
     #expect(
       driver.endTurn()

@@ -164,6 +164,9 @@ extension ThumbnailRequest {
 extension BodyFacts {
   static let sample = BodyFacts(
     byteCount: 25, receivedByteCount: 40, reuse: AnswerReuse(terms: .none, isStorable: true))
+  /// The origin forbids storing it.
+  static let notToStore = BodyFacts(
+    byteCount: 25, receivedByteCount: 40, reuse: AnswerReuse(terms: .none, isStorable: false))
 }
 
 extension Failure {

@@ -160,7 +160,7 @@ package struct ExportCommand: Command {
   private func stock(
     of status: ImageJob, _ jobs: JobSource, in context: CommandContext
   ) throws -> String? {
-    let results = LineResults(of: status.request, in: context.store)
+    let results = LineResults(of: status, in: context.store)
     var storedCount = 0
     try jobs.results(of: job, isFailedOnly: false) { line in
       if try line.isDone && results.isStored(line) { storedCount += 1 }
@@ -320,8 +320,11 @@ final class MissingResults {
     var batches = lines.compactMap { batcher.add(ListLine($0.url)) }
     if let last = batcher.finish() { batches.append(last) }
     var rest = batches[...]
+    var request = original.request
+    // What is fetched is to be written, also if the origin forbids storing it.
+    if request.obeysNoStore { request.fetch.cachePolicy = .reload }
     let options = RequestOptions(
-      original.request, expiry: expiry, priority: original.priority.rawValue,
+      request, expiry: expiry, priority: original.priority.rawValue,
       hostRatePerMinute: original.hostRatePerMinute, attempts: original.attempts)
     return try client.submit(
       name: name, options: options, namesFiles: namesFiles

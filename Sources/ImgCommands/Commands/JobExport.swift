@@ -125,7 +125,7 @@ final class JobExport: JobOutput {
     self.job = job
     directories = [directory]
     request = job.request
-    results = LineResults(of: request, in: store)
+    results = LineResults(of: job, in: store)
     try Directory.create(directory)
     manifest = try ExportManifest(in: directory, of: job)
     failures = try FailuresFile(

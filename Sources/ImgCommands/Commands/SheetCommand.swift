@@ -202,7 +202,7 @@ final class ContactSheet {
   init(of job: JobID, over client: Client, from store: LocalStore) throws {
     self.client = client
     self.job = try client.answer(.job(job))
-    results = LineResults(of: self.job.request, in: store)
+    results = LineResults(of: self.job, in: store)
     let keep = self.job.request.keep
     guard keep.includesThumbnail || keep.isOriginalAlone else {
       throw UsageError(

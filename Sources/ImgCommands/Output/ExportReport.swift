@@ -331,7 +331,7 @@ struct ExportReport: Encodable {
     } else if tally.goneCount > 0 {
       findings.append(
         Finding(
-          text: "\(HumanText.count(tally.goneCount, of: noun)) no longer stored\(goneFiles)",
+          text: "\(HumanText.count(tally.goneCount, of: noun)) \(status.absence)\(goneFiles)",
           purpose: "to fetch \(tally.goneCount == 1 ? "it" : "them") again",
           remedy: command.isFetching ? nil : fetch))
     }

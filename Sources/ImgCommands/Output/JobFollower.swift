@@ -227,7 +227,8 @@ struct JobFollower {
     let hasEvicted = size.map { $0.occupiedByteCount > $0.effectiveBudgetByteCount / 2 } ?? false
     let isCounted =
       status.total <= CommandContext.countedLineMaximum
-      && (isEarlier || context.mayReplacePins(status))
+      && (isEarlier || context.mayReplacePins(status)
+        || status.request.obeysNoStore && status.done > status.fromCache)
     return hasEvicted || isCounted ? context.resultsInStore(of: status, jobs) : nil
   }
 }

@@ -26,7 +26,7 @@ package struct ResultsInStore: Hashable, Sendable {
     if lostCount > 0 {
       notes.append(
         "\(lostCount) of \(HumanText.count(status.done, of: noun)) "
-          + "\(lostCount == 1 ? "is" : "are") no longer stored; to fetch again what DIR has not: "
+          + "\(lostCount == 1 ? "is" : "are") \(status.absence); to fetch again what DIR has not: "
           + "imgctl export \(status.job) DIR --fetch")
     }
     if laterCount > 0 { notes.append(Self.text(ofLater: laterCount, noun, of: status.job)) }
@@ -46,6 +46,12 @@ package struct ResultsInStore: Hashable, Sendable {
 }
 
 extension ImageJob {
+  /// What has become of results that the store does not have.
+  var absence: String {
+    request.obeysNoStore
+      ? "not stored (expired, evicted, or the origin sent no-store)" : "no longer stored"
+  }
+
   /// Whether another request has replaced what the job stored of a line, or may have done so since the job has ended.
   /// The outcome of a line has neither a time nor a hash, so one that was replaced before by another of the same
   /// format, dimensions and length is not known for one.
@@ -111,7 +117,7 @@ private struct ResultCounter {
 
   init(of status: ImageJob, in store: LocalStore, _ jobs: JobSource) {
     self.status = status
-    lines = LineResults(of: status.request, in: store)
+    lines = LineResults(of: status, in: store)
     var endTimes: [JobID: WallTime] = [:]
     for job in ((try? store.pinCounts()) ?? [:]).keys where job != status.job {
       guard let other = try? jobs.status(of: job), other.keepsPins else { continue }

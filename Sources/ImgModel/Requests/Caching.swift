@@ -1,7 +1,7 @@
 /// Decides when the store answers a request and when the origin does.
 package enum CachePolicy: String, Hashable, Sendable, FieldValue, CaseIterable {
   /// Follows HTTP (RFC 9111): a fresh record is a hit, and a stale record is revalidated. A response
-  /// with `no-store` is not stored.
+  /// with `no-store` is not stored, see ``ThumbnailRequest/obeysNoStore``.
   case byProtocol = "protocol"
   /// Always fetches from the origin.
   case reload

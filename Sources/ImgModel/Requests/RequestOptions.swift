@@ -145,6 +145,13 @@ package struct ThumbnailRequest: Hashable, Sendable, Fielded {
   /// ``variant`` first.
   package var variants: [Variant] { [variant] + otherVariants }
 
+  /// Whether a picture is not stored if its origin forbids storing it (`no-store`): the request follows HTTP, and
+  /// caches. What asks for an original saves what it fetches, as a browser does on demand: the record is always stale and
+  /// has no validator, so it answers no other request that follows HTTP (RFC 9111 section 5.2.2.5).
+  package var obeysNoStore: Bool {
+    fetch.cachePolicy == .byProtocol && !keep.includesOriginal
+  }
+
   package init(_ f: inout Fields, _ value: Self?) throws(FieldError) {
     fetch = try f.field("fetch", value?.fetch)
     keep = try f.field("keep", value?.keep)
