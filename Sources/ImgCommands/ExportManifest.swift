@@ -92,13 +92,14 @@ final class ExportManifest {
 
   /// Call it with ascending lines.
   ///
-  /// - Returns: what earlier exports have written of a line, where that of the last one comes first, and whether the
+  /// - Returns: what earlier exports have written of a line, where that of the last one comes first, and whether a
   ///   manifest has lost the line.
   func earlierLines(ofLine index: Int) -> (written: [ManifestLine.Written], isLost: Bool) {
     let line = earlier?.line(index)
     let isLost = earlier != nil && line == nil
     if isLost { lostLineCount += 1 }
-    return ([earlierPartial?.line(index), line].compactMap(\.self).filter { !$0.isEmpty }, isLost)
+    let written = [earlierPartial?.line(index), line].compactMap(\.self)
+    return (written.filter { !$0.isEmpty }, isLost || written.contains(where: \.isLost))
   }
 
   /// Takes a line once its files are written.
@@ -128,10 +129,20 @@ final class ExportManifest {
     unsafe unlink(partialPath)
   }
 
+  /// Where a line may be that a manifest has lost: in the first manifest that has lost lines, if there is one.
+  static func sources(ofLostLinesIn directory: String) -> String {
+    let path = "\(directory)/\(damagedName(0))"
+    return (FileIO.isFile(path) ? "\(path) or " : "") + "a copy of \(name)"
+  }
+
+  private static func damagedName(_ number: Int) -> String {
+    "manifest.damaged\(number == 0 ? "" : "-\(number)").jsonl"
+  }
+
   /// Leaves the earlier manifest under another name: it may have more of the lines that it has lost. Should the export
   /// end here, the next one finds all lines in the other file.
   private func keepDamaged() throws {
-    let names = (0...).lazy.map { "manifest.damaged\($0 == 0 ? "" : "-\($0)").jsonl" }
+    let names = (0...).lazy.map(Self.damagedName)
     let directory = String(path.dropLast(Self.name.count))
     let isFree = { (name: String) in (try? FileStatus(at: directory + name)) == nil }
     guard let name = names.first(where: isFree) else { return }

@@ -20,10 +20,11 @@ struct ManifestLine: Encodable {
   ///   - files: in the order of the job's variants.
   ///   - isStored: whether the store has a picture of the line.
   ///   - isNameTaken: whether the directory has other files where the line's would be.
+  ///   - isLost: whether the manifest has lost the line, and the directory has a file that may be of it.
   ///   - attemptTime: when an export has tried in vain to make the line again; `nil` if none has.
   init(
     _ entry: LineResult, of job: ImageJob, _ files: [File], isStored: Bool, isNameTaken: Bool,
-    attemptTime: WallTime?
+    isLost: Bool, attemptTime: WallTime?
   ) {
     index = entry.index
     place = entry.place
@@ -41,6 +42,7 @@ struct ManifestLine: Encodable {
     reason =
       switch entry.outcome {
       case _ where hasFile || attempt != nil: nil
+      case .done where isLost: Written.lostReason
       case .done where isNameTaken: "name_taken"
       // The file has changed, and stays.
       case .done where isStored: "store_differs"
@@ -89,8 +91,8 @@ extension ManifestLine {
     /// The position of the size among those of the job.
     private(set) var variant: Int
     let hash: String
-    /// Of an earlier file, which was gone when this one was written.
-    private var replacedHash: String?
+    /// The earlier file, which was gone when this one was written; no more than one. It may come back from a copy.
+    private var replaced: [File] = []
     private(set) var status: Status?
     let storageTime: WallTime
     let expiryTime: WallTime
@@ -140,7 +142,8 @@ extension ManifestLine {
       name = try f.field("file", value?.name)
       finalURL = try f.optional("final_url", value?.finalURL)
       lastModified = try f.optional("last_modified", value?.lastModified)
-      replacedHash = try f.optional("replaced_sha256", value?.replacedHash)
+      replaced = try f.field("replaced", value?.replaced, default: [])
+      try f.optional("replaced_sha256", value?.replaced.first?.hash)
       hash = try f.field("sha256", value?.hash)
       status = try f.optional("status", value?.status)
       isStoredAfterJob = try f.field(
@@ -171,6 +174,8 @@ extension ManifestLine {
       return nil
     }
 
+    func isIntact(in directory: String) -> Bool { change(in: directory) == nil }
+
     func with(_ status: Status?) -> File {
       var file = self
       file.status = status
@@ -194,8 +199,17 @@ extension ManifestLine {
     /// The file takes the place of one that is gone and had other bytes.
     func replacing(_ gone: File) -> File {
       var file = self
-      file.replacedHash = gone.hash
+      file.replaced = [gone.with(nil)]
       return file
+    }
+
+    /// The file that a directory has: this one, or the one whose place it took and that is there again.
+    ///
+    /// - Returns: with what has changed of it.
+    func found(in directory: String) -> File {
+      guard let change = change(in: directory) else { return with(nil) }
+      let earlier = replaced.first?.found(in: directory)
+      return earlier.flatMap { $0.isIntact ? $0 : nil } ?? with(change)
     }
 
     /// Reads the file in parts: it may be an original of any size.
@@ -271,8 +285,13 @@ extension ManifestLine {
     private let origin: Origin
     let files: [File]
     let failedAttempt: FailedAttempt?
+    /// Whether an earlier manifest had lost the line.
+    let isLost: Bool
+
+    static let lostReason = "line_lost"
 
     init(index: Int, origin: Origin, files: [File], failedAttempt: FailedAttempt?) {
+      isLost = false
       self.index = index
       self.origin = origin
       self.files = files
@@ -296,6 +315,7 @@ extension ManifestLine {
         "other_files", value.map { Array($0.files.dropFirst()) }, default: [])
       origin = try Origin(&f, value?.origin)
       files = [first].compactMap(\.self) + others
+      isLost = try value == nil ? f.optional("reason", nil as String?) == Self.lostReason : false
     }
 
     /// Whether what is read has a member.

@@ -4,6 +4,7 @@ import ImgSystem
 import TestCluster
 import TestFiles
 import TestOrigin
+import TestPictures
 import Testing
 
 /// What `imgctl export` does in a directory whose manifest is damaged or gone, or whose disk is full.
@@ -33,20 +34,29 @@ import Testing
 
     let told = try cluster.imgctl("export", "1", directory)
     #expect(told.exitCode == 1)
-    let text = """
+    let damage = """
       3 lines of manifest.jsonl were damaged or missing, and made again where the store has the same bytes; the \
       earlier manifest is \(directory)/manifest.damaged.jsonl
-      1 file without its line differs from the thumbnail in the store and stays: 0000003.jpg; to write what is \
-      stored now: imgctl export 1 \(directory)-1
-      1 file without its line stays, and the store has no thumbnail to compare it with: 0000004.jpg
+
+      """
+    let source =
+      "its line may be in \(directory)/manifest.damaged.jsonl or a copy of manifest.jsonl"
+    let text = """
+      1 file without its line differs from the thumbnail in the store and stays: 0000003.jpg; \(source); \
+      to write what is stored now: imgctl export 1 \(directory)-1
+      1 file without its line stays, and the store has no thumbnail to compare it with: 0000004.jpg; \(source)
       1 thumbnail no longer stored; to fetch it again: imgctl export 1 \(directory) --fetch
 
       """
-    #expect(told.messages.hasSuffix("; manifest.jsonl lists all\n" + text), "\(told.messages)")
+    #expect(
+      told.messages.hasSuffix("; manifest.jsonl lists all\n" + damage + text), "\(told.messages)")
     let again = try manifestLines(in: directory)
     #expect(again.prefix(3) == lines.prefix(3))
-    #expect(try again[3...].map { try record($0).reason } == ["name_taken", "not_in_store"])
+    #expect(try again[3...].map { try record($0).reason } == ["line_lost", "line_lost"])
     #expect(try contents("manifest.damaged.jsonl") == damaged)
+    let later = try cluster.imgctl("export", "1", directory)
+    #expect(later.messages.hasSuffix("; manifest.jsonl lists all\n" + text), "\(later.messages)")
+    #expect(try manifestLines(in: directory) == again)
 
     // One that has lost all of them does not take the place of the first.
     try write("")
@@ -76,6 +86,58 @@ import Testing
     #expect(unsafe unlink("\(directory)/failures.csv") == 0)
     #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
     #expect(try manifestLines(in: directory) == lines)
+  }
+
+  @Test func `a file that is back from a copy keeps its place and its line`() throws {
+    let maker = try PictureMaker.start()
+    let file = "\(directory)/0000000.jpg"
+    let (first, second) = try (
+      maker.card(index: 1, width: 64, height: 48), maker.card(index: 2, width: 80, height: 48)
+    )
+    origin.origin.serve("/a", .body(first))
+    let options = ["--keep", "original", "--cache-policy", "reload", "--wait"]
+    let list = try cluster.list([origin.url("/a")])
+    #expect(try cluster.begin(["submit", list] + options).wait().exitCode == 0)
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let proof = try record(manifestLines(in: directory)[0])
+    origin.origin.serve("/a", .body(second))
+    #expect(try cluster.begin(["submit", list] + options).wait().exitCode == 0)
+    #expect(unsafe unlink(file) == 0)
+    let replaced = try cluster.imgctl("export", "1", directory)
+    #expect(
+      replaced.messages.hasPrefix("exported 1 original to \(directory); "), "\(replaced.messages)")
+
+    try FileIO.replaceRegular(path: file, with: first)
+    for isFirst in [true, false] {
+      let back = try cluster.imgctl("export", "1", directory)
+      #expect(back.exitCode == 0)
+      let told =
+        "1 file has its replaced_sha256 again and stays; its line is back: 0000000.jpg\n"
+      #expect(back.messages.contains(told) == isFirst, "\(back.messages)")
+      #expect(try FileIO.contents(of: file, upTo: 1 << 20) == first)
+      let line = try record(manifestLines(in: directory)[0])
+      #expect([line.sha256, line.stored_at] == [proof.sha256, proof.stored_at])
+      #expect([line.status, line.replaced_sha256] == ["store_differs", .null])
+    }
+  }
+
+  @Test func `a line whose hash alone is damaged is made again`() throws {
+    _ = try cluster.imgctl("submit", "--wait", try cluster.list(origin.pictures(1)))
+    #expect(try cluster.imgctl("export", "1", directory).exitCode == 0)
+    let line = try manifestLines(in: directory)[0]
+    let hash = try #require(try record(line).sha256.string)
+    let damagedHash = String(repeating: "0", count: 64)
+    try write(line.replacing(hash, with: damagedHash) + "\n")
+    let total = "1 thumbnail in \(directory), not a new one; manifest.jsonl lists all\n"
+    let repaired = try cluster.imgctl("export", "1", directory)
+    #expect(repaired.exitCode == 0)
+    #expect(
+      repaired.messages == total
+        + "1 file is as in the store, and manifest.jsonl recorded other bytes; its line was made again: 0000000.jpg\n"
+    )
+    let again = try record(manifestLines(in: directory)[0])
+    #expect([again.sha256.string, again.replaced_sha256.string] == [hash, damagedHash])
+    #expect(try cluster.imgctl("export", "1", directory).messages == total)
   }
 
   @Test(.enabled("a tmpfs of its own needs user namespaces") { try SmallDisk.isAvailable() })

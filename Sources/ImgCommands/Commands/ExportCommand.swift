@@ -85,12 +85,16 @@ package struct ExportCommand: Command {
       try missing?.removeRemains()
     }
     let export = try output(of: status, jobs, missing, in: context)
+    var lines = LineCounts()
     do {
       if status.request.keep != .none, !isJSON, let stock = try stock(of: status, jobs, in: context)
       {
         context.note(stock)
       }
-      try jobs.results(of: job, isFailedOnly: false) { try export.add($0) }
+      try jobs.results(of: job, isFailedOnly: false) {
+        lines.add($0)
+        try export.add($0)
+      }
       try export.finish()
     } catch let error where OutputError.meansFullDisk(error) {
       context.report(error)
@@ -101,12 +105,11 @@ package struct ExportCommand: Command {
     }
     removePins(of: status, export, in: context)
     let place = jobs.isServed ? nil : context.placeOfJournal
-    let report = ExportReport(self, export.tally, status, journal: place)
+    let report = ExportReport(self, export.tally, lines, status, journal: place)
     if isJSON {
       try context.output.write(json: report)
     } else {
       context.note(report.text)
-      if let place { context.note(WaitingJobs([status]).note(place)) }
     }
     return report.isComplete ? .success : .someFailed
   }
@@ -161,15 +164,17 @@ package struct ExportCommand: Command {
     of status: ImageJob, _ jobs: JobSource, in context: CommandContext
   ) throws -> String? {
     let results = LineResults(of: status, in: context.store)
-    var storedCount = 0
+    var (storedCount, doneCount) = (0, 0)
     try jobs.results(of: job, isFailedOnly: false) { line in
-      if try line.isDone && results.isStored(line) { storedCount += 1 }
+      guard line.isDone else { return }
+      doneCount += 1
+      if try results.isStored(line) { storedCount += 1 }
     }
     // The counts at the end say the same of nothing.
-    guard storedCount < status.done, storedCount > 0 || isFetching else { return nil }
+    guard storedCount < doneCount, storedCount > 0 || isFetching else { return nil }
     return
-      "job \(job): \(storedCount) of \(HumanText.count(status.done, of: status.request.keep.noun)) "
-      + (storedCount == 1 || status.done == 1 ? "is stored\n" : "are stored\n")
+      "job \(job): \(storedCount) of \(HumanText.count(doneCount, of: status.request.keep.noun)) "
+      + (storedCount == 1 || doneCount == 1 ? "is stored\n" : "are stored\n")
   }
 }
 

@@ -231,7 +231,8 @@ final class JobExport: JobOutput {
       }
       // Of two manifests, that of the later export comes first.
       guard earlier.files[file.variant]?.isIntact != true else { continue }
-      let checked = file.with(file.change(in: directory))
+      let checked = file.found(in: directory)
+      if checked.hash != file.hash { tally.returned.add(checked.name) }
       if earlier.files[file.variant] == nil || checked.isIntact {
         earlier.files[file.variant] = checked
       }
@@ -305,7 +306,10 @@ final class JobExport: JobOutput {
     return ManifestLine(
       entry, of: job, files.sorted { $0.key < $1.key }.map(\.value),
       isStored: found.contains { $0 != nil },
-      isNameTaken: tally.takenCount > takenCount, attemptTime: attemptTime)
+      isNameTaken: tally.takenCount > takenCount,
+      isLost: earlier.isLost
+        && (tally.takenCount > takenCount || earlier.unlistedName != nil),
+      attemptTime: attemptTime)
   }
 
   /// Writes a file, unless the directory has another one that would be lost.
@@ -330,6 +334,12 @@ final class JobExport: JobOutput {
     case (let earlier?, nil):
       tally.changed.add(earlier.name)
       return earlier.with(.storeDiffers)
+    case (let earlier?, .fileChanged)
+    where new.name == earlier.name && new.isIntact(in: directory):
+      // The store and the directory agree, and a damaged manifest does not.
+      tally.exportedCount += 1
+      tally.misrecorded.add(new.name)
+      return new.hash == earlier.hash ? new : new.replacing(earlier)
     case (let earlier?, .fileChanged) where new.hash == earlier.hash:
       try put(content, new.name)
       tally.repaired.add(earlier.name)
@@ -354,7 +364,7 @@ final class JobExport: JobOutput {
       return earlier
     case .fileMissing:
       try put(content, new.name)
-      if earlier == nil { tally.newCount += 1 }
+      tally.newCount += 1
     default: tally.exportedCount += 1
     }
     guard let earlier else { return new }

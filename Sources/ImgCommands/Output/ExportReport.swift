@@ -26,7 +26,7 @@ struct ExportTally {
   var exportedCount = 0
   /// Those of them that were not there before, or had changed.
   var writtenCount = 0
-  /// Those of them that no earlier export has written.
+  /// Those of them whose bytes no earlier export has written.
   var newCount = 0
   /// The intact files of earlier exports of this job whose thumbnails the store no longer has.
   var presentCount = 0
@@ -40,6 +40,10 @@ struct ExportTally {
   var changed = Names()
   /// The files that differed from the manifest, and were written again.
   var repaired = Names()
+  /// The files that differ from the manifest alone, which has their lines again.
+  var misrecorded = Names()
+  /// The files that are there again after others had taken their places.
+  var returned = Names()
   /// The files that were gone, and were written again.
   var restored = Names()
   /// The files that are gone. The store has no picture for them.
@@ -99,13 +103,18 @@ struct ExportReport: Encodable {
   private var keep: Keep { status.request.keep }
   private var noun: String { keep.noun }
   private let status: ImageJob
+  private let lines: LineCounts
   private let journal: JournalPlace?
 
-  /// - Parameter journal: where the job was read; `nil` if a coordinator runs, so that it goes on.
+  /// - Parameters:
+  ///   - lines: what had become of them when they were exported.
+  ///   - journal: where the job was read; `nil` if a coordinator runs, so that it goes on.
   init(
-    _ command: ExportCommand, _ tally: ExportTally, _ status: ImageJob, journal: JournalPlace?
+    _ command: ExportCommand, _ tally: ExportTally, _ lines: LineCounts, _ status: ImageJob,
+    journal: JournalPlace?
   ) {
     self.command = command
+    self.lines = lines
     self.status = status
     self.journal = journal
     self.tally = tally
@@ -125,7 +134,8 @@ struct ExportReport: Encodable {
       "not_made": tally.unmade.count, "changed": tally.changed.count,
       "repaired": tally.repaired.count, "differing": tally.differingCount,
       "occupied": tally.takenCount, "unchecked": tally.unchecked.count,
-      "damaged_lines": tally.lostLineCount, "replaced": tally.replaced.count,
+      "damaged_lines": tally.lostLineCount, "misrecorded": tally.misrecorded.count,
+      "returned": tally.returned.count, "replaced": tally.replaced.count,
       "stored_after_job": tally.storedLater.count,
       "shards": tally.shardCount == 0 ? nil : tally.shardCount,
     ]).encode(to: encoder)
@@ -153,18 +163,28 @@ struct ExportReport: Encodable {
   }
 
   private var total: String {
-    let new =
-      switch tally.newCount {
-      case tally.exportedCount: ""
-      case 0: tally.exportedCount == 1 ? ", not a new one" : ", none of them new"
-      case let count: ", \(count) of them new"
-      }
+    guard tally.shardCount == 0 else {
+      return
+        "exported \(HumanText.count(tally.exportedCount, of: noun)) to "
+        + "\(HumanText.count(tally.shardCount, of: "shard")) in \(command.directory)"
+        + "\(newPart(of: tally.exportedCount)); the \(ShardFiles.listEnding) of each lists its lines"
+    }
+    // Those that the store does not have are there, too.
+    let count = tally.exportedCount + tally.presentCount + tally.changed.count
+    let files = HumanText.count(count, of: noun)
     let place =
-      tally.shardCount == 0
-      ? "\(command.directory)\(new); \(ExportManifest.name) lists all"
-      : "\(HumanText.count(tally.shardCount, of: "shard")) in \(command.directory)\(new); the "
-        + "\(ShardFiles.listEnding) of each lists its lines"
-    return "exported \(HumanText.count(tally.exportedCount, of: noun)) to \(place)"
+      count == tally.newCount
+      ? "exported \(files) to \(command.directory)"
+      : "\(files) in \(command.directory)\(newPart(of: count))"
+    return "\(place); \(ExportManifest.name) lists all"
+  }
+
+  private func newPart(of count: Int) -> String {
+    switch tally.newCount {
+    case count: ""
+    case 0: count == 1 ? ", not a new one" : ", none of them new"
+    case let count: ", \(count) of them new"
+    }
   }
 
   /// What became of an earlier manifest that has lost lines.
@@ -183,7 +203,7 @@ struct ExportReport: Encodable {
         otherDirectory(
           for:
             "\(count(tally.disowned)) without \(isOne ? "its line differs" : "their lines differ") from the "
-            + "\(noun)\(isOne ? "" : "s") in the store and \(stay(tally.disowned)): \(tally.disowned.text)"
+            + "\(noun)\(isOne ? "" : "s") in the store and \(stay(tally.disowned)): \(tally.disowned.text); \(lostLines(isOne: isOne))"
         ))
     }
     if tally.unchecked.count > 0 {
@@ -192,10 +212,14 @@ struct ExportReport: Encodable {
         Finding(
           text:
             "\(count(tally.unchecked)) without \(isOne ? "its line" : "their lines") \(stay(tally.unchecked)), and "
-            + "the store has no \(noun) to compare \(isOne ? "it" : "them") with: \(tally.unchecked.text)"
+            + "the store has no \(noun) to compare \(isOne ? "it" : "them") with: \(tally.unchecked.text); \(lostLines(isOne: isOne))"
         ))
     }
     return findings
+  }
+
+  private func lostLines(isOne: Bool) -> String {
+    "\(isOne ? "its line" : "their lines") may be in \(ExportManifest.sources(ofLostLinesIn: command.directory))"
   }
 
   /// What became of the files of earlier exports, and of others in the directory.
@@ -219,6 +243,24 @@ struct ExportReport: Encodable {
         Finding(
           text:
             "\(count(tally.repaired)) differed from the recorded SHA-256; written again: \(tally.repaired.text)"
+        ))
+    }
+    if tally.misrecorded.count > 0 {
+      let isOne = tally.misrecorded.count == 1
+      findings.append(
+        Finding(
+          text:
+            "\(count(tally.misrecorded)) \(isOne ? "is" : "are") as in the store, and \(ExportManifest.name) recorded other "
+            + "bytes; \(isOne ? "its line was" : "their lines were") made again: \(tally.misrecorded.text)"
+        ))
+    }
+    if tally.returned.count > 0 {
+      let isOne = tally.returned.count == 1
+      findings.append(
+        Finding(
+          text:
+            "\(count(tally.returned)) \(isOne ? "has its" : "have their") replaced_sha256 again and "
+            + "\(isOne ? "stays; its line is" : "stay; their lines are") back: \(tally.returned.text)"
         ))
     }
     if tally.restored.count > 0 {
@@ -356,28 +398,54 @@ struct ExportReport: Encodable {
   }
 
   private var jobLines: [String] {
-    var lines: [String] = []
+    var texts: [String] = []
     let failures = "\(command.directory)/\(FailuresFile.name)"
-    if status.failed > 0, tally.unmade.count > 0 {
-      lines.append(
-        "\(status.failed) failed in the job, and \(tally.unmade.count) of --fetch: \(failures) has all "
-          + "\(status.failed + tally.unmade.count)")
-    } else if status.failed > 0 {
-      lines.append("\(status.failed) failed: imgctl failures \(command.job), or \(failures)")
+    if lines.failedCount > 0, tally.unmade.count > 0 {
+      texts.append(
+        "\(lines.failedCount) failed in the job, and \(tally.unmade.count) of --fetch: \(failures) has all "
+          + "\(lines.failedCount + tally.unmade.count)")
+    } else if lines.failedCount > 0 {
+      texts.append("\(lines.failedCount) failed: imgctl failures \(command.job), or \(failures)")
     } else if tally.unmade.count > 0 {
-      lines.append("\(failures) has all failures")
+      texts.append("\(failures) has all failures")
     }
-    if status.cancelled > 0 {
-      lines.append(
-        "\(HumanText.count(status.cancelled, of: "URL")) cancelled: imgctl retry \(command.job)")
+    if lines.cancelledCount > 0 {
+      texts.append(
+        "\(HumanText.count(lines.cancelledCount, of: "URL")) cancelled: imgctl retry \(command.job)"
+      )
     }
-    if status.finished < status.total {
-      let next =
-        status.state == .paused ? "imgctl resume \(command.job)" : "imgctl wait \(command.job)"
-      lines.append(
-        "the job has not ended: \(HumanText.count(status.total - status.finished, of: "URL")) left"
-          + (journal == nil ? "; to export the rest: \(next), then \(command.command)" : ""))
+    if lines.unfinishedCount > 0 {
+      texts.append(
+        "the job has not ended: \(HumanText.count(lines.unfinishedCount, of: "URL")) left"
+          + continuation)
     }
-    return lines
+    return texts
+  }
+
+  /// How the rest of the lines is exported.
+  private var continuation: String {
+    switch journal {
+    case nil:
+      let verb = status.state == .paused ? "resume" : "wait"
+      return "; to export the rest: imgctl \(verb) \(command.job), then \(command.command)"
+    case _ where status.state == .paused: return ""
+    case let journal?: return "; \(journal.continuation(of: "it"))"
+    }
+  }
+}
+
+/// What has become of the lines of a job, while it may go on.
+struct LineCounts {
+  private(set) var failedCount = 0
+  private(set) var cancelledCount = 0
+  private(set) var unfinishedCount = 0
+
+  mutating func add(_ line: LineResult) {
+    switch line.outcome {
+    case .done: break
+    case .failed: failedCount += 1
+    case .cancelled: cancelledCount += 1
+    case nil: unfinishedCount += 1
+    }
   }
 }

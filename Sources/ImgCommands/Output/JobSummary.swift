@@ -446,14 +446,8 @@ package struct WaitingJobs: Sendable {
     guard let first = jobs.first else { return "" }
     let (subject, object) =
       jobs.count == 1 ? ("job \(first) has", "it") : ("\(jobs.count) jobs have", "them")
-    let advice =
-      switch place {
-      case .personal: "imgctl start continues \(object)"
-      case .service: "systemctl start imgcoordinator continues \(object)"
-      case .copy(let original):
-        "this is a copy\(original.map { " of \($0)" } ?? ""): start no coordinator here while the real one runs"
-      }
-    return "\(subject) \(HumanText.count(waitingCount, of: "waiting URL")); \(advice)\n"
+    return
+      "\(subject) \(HumanText.count(waitingCount, of: "waiting URL")); \(place.continuation(of: object))\n"
   }
 }
 
@@ -465,6 +459,18 @@ package enum JournalPlace: Sendable {
   case service
   /// In a copy of a data directory. The original is `nil` if its place is not known.
   case copy(of: String?)
+
+  /// How jobs go on.
+  ///
+  /// - Parameter object: a word for these jobs.
+  func continuation(of object: String) -> String {
+    switch self {
+    case .personal: "imgctl start continues \(object)"
+    case .service: "systemctl start imgcoordinator continues \(object)"
+    case .copy(let original):
+      "this is a copy\(original.map { " of \($0)" } ?? ""): start no coordinator here while the real one runs"
+    }
+  }
 }
 
 extension ImageError.Code {
