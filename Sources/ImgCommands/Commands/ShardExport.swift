@@ -257,7 +257,7 @@ final class ShardExport: JobOutput {
     guard !lost.isEmpty else { return nil }
     // Some file systems have no unnamed files (open(2), O_TMPFILE).
     let file = try (try? SpoolFile(in: directory)) ?? SpoolFile(in: "/var/tmp")
-    var writer = TarWriter(to: file.descriptor, named: "an unnamed file for pictures")
+    var writer = TarWriter(to: file.descriptor, named: "an unnamed file in \(directory)")
     try missing.make(lost) { line in
       if case .failed(let failure, _) = line.outcome {
         tally.addUnmade(line, failure)
