@@ -68,7 +68,7 @@ final class ShardExport: JobOutput {
       of: job.job, besides: directory,
       in: .webdataset(linesPerShard: linesPerShard, captionColumn: captionColumn))
     request = job.request
-    results = LineResults(of: request, in: store)
+    results = LineResults(of: job, in: store)
     if columns.caption == nil { tally.captionColumns = job.columns }
     guard !job.request.keep.isFacts, job.request.keep != .none else {
       throw UsageError("imgctl: job \(job.job) has no pictures for a set")
