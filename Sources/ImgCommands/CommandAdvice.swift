@@ -257,3 +257,25 @@ extension ClientError {
     }
   }
 }
+
+/// Where a journal is that no coordinator has open.
+package enum JournalPlace: Sendable {
+  /// In a data directory that commands start a coordinator for.
+  case personal
+  /// In that of a service.
+  case service
+  /// In a copy of a data directory. The original is `nil` if its place is not known.
+  case copy(of: String?)
+
+  /// How jobs go on.
+  ///
+  /// - Parameter object: a word for these jobs.
+  func continuation(of object: String) -> String {
+    switch self {
+    case .personal: "imgctl start continues \(object)"
+    case .service: "systemctl start imgcoordinator continues \(object)"
+    case .copy(let original):
+      "this is a copy\(original.map { " of \($0)" } ?? ""): start no coordinator here while the real one runs"
+    }
+  }
+}
