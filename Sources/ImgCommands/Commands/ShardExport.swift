@@ -13,7 +13,6 @@ import Synchronization
 /// the shard again.
 final class ShardExport: JobOutput {
   private let directory: String
-  private let request: ThumbnailRequest
   private let results: LineResults
   private let layout: ShardLayout
   private let columns: SetColumns
@@ -67,7 +66,6 @@ final class ShardExport: JobOutput {
     otherDirectory = ExportCommand.text(
       of: job.job, besides: directory,
       in: .webdataset(linesPerShard: linesPerShard, captionColumn: captionColumn))
-    request = job.request
     results = LineResults(of: job, in: store)
     if columns.caption == nil { tally.captionColumns = job.columns }
     guard !job.request.keep.isFacts, job.request.keep != .none else {
@@ -295,10 +293,10 @@ final class ShardExport: JobOutput {
   /// What the name of a picture has of its size if a sample has several. It is that of the box: the members of all samples
   /// have the same names.
   private func sizeName(_ position: Int) -> String {
-    guard !request.otherVariants.isEmpty else { return "" }
+    guard !job.request.otherVariants.isEmpty else { return "" }
     func box(_ variant: Variant) -> String { ".\(variant.width)x\(variant.height)" }
-    let name = box(request.variants[position])
-    let same = request.variants[..<position].count { box($0) == name }
+    let name = box(job.request.variants[position])
+    let same = job.request.variants[..<position].count { box($0) == name }
     return same == 0 ? name : "\(name)-\(same + 1)"
   }
 }

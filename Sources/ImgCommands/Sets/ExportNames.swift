@@ -176,6 +176,7 @@ struct NameTemplate: Hashable {
   private static let deviceNames = Set(
     ["CON", "PRN", "AUX", "NUL"] + (1...9).flatMap { ["COM\($0)", "LPT\($0)"] })
 
+  /// Decimal digits, at least so many.
   static func number(_ number: Int, _ width: Int = indexDigits) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(0, width - digits.count)) + digits

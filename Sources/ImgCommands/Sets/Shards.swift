@@ -100,16 +100,11 @@ struct ShardLayout: Hashable {
   func shard(of index: Int) -> Int { index / linesPerShard }
 
   /// The name of the files of a shard, without what follows the number.
-  func name(ofShard shard: Int) -> String { Self.digits(shard, shardWidth) }
+  func name(ofShard shard: Int) -> String { NameTemplate.number(shard, shardWidth) }
 
   func key(of index: Int) -> String {
-    let line = lineWidth == 0 ? "" : Self.digits(index % linesPerShard, lineWidth)
+    let line = lineWidth == 0 ? "" : NameTemplate.number(index % linesPerShard, lineWidth)
     return name(ofShard: shard(of: index)) + line
-  }
-
-  private static func digits(_ number: Int, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 }
 
